@@ -1,0 +1,47 @@
+# `make story` and `make test` work on a fresh machine with Python 3.11+ and make, and nothing else.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STORY  ?= examples/lion_and_mouse.txt
+OUT    ?= out/lion_and_mouse
+PACKAGES := agents compass configs eval_bridge planners prompts renderers
+
+.PHONY: story test check fast links reader bench clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml
+	$(BIN)/pip install -q -e .
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	$(BIN)/pip install -q -e ".[dev]"
+	@touch $@ $(VENV)/.core
+
+story: $(VENV)/.core
+	$(BIN)/katha run $(STORY) --out $(OUT)
+
+# mypy cannot rename a path, so it reads a tree of links shaped like the installed package.
+links:
+	@rm -rf .links && mkdir -p .links/katha
+	@for entry in src/katha/*; do ln -s ../../$$entry .links/katha/; done
+	@for name in $(PACKAGES); do ln -s ../../$$name .links/katha/$$name; done
+
+check: $(VENV)/.dev links
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/pytest -n auto
+
+reader: $(VENV)/.dev
+	$(BIN)/python -m training.reader
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .links build dist out *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,106 @@
+"""Every error that katha raises on purpose.
+
+    KathaError                 message + hint; exit code 1
+    +-- UsageError             wrong use or bad input, refused before work starts; exit code 2
+    |   +-- InputFileError     a file that cannot be read as what it should be
+    |   +-- RecordError        a record or field that breaks the schema
+    |   +-- PlanError          a plan that does not fit its story
+    |   +-- UnknownPluginError no renderer, planner, judge or preset of that name
+    |   +-- MissingExtraError  an optional dependency is not installed
+    |   +-- OutputFolderError  the run's folder cannot be written or belongs to something else
+    +-- StoreError             the disk failed (no space left, permission lost) while work went on
+    |   +-- CorruptEntryError  a stored entry whose bytes do not have their hash (quarantined)
+    +-- RenderError            a renderer could not make a frame
+    |   +-- TransientRenderError  worth another try
+    +-- JudgeError             a judge could not be asked at all
+    |   +-- TransientJudgeError   worth another try
+
+A message names the file, record and field and says what to do; `hint` holds the next step.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CorruptEntryError",
+    "InputFileError",
+    "JudgeError",
+    "KathaError",
+    "MissingExtraError",
+    "OutputFolderError",
+    "PlanError",
+    "RecordError",
+    "RenderError",
+    "StoreError",
+    "TransientJudgeError",
+    "TransientRenderError",
+    "UnknownPluginError",
+    "UsageError",
+]
+
+
+class KathaError(Exception):
+    """Base of every error raised on purpose: one sentence, and the next step in `hint`."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+
+class UsageError(KathaError):
+    """Wrong use or bad input, refused before work starts."""
+
+    exit_code = 2
+
+
+class InputFileError(UsageError):
+    """A file that cannot be read as what it should be."""
+
+
+class RecordError(UsageError):
+    """A record or field that breaks the schema."""
+
+
+class PlanError(UsageError):
+    """A plan that does not fit its story."""
+
+
+class UnknownPluginError(UsageError):
+    """No renderer, planner, judge or preset of that name."""
+
+
+class MissingExtraError(UsageError):
+    """An optional dependency is not installed; the hint is the exact `pip install` line."""
+
+
+class OutputFolderError(UsageError):
+    """The run's folder cannot be written, or it belongs to something else."""
+
+
+class StoreError(KathaError):
+    """The disk failed while work went on; everything already stored stays."""
+
+
+class CorruptEntryError(StoreError):
+    """A stored entry whose bytes do not have their hash; it has been quarantined."""
+
+
+class RenderError(KathaError):
+    """A renderer could not make a frame."""
+
+
+class TransientRenderError(RenderError):
+    """A renderer failed in a way that is worth another try."""
+
+
+class JudgeError(KathaError):
+    """A judge could not be asked at all."""
+
+
+class TransientJudgeError(JudgeError):
+    """A judge failed in a way that is worth another try."""

@@ -1,0 +1,202 @@
+"""The small interfaces that plug-ins implement. A renderer of twenty lines is enough.
+
+All three are plain classes; nothing has to be inherited. `spec()` returns everything that can change the result, as
+JSON: it is hashed into cache keys and written into `run.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from katha.schema import (
+    AnswerStatus,
+    Character,
+    Condition,
+    Confidence,
+    Dimension,
+    FrameKind,
+    Plan,
+    StoryRecord,
+)
+
+__all__ = [
+    "BoardContext",
+    "Capabilities",
+    "Evidence",
+    "FrameRequest",
+    "Judge",
+    "JudgePrompt",
+    "JudgeReply",
+    "PlanRequest",
+    "Planner",
+    "Renderer",
+    "Similarity",
+]
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """What a plan is made for: the number of panels, a style phrase, and the renderer's prompt limit in tokens."""
+
+    panels: int = 5
+    style: str = ""
+    prompt_tokens: int | None = None
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """Story to plan."""
+
+    def spec(self) -> Mapping[str, Any]:
+        """Name and everything that can change the plan."""
+        ...
+
+    def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
+        """Plan `story`.
+
+        Raises:
+            UsageError: the story cannot be planned (no event, too long, another language), with what to do.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a renderer can do; the state machine reads it instead of the renderer's name.
+
+    identity: how characters stay the same. insertion: what a frame drawn later needs. sizes: allowed (width, height)
+    pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for no limit.
+    """
+
+    identity: Literal["none", "batch", "bank", "reference"] = "none"
+    insertion: Literal["alone", "bank", "reference"] = "alone"
+    sizes: tuple[tuple[int, int], ...] | None = None
+    size_multiple: int = 8
+    default_size: tuple[int, int] = (768, 512)
+    prompt_tokens: int | None = None
+    deterministic: bool = True
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class FrameRequest:
+    """One frame to draw. `scene` is the scene index, or None for an inserted frame."""
+
+    prompt: str
+    seed: int
+    width: int
+    height: int
+    negative_prompt: str = ""
+    style: str = ""
+    kind: FrameKind = "scene"
+    scene: int | None = None
+    characters: tuple[Character, ...] = ()
+
+
+@dataclass(frozen=True)
+class BoardContext:
+    """What an inserted frame may use: the board's requests and PNG bytes in order, and the position it goes before."""
+
+    requests: tuple[FrameRequest, ...]
+    images: tuple[bytes, ...]
+    position: int
+
+
+@runtime_checkable
+class Renderer(Protocol):
+    """Plan to frames. A frame depends on its request (and, where `capabilities` say so, its batch) and nothing else."""
+
+    capabilities: Capabilities
+
+    def spec(self) -> Mapping[str, Any]:
+        """Name and everything that can change the pixels."""
+        ...
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Yield one PNG per request, in order, each as soon as it is ready.
+
+        Raises:
+            RenderError: a frame could not be made.
+        """
+        ...
+
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        """The PNG of one frame added to a finished board, whose other frames do not change."""
+        ...
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a judge sees: PNGs in order (re-encoded, no metadata) and, unless image-only, the story's text."""
+
+    condition: Condition
+    images: tuple[bytes, ...] = ()
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class JudgePrompt:
+    """One question as it is put to a judge.
+
+    instruction: the condition's and dimension's rendered prompt text. options: the fixed choices in order (the last is
+    `Unclear`), or None for a free answer. schema: the JSON schema of the reply (Sec. E.5).
+    """
+
+    question: str
+    dimension: Dimension
+    instruction: str
+    options: tuple[str, ...] | None
+    schema: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JudgeReply:
+    """One reply. With options, `answer` is the chosen option's text."""
+
+    status: AnswerStatus
+    answer: str | None = None
+    evidence_status: str | None = None
+    image_support: str | None = None
+    confidence: Confidence | None = None
+    raw: str | None = None
+    error: str | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Evidence and questions to replies, each question answered on its own (one question a call, Sec. E.2)."""
+
+    def spec(self) -> Mapping[str, Any]:
+        """Name, resolved revision, decoding and reuse mode: everything that can change a reply."""
+        ...
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order, each as soon as it is there; failures are replies, not exceptions.
+
+        Raises:
+            TransientJudgeError: nothing could be asked, and the same call is worth another try.
+        """
+        ...
+
+
+@runtime_checkable
+class Similarity(Protocol):
+    """psi of Eqs. 25 and 26: unit vectors of shape (D,), so that the inner product is sim()."""
+
+    def spec(self) -> Mapping[str, Any]:
+        """Name, weights and revision."""
+        ...
+
+    def encode_image(self, png: bytes) -> NDArray[np.float64]:
+        """A unit vector of shape (D,) for one frame."""
+        ...
+
+    def encode_text(self, text: str) -> NDArray[np.float64]:
+        """A unit vector of shape (D,) for a transition's text; the zero vector when nothing in it is known."""
+        ...

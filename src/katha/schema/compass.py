@@ -1,0 +1,79 @@
+"""What the Semantic Compass measured and decided, as written to `candidates.json`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from katha.schema.board import Board
+from katha.schema.story import Record
+
+__all__ = ["Candidate", "CandidateScore", "Candidates", "CompassSettings", "Decision", "TransitionScore"]
+
+
+class CompassSettings(Record):
+    """Weights and thresholds of Eqs. 24 to 27 and Algorithm 1.
+
+    Recoverability enters Eq. 24 as a fraction (0 to 1), like coverage and copy penalty.
+    """
+
+    lambda_r: float = 1.0
+    lambda_t: float = 0.5
+    lambda_p: float = 0.5
+    delta: float = 0.5
+    gamma: float = 0.95
+    repair_threshold: float = 0.75
+
+
+class TransitionScore(Record):
+    """One transition of one candidate, scored on its adjacent frames (Eq. 27). `recoverability` in 0..1, or None
+    when it has no steering question; `similarity` is Eq. 25's maximum before thresholding."""
+
+    pair: tuple[int, int]
+    recoverability: float | None
+    n_questions: int
+    similarity: float
+    covered: bool
+    copied: bool
+    note: str | None = None
+
+
+class CandidateScore(Record):
+    """Eq. 24 for one candidate, every term in 0..1. `recoverability` is None when no steering question was scored."""
+
+    recoverability: float | None
+    coverage: float
+    copy_penalty: float
+    total: float
+
+
+class Candidate(Record):
+    """A board that was considered: a seed's base board, or the selected board with a frame inserted."""
+
+    name: str
+    kind: Literal["base", "inserted"]
+    board: Board
+    score: CandidateScore
+    transitions: list[TransitionScore]
+
+
+class Decision(Record):
+    """The outcome of Algorithm 1 in words and numbers. `weakest` is None for a mode that never localizes."""
+
+    selected: str
+    weakest: tuple[int, int] | None = None
+    weakest_reason: str | None = None
+    inserted: str | None = None
+    accepted: bool = False
+    reason: str
+    reviewed: bool = False
+
+
+class Candidates(Record):
+    """`candidates.json`: every board considered, its score, and the decision."""
+
+    format: Literal[1] = 1
+    story_id: str
+    mode: str
+    settings: CompassSettings
+    candidates: list[Candidate]
+    decision: Decision

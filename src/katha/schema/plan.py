@@ -1,0 +1,52 @@
+"""A plan: what is to be drawn, and the transitions that the drawing must make readable."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from katha.schema.story import Question, Record, Transition
+
+__all__ = ["PLAN_FORMAT", "Character", "Panel", "Plan"]
+
+PLAN_FORMAT = 1
+
+
+class Character(Record):
+    """One character with a stable look.
+
+    `kind` is what it is in plain words ("lion", "old woman"); `appearance` is the phrase that every prompt repeats so
+    that it looks the same in every frame; `anchor_prompt` shows it alone (for renderers with an identity bank).
+    """
+
+    name: str
+    kind: str
+    appearance: str
+    anchor_prompt: str = ""
+
+
+class Panel(Record):
+    """What one frame shows. `index` is the scene, from 1; `must_show` lists what has to be visible in it."""
+
+    index: int = Field(ge=1)
+    prompt: str
+    negative_prompt: str = ""
+    caption: str = ""
+    characters: list[str] = []
+    must_show: list[str] = []
+
+
+class Plan(Record):
+    """A drawable plan of one story. `information` says what the planner was allowed to see."""
+
+    format: Literal[1] = 1
+    story_id: str
+    title: str = ""
+    planner: str
+    information: list[str] = []
+    style: str = ""
+    characters: list[Character] = []
+    panels: list[Panel]
+    transitions: list[Transition] = []
+    questions: list[Question] = []
