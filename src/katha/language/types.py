@@ -27,7 +27,7 @@ class Concept:
 class Actor:
     """A character in one moment. `target` is the concept id (character or prop) that the action is directed at.
 
-    `name` tells characters of one kind apart ("Old Crow"). `attributes` are attribute concept ids ("small", "red_scarf").
+    `name` tells characters of one kind apart ("Old Crow"). `attributes` are attribute ids ("small", "red_scarf").
     `carries` are prop ids held, worn or carried. `count` is at least 2 for a plural ("three mice": 3, "birds": 3).
     """
 
