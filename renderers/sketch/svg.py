@@ -1,0 +1,142 @@
+"""Small SVG builders. Every helper returns a string; coordinates are floats in the caller's units, y down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from katha.renderers.sketch.style import INK, OUTLINE
+
+__all__ = ["circle", "el", "ellipse", "group", "line", "number", "path", "points", "polygon", "rect", "smooth"]
+
+Point = tuple[float, float]
+
+
+def number(value: float) -> str:
+    """`value` with at most two decimals and no trailing zeros ("3", "-0.5"), so that output is the same everywhere."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def el(tag: str, *children: str, **attributes: str | float | None) -> str:
+    """One element. `stroke_width=2` becomes `stroke-width="2"`; attributes that are None are left out."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{value if isinstance(value, str) else number(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{tag}{written}>{''.join(children)}</{tag}>" if children else f"<{tag}{written}/>"
+
+
+def group(*children: str, transform: str | None = None, opacity: float | None = None) -> str:
+    """A `<g>` around `children`; nothing at all when they are empty."""
+    inner = "".join(children)
+    return el("g", inner, transform=transform, opacity=opacity) if inner else ""
+
+
+def path(
+    d: str, *, fill: str | None = "none", stroke: str | None = INK, width: float = OUTLINE, opacity: float | None = None
+) -> str:
+    """A path with round caps and joins; `stroke=None` draws the fill alone."""
+    if stroke is None:
+        return el("path", d=d, fill=fill, opacity=opacity)
+    return el(
+        "path",
+        d=d,
+        fill=fill,
+        stroke=stroke,
+        stroke_width=width,
+        stroke_linecap="round",
+        stroke_linejoin="round",
+        opacity=opacity,
+    )
+
+
+def points(pairs: Iterable[Point]) -> str:
+    """`x,y x,y ...` as paths and polygons write it."""
+    return " ".join(f"{number(x)},{number(y)}" for x, y in pairs)
+
+
+def line(*pairs: Point, stroke: str = INK, width: float = OUTLINE) -> str:
+    """An open line through `pairs`."""
+    return path(f"M{points(pairs)}", stroke=stroke, width=width)
+
+
+def polygon(pairs: Sequence[Point], *, fill: str = "none", stroke: str | None = INK, width: float = OUTLINE) -> str:
+    """A closed straight-edged shape."""
+    return path(f"M{points(pairs)}Z", fill=fill, stroke=stroke, width=width)
+
+
+def smooth(
+    pairs: Sequence[Point], *, closed: bool = True, fill: str = "none", stroke: str | None = INK, width: float = OUTLINE
+) -> str:
+    """A soft curve through `pairs` (Catmull-Rom written as cubic Beziers); `closed` joins the last to the first."""
+    n = len(pairs)
+
+    def at(i: int) -> Point:
+        return pairs[i % n] if closed else pairs[min(max(i, 0), n - 1)]
+
+    d = f"M{points(pairs[:1])}"
+    for i in range(n if closed else n - 1):
+        (ax, ay), (bx, by), (cx, cy), (ex, ey) = at(i - 1), at(i), at(i + 1), at(i + 2)
+        first = (bx + (cx - ax) / 6, by + (cy - ay) / 6)
+        second = (cx - (ex - bx) / 6, cy - (ey - by) / 6)
+        d += f"C{points((first, second, (cx, cy)))}"
+    return path(d + ("Z" if closed else ""), fill=fill, stroke=stroke, width=width)
+
+
+def circle(
+    cx: float, cy: float, r: float, *, fill: str = "none", stroke: str | None = INK, width: float = OUTLINE
+) -> str:
+    """A circle."""
+    return el("circle", cx=cx, cy=cy, r=r, fill=fill, stroke=stroke, stroke_width=width if stroke else None)
+
+
+def ellipse(
+    cx: float,
+    cy: float,
+    rx: float,
+    ry: float,
+    *,
+    turn: float = 0.0,
+    fill: str = "none",
+    stroke: str | None = INK,
+    width: float = OUTLINE,
+) -> str:
+    """An ellipse, turned `turn` degrees clockwise about its centre."""
+    return el(
+        "ellipse",
+        cx=cx,
+        cy=cy,
+        rx=rx,
+        ry=ry,
+        fill=fill,
+        stroke=stroke,
+        stroke_width=width if stroke else None,
+        transform=f"rotate({number(turn)} {number(cx)} {number(cy)})" if turn else None,
+    )
+
+
+def rect(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    *,
+    round_: float = 0.0,
+    fill: str = "none",
+    stroke: str | None = INK,
+    line_width: float = OUTLINE,
+) -> str:
+    """A rectangle with corner radius `round_`."""
+    return el(
+        "rect",
+        x=x,
+        y=y,
+        width=width,
+        height=height,
+        rx=round_ or None,
+        fill=fill,
+        stroke=stroke,
+        stroke_width=line_width if stroke else None,
+        stroke_linejoin="round" if stroke else None,
+    )
