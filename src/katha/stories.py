@@ -1,0 +1,183 @@
+"""Reading stories: a plain text file, a KathaBench record, or `PATH#story_id` in a JSON Lines file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from katha.errors import InputFileError, RecordError
+from katha.jsonio import iter_lines, loads, read_text
+from katha.schema import MORAL_LABELS, StoryRecord
+
+__all__ = ["MAX_STORY_BYTES", "check_record", "check_scene_count", "iter_records", "load_story", "parse_record"]
+
+MAX_STORY_BYTES = 200_000
+"""A longer plain text is refused: it is a book, not a story for one storyboard."""
+
+_RECORD_SUFFIXES = (".json", ".jsonl")
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_TITLE_LIMIT = 120
+
+
+def load_story(spec: str) -> StoryRecord:
+    """The one story that `spec` names.
+
+    Raises:
+        InputFileError: the file cannot be read as text or JSON, is empty or too long, or holds several stories and
+            none was named. RecordError: the record breaks the schema; file, line, story and field are named.
+    """
+    path, wanted = _split(spec)
+    if path.is_dir():
+        raise InputFileError(f"{str(path)!r} is a folder.", hint="Give one story: a text file, or FILE.jsonl#story_id.")
+    if path.suffix.lower() in _RECORD_SUFFIXES:
+        return _pick(path, wanted)
+    if wanted is not None:
+        raise InputFileError(f"{str(path)!r} is a plain text and holds no story {wanted!r}.")
+    return _from_text(path)
+
+
+def iter_records(path: Path) -> Iterator[StoryRecord]:
+    """Stream the records of a `.jsonl` file (or the one of a `.json` file); memory does not grow with the file.
+
+    Raises:
+        InputFileError: a line is not JSON. RecordError: a record breaks the schema or repeats an id.
+    """
+    if path.suffix.lower() == ".json":
+        yield parse_record(_parse_json(read_text(path), str(path)), str(path))
+        return
+    seen: set[str] = set()
+    for number, line in iter_lines(path):
+        where = f"{path}, line {number}"
+        record = parse_record(_parse_json(line, where), where)
+        if record.story_id in seen:
+            raise RecordError(f"{where}: the story id {record.story_id!r} was used before.")
+        seen.add(record.story_id)
+        yield record
+
+
+def parse_record(value: Any, where: str) -> StoryRecord:
+    """A checked record from parsed JSON; `where` (file, and line if known) opens every message.
+
+    Raises:
+        RecordError: with the story and field that is wrong and what it should be.
+    """
+    if not isinstance(value, dict):
+        raise RecordError(f"{where}: a story record must be a JSON object.")
+    try:
+        record = StoryRecord.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        story = value.get("story_id", "?")
+        raise RecordError(f"{where}: story {story!r}, field {field!r}: {first['msg']}.") from error
+    check_record(record, where)
+    return record
+
+
+def check_record(record: StoryRecord, where: str) -> None:
+    """Refuse what the schema's types cannot: unsafe ids, gaps in scenes or transitions, unknown labels, doubled ids."""
+    for problem in _problems(record):
+        raise RecordError(f"{where}: story {record.story_id!r}: {problem}")
+
+
+def check_scene_count(record: StoryRecord, panels: int) -> None:
+    """Refuse an annotated record whose number of scenes is not the number of panels.
+
+    Raises:
+        RecordError: the counts differ.
+    """
+    count = len(record.scenes)
+    if count and count != panels:
+        raise RecordError(
+            f"Story {record.story_id!r} has {count} scenes where {panels} panels are to be drawn.",
+            hint=f"Complete the record, or give --panels {count}.",
+        )
+
+
+def _split(spec: str) -> tuple[Path, str | None]:
+    path = Path(spec)
+    if path.exists() or "#" not in spec:
+        return path, None
+    name, _, wanted = spec.rpartition("#")
+    return Path(name), wanted
+
+
+def _pick(path: Path, wanted: str | None) -> StoryRecord:
+    found: list[str] = []
+    chosen: StoryRecord | None = None
+    for record in iter_records(path):
+        if wanted is None or record.story_id == wanted:
+            chosen = record
+        found.append(record.story_id)
+        if chosen is not None and wanted is not None:
+            return chosen
+    if chosen is None:
+        missing = f"holds no story {wanted!r}" if wanted else "holds no story"
+        raise InputFileError(f"{str(path)!r} {missing}.", hint=f"It has: {', '.join(found[:8])}." if found else None)
+    if wanted is None and len(found) > 1:
+        raise InputFileError(
+            f"{str(path)!r} holds {len(found)} stories.", hint=f"Name one, for example {path}#{found[0]}."
+        )
+    return chosen
+
+
+def _from_text(path: Path) -> StoryRecord:
+    text = read_text(path, limit=MAX_STORY_BYTES).replace("\r\n", "\n").strip()
+    if not text:
+        raise InputFileError(f"{str(path)!r} is empty.", hint="Give a text file with a story in it.")
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", path.stem).strip("_")[:64] or "story"
+    first, _, rest = text.partition("\n\n")
+    has_title = bool(rest.strip()) and "\n" not in first and len(first) <= _TITLE_LIMIT and first[-1] not in ".!?\"'"
+    title, body = (first.strip("# ").strip(), rest.strip()) if has_title else (stem.replace("_", " ").title(), text)
+    return StoryRecord(story_id=stem, title=title, story_text=body)
+
+
+def _parse_json(text: str, where: str) -> Any:
+    try:
+        return loads(text)
+    except ValueError as error:
+        raise InputFileError(f"{where} is not JSON: {error}.") from error
+
+
+def _problems(record: StoryRecord) -> Iterator[str]:
+    if not _SAFE_ID.fullmatch(record.story_id) or ".." in record.story_id:
+        yield "a story id may hold letters, digits, dots, hyphens and underscores only, and is never a path."
+    if not record.story_text:
+        yield "field 'story_text' is empty."
+    if record.moral_label is not None and record.moral_label not in MORAL_LABELS:
+        yield f"field 'moral_label' is {record.moral_label!r}; it must be one of {', '.join(MORAL_LABELS)}."
+    yield from _sequence_problems(record)
+    yield from _question_problems(record)
+
+
+def _sequence_problems(record: StoryRecord) -> Iterator[str]:
+    indices = [scene.scene_index for scene in record.scenes]
+    if indices != list(range(1, len(indices) + 1)):
+        yield f"field 'scenes' must be numbered 1 to {len(indices)} in order; it is {indices}."
+    if not record.scenes and not record.transitions:
+        return
+    wanted = [(index, index + 1) for index in range(1, len(indices))]
+    pairs = [transition.pair for transition in record.transitions]
+    missing = [pair for pair in wanted if pair not in pairs]
+    if missing:
+        yield f"field 'transitions' lacks the transition from scene {missing[0][0]} to scene {missing[0][1]}."
+    if pairs != wanted:
+        yield f"field 'transitions' must join adjacent scenes in order, each once; it has {pairs}."
+
+
+def _question_problems(record: StoryRecord) -> Iterator[str]:
+    seen: set[str] = set()
+    for question in record.recoverability_questions:
+        name = question.question_id
+        if name in seen:
+            yield f"the question id {name!r} is used twice."
+        seen.add(name)
+        if not question.gold_answer:
+            yield f"question {name!r}: field 'gold_answer' is empty."
+        pair = question.target_transition
+        if pair is not None and record.transitions and pair not in {item.pair for item in record.transitions}:
+            yield f"question {name!r}: field 'target_transition' names {list(pair)}, which is no transition."
