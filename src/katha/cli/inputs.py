@@ -1,0 +1,47 @@
+"""Reading what a person edited by hand: a plan, a run's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from katha.errors import InputFileError, PlanError
+from katha.jsonio import read_json
+from katha.schema import Plan, StoryRecord
+
+__all__ = ["finished_run", "read_plan"]
+
+
+def read_plan(path: Path, record: StoryRecord) -> Plan:
+    """The plan in `path`, checked against the story it is for.
+
+    Raises:
+        PlanError: it is not a plan of this version, or does not fit the story; the field is named.
+    """
+    from katha.planners import validate_plan
+
+    value = read_json(path)
+    try:
+        plan = Plan.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        raise PlanError(f"{str(path)!r} is no plan of this version: {field}: {first['msg']}.") from error
+    validate_plan(plan, record)
+    return plan
+
+
+def finished_run(folder: Path) -> Path:
+    """`folder` if it holds a run that has a storyboard.
+
+    Raises:
+        InputFileError: it does not; the message says how to make one.
+    """
+    if not (folder / "run.json").is_file():
+        raise InputFileError(f"{str(folder)!r} is not the folder of a run.", hint="Make one with `katha run STORY`.")
+    if not (folder / "storyboard.json").is_file():
+        raise InputFileError(
+            f"The run in {str(folder)!r} has not finished.", hint="Give the same `katha run` command again."
+        )
+    return folder

@@ -1,0 +1,71 @@
+"""`katha`: the Typer application, and the one place where errors become sentences and exit codes."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from katha import __version__
+from katha.cli import inspect, plan, redo, report_command, run
+from katha.errors import KathaError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="katha",
+    help="Turn a story into a storyboard that can be understood from its images alone, measure it, and repair it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"katha {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks. It may stand anywhere.")] = False,
+) -> None:
+    """Options that hold for every verb."""
+
+
+app.command("run")(run.run)
+app.command("plan")(plan.plan)
+app.command("redo")(redo.redo)
+app.command("report")(report_command.report)
+app.command("renderers")(inspect.renderers)
+app.command("planners")(inspect.planners)
+app.command("judges")(inspect.judges)
+app.command("doctor")(inspect.doctor)
+
+
+def main() -> None:
+    """The console script. A person sees a sentence; the traceback only with `--debug`."""
+    debug = "--debug" in sys.argv[1:]
+    arguments = [word for word in sys.argv[1:] if word != "--debug"]
+    try:
+        app(args=arguments)
+    except KathaError as error:
+        _fail(str(error), error.exit_code, debug)
+    except BrokenPipeError:
+        sys.exit(1)
+    except Exception as error:
+        _fail(f"Unexpected {type(error).__name__}: {error} Run it again with --debug to see where.", 1, debug)
+
+
+def _fail(message: str, code: int, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
+    print(f"katha: {message}", file=sys.stderr)
+    sys.exit(code)

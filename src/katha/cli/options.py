@@ -1,0 +1,39 @@
+"""The options that several verbs share, written once so that their help is the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "Answers",
+    "Json",
+    "Judges",
+    "Matching",
+    "Mode",
+    "Panels",
+    "Planner",
+    "Preset",
+    "Renderer",
+    "Seeds",
+    "Size",
+    "Style",
+]
+
+Planner = Annotated[str | None, typer.Option("--planner", help="Who plans: see `katha planners`.")]
+Renderer = Annotated[str | None, typer.Option("--renderer", help="Who draws: see `katha renderers`.")]
+Judges = Annotated[
+    list[str] | None, typer.Option("--judge", help="Who judges: see `katha judges`. Several make an ensemble.")
+]
+Mode = Annotated[str | None, typer.Option("--mode", help="The repair mode: full, base, rerank_only, bridge_only, ...")]
+Seeds = Annotated[str | None, typer.Option("--seeds", help="One candidate board a seed, for example 42,123,2026.")]
+Panels = Annotated[int | None, typer.Option("--panels", help="How many scenes a plain text is told in.")]
+Size = Annotated[str | None, typer.Option("--size", help="Pixels of a frame, for example 768x512.")]
+Style = Annotated[str | None, typer.Option("--style", help="A look that the renderer knows, or a style phrase.")]
+Preset = Annotated[str | None, typer.Option("--preset", help="Settings by name, or a YAML file of your own.")]
+Answers = Annotated[str | None, typer.Option("--answers", help="How questions are asked: choice or free.")]
+Matching = Annotated[
+    str | None, typer.Option("--matching", help="How free answers are matched: lemma-set or exact-set.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]

@@ -1,0 +1,31 @@
+"""`katha redo`: draw one frame of a finished run again; every other frame keeps its bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from katha.cli import options
+
+__all__ = ["redo"]
+
+
+def redo(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    frame: Annotated[int, typer.Option("--frame", min=1, help="Which frame of the storyboard, counted from 1.")],
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="The seed to draw it with.")],
+    as_json: options.Json = False,
+) -> None:
+    """Draw one frame of RUN again with another seed, keep the old version, and judge again what depends on it."""
+    from katha.agents import redo_frame
+    from katha.cli.inputs import finished_run
+    from katha.cli.progress import live_view
+    from katha.cli.report import write_report
+    from katha.cli.summary import tell
+
+    folder = finished_run(run)
+    with live_view(quiet=as_json) as on_event:
+        result = redo_frame(folder, frame, seed, on_event=on_event)
+    tell(result, write_report(result.out), as_json=as_json)

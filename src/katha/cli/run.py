@@ -1,0 +1,75 @@
+"""`katha run`: a story in, a repaired storyboard out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from katha.cli import options
+
+__all__ = ["run"]
+
+
+def run(
+    story: Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")],
+    planner: options.Planner = None,
+    renderer: options.Renderer = None,
+    judge: options.Judges = None,
+    mode: options.Mode = None,
+    seeds: options.Seeds = None,
+    panels: options.Panels = None,
+    size: options.Size = None,
+    style: options.Style = None,
+    plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
+    review: Annotated[bool, typer.Option("--review", help="Stop before the repair is decided and ask you.")] = False,
+    preset: options.Preset = None,
+    answers: options.Answers = None,
+    matching: options.Matching = None,
+    as_json: options.Json = False,
+) -> None:
+    """Draw STORY, find the transition that cannot be read from the images, and repair it.
+
+    The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on.
+    """
+    from katha.agents import run_story
+    from katha.cli.inputs import read_plan
+    from katha.cli.progress import live_view
+    from katha.cli.report import write_report
+    from katha.cli.review import reviewer
+    from katha.cli.summary import tell
+    from katha.config import resolve
+    from katha.stories import check_scene_count, load_story
+
+    flags = {
+        "planner": planner,
+        "renderer": renderer,
+        "judges": tuple(judge) if judge else None,
+        "mode": mode,
+        "seeds": seeds,
+        "panels": panels,
+        "size": size,
+        "style": style,
+        "review": review or None,
+        "answers": answers,
+        "matching": matching,
+    }
+    config = resolve(flags, preset=preset)
+    record = load_story(story)
+    given = read_plan(plan, record) if plan is not None else None
+    if given is not None:
+        config = config.model_copy(update={"panels": len(given.panels)})
+    check_scene_count(record, config.panels)
+    ask_person = reviewer() if config.review else None
+    with live_view(quiet=as_json or config.review) as on_event:
+        result = run_story(
+            record,
+            config,
+            out if out is not None else Path("out") / record.story_id,
+            plan=given,
+            on_event=on_event,
+            review=ask_person,
+        )
+    tell(result, write_report(result.out), as_json=as_json)
