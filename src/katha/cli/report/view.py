@@ -1,0 +1,257 @@
+"""From a run's records to what the report's template shows: plain dictionaries, every number already worded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from katha.cli.report.answers import answer_groups
+from katha.cli.report.load import Run, panel_uri
+from katha.cli.report.words import DIMENSION_WORDS, percent, points, signed
+from katha.cli.summary import headline
+from katha.schema import DIMENSIONS, Board, Candidate, Frame, TransitionScore
+
+__all__ = ["build_view"]
+
+
+def build_view(run: Run) -> dict[str, Any]:
+    """Everything `report.html.j2` shows."""
+    images = _Images(run)
+    base = _candidate(run, f"candidate:{run.info['seeds'][0]}") or run.candidates.candidates[0]
+    final = _final_candidate(run)
+    return {
+        "title": run.story.title or run.story.story_id,
+        "story": run.story.story_text,
+        "embedded": run.board.renderer == "sketch",
+        "mode": run.board.mode,
+        "verdict": _verdict(run),
+        "steering_reported": run.scores["questions"] != "reporting",
+        "frozen": run.scores["frozen"],
+        "numbers": _numbers(run),
+        "dimensions": _dimensions(run),
+        "before": _strip(base.board, base, run, images),
+        "after": _strip(run.board, final, run, images),
+        "same": [frame.sha256 for frame in base.board.frames] == [frame.sha256 for frame in run.board.frames],
+        "weakest": _weakest(run, final),
+        "decision": run.candidates.decision,
+        "candidates": [_candidate_row(item, run, images) for item in run.candidates.candidates],
+        "groups": answer_groups(run),
+        "characters": run.plan.characters,
+        "repeat": _repeat(run),
+        "notes": list(run.scores.get("notes", [])) + list(run.info.get("notes", [])),
+    }
+
+
+class _Images:
+    """Panels as data URIs, each read once: whole for the boards, small for the candidates side by side."""
+
+    def __init__(self, run: Run) -> None:
+        self._panels = run.folder / "panels"
+        self._known: dict[tuple[str, bool], str] = {}
+
+    def uri(self, sha256: str, small: bool) -> str:
+        key = (sha256, small)
+        if key not in self._known:
+            self._known[key] = panel_uri(self._panels / f"{sha256}.png", small=small)
+        return self._known[key]
+
+
+def _candidate(run: Run, name: str | None) -> Candidate | None:
+    return next((item for item in run.candidates.candidates if item.name == name), None)
+
+
+def _final_candidate(run: Run) -> Candidate:
+    decision = run.candidates.decision
+    name = decision.inserted if decision.accepted else decision.selected
+    return _candidate(run, name) or run.candidates.candidates[0]
+
+
+def _verdict(run: Run) -> str:
+    decision = run.candidates.decision
+    if decision.accepted and decision.weakest:
+        first, second = decision.weakest
+        what = "A bridge" if any(frame.kind == "bridge" for frame in run.board.frames) else "A frame"
+        return f"{what} was inserted between scenes {first} and {second}."
+    return "The storyboard was kept without an inserted frame."
+
+
+def _numbers(run: Run) -> list[dict[str, Any]]:
+    base = headline(run.scores, "base")
+    final = headline(run.scores, run.board.mode if run.board.mode in run.scores["methods"] else "base")
+    rows = (
+        ("Recoverable from the images", "image", "Higher is better.", True),
+        ("Semantic Trajectory Gap (text minus image)", "stg", "Lower is better.", False),
+    )
+    return [
+        {
+            "name": name,
+            "hint": hint,
+            "before": points(base[key]),
+            "after": points(final[key]),
+            "before_value": base[key],
+            "after_value": final[key],
+            "change": signed(base[key], final[key]),
+            "better": _better(base[key], final[key], up),
+            "valid": f"{final['n_valid']} of {final['n_questions']} reporting questions are valid",
+            "judge": final["judge"],
+        }
+        for name, key, hint, up in rows
+    ]
+
+
+def _better(before: float | None, after: float | None, up: bool) -> str:
+    if before is None or after is None or before == after:
+        return "same"
+    return "better" if (after > before) == up else "worse"
+
+
+def _dimensions(run: Run) -> list[dict[str, Any]]:
+    mode = run.board.mode if run.board.mode in run.scores["methods"] else "base"
+    before, after = _dimension_block(run, "base"), _dimension_block(run, mode)
+    rows = []
+    for dimension in DIMENSIONS:
+        old, new = before.get(dimension, {}), after.get(dimension, {})
+        rows.append(
+            {
+                "name": DIMENSION_WORDS[dimension],
+                "n": new.get("n", 0),
+                "text": points(new.get("text")),
+                "before": points(old.get("image")),
+                "after": points(new.get("image")),
+                "text_value": new.get("text"),
+                "before_value": old.get("image"),
+                "after_value": new.get("image"),
+            }
+        )
+    return rows
+
+
+def _dimension_block(run: Run, method: str) -> dict[str, Any]:
+    judges = run.scores["methods"][method]["judges"]
+    judge = headline(run.scores, method)["judge"]
+    block: dict[str, Any] = judges[judge]["filtered"]["dimensions"] if judge else {}
+    return block
+
+
+def _strip(board: Board, candidate: Candidate, run: Run, images: _Images) -> list[dict[str, Any]]:
+    """Frames and, between the frames of two scenes, the transition that joins them."""
+    scores = {score.pair: score for score in candidate.transitions}
+    weakest = run.candidates.decision.weakest
+    cells: list[dict[str, Any]] = []
+    last_scene: int | None = None
+    for frame in board.frames:
+        pair = frame.transition if frame.transition is not None else _pair(last_scene, frame.scene)
+        if pair is not None and pair in scores:
+            cells.append(_gap(scores.pop(pair), weakest == pair))
+        cells.append(_frame(frame, run, images))
+        last_scene = frame.scene if frame.scene is not None else last_scene
+    return cells
+
+
+def _pair(first: int | None, second: int | None) -> tuple[int, int] | None:
+    return None if first is None or second is None else (first, second)
+
+
+def _frame(frame: Frame, run: Run, images: _Images, small: bool = False) -> dict[str, Any]:
+    captions = {panel.index: panel.caption or panel.prompt for panel in run.plan.panels}
+    if frame.kind == "scene":
+        caption = captions.get(frame.scene or 0, "")
+        name = f"Scene {frame.scene}"
+    else:
+        caption = frame.prompt
+        name = "Bridge" if frame.kind == "bridge" else "Extra frame"
+    return {
+        "cell": "frame",
+        "kind": frame.kind,
+        "index": frame.index,
+        "name": name,
+        "caption": caption,
+        "alt": f"Frame {frame.index}, {name.lower()}: {caption}",
+        "uri": images.uri(frame.sha256, small),
+        "seed": frame.seed,
+        "prompt": frame.prompt,
+        "sha256": frame.sha256,
+    }
+
+
+def _gap(score: TransitionScore, weakest: bool) -> dict[str, Any]:
+    value = score.recoverability
+    first, second = score.pair
+    judged = f"{percent(value)} of {score.n_questions} steering questions" if value is not None else "not asked"
+    return {
+        "cell": "gap",
+        "pair": f"{first}\u2192{second}",
+        "value": value if value is not None else (1.0 if score.covered else 0.0),
+        "label": percent(value) if value is not None else ("covered" if score.covered else "not covered"),
+        "long": f"Transition from scene {first} to {second}: {judged}; similarity {score.similarity:.2f}.",
+        "weakest": weakest,
+    }
+
+
+def _weakest(run: Run, final: Candidate) -> dict[str, Any] | None:
+    decision = run.candidates.decision
+    if decision.weakest is None:
+        return None
+    first, second = decision.weakest
+    record = next((item for item in run.plan.transitions if item.pair == decision.weakest), None)
+    fields = (
+        []
+        if record is None
+        else [
+            ("Action", record.action),
+            ("Causality", record.causality),
+            ("Intention", record.intention),
+            ("Emotion", record.emotion),
+            ("Consequence", record.consequence),
+            ("Moral target", record.moral_target),
+        ]
+    )
+    bridge = next((frame for frame in final.board.frames if frame.kind != "scene"), None)
+    return {
+        "pair": f"{first} to {second}",
+        "reason": decision.weakest_reason,
+        "fields": [(name, value) for name, value in fields if value],
+        "prompt": bridge.prompt if bridge else None,
+    }
+
+
+def _candidate_row(item: Candidate, run: Run, images: _Images) -> dict[str, Any]:
+    settings, score, decision = run.candidates.settings, item.score, run.candidates.decision
+    terms = (
+        ("Recoverability", settings.lambda_r, score.recoverability, "+"),
+        ("Transition coverage", settings.lambda_t, score.coverage, "+"),
+        ("Copy penalty", settings.lambda_p, score.copy_penalty, "\u2212"),
+    )
+    chosen = item.name == decision.selected
+    inserted = item.name == decision.inserted
+    return {
+        "name": item.name,
+        "inserted": item.kind == "inserted",
+        "mark": "accepted" if inserted and decision.accepted else "tried" if inserted else "selected" if chosen else "",
+        "total": f"{score.total:.3f}",
+        "terms": [
+            {
+                "name": name,
+                "sign": sign,
+                "weight": f"{weight:g}",
+                "value": "-" if value is None else f"{value:.3f}",
+                "share": 100 * (value or 0.0),
+            }
+            for name, weight, value, sign in terms
+        ],
+        "frames": [_frame(frame, run, images, small=True) for frame in item.board.frames],
+    }
+
+
+def _repeat(run: Run) -> list[tuple[str, str]]:
+    from katha.jsonio import dumps
+
+    info = run.info
+    names = ("command", "katha", "seeds", "config", "planner", "renderer", "judges", "similarity", "matching",
+             "prompts", "versions", "paid", "timings")  # fmt: skip
+    rows = [(name, info[name]) for name in names if name in info]
+    rows.append(("plan_sha256", run.board.plan_sha256))
+    words = {"command": lambda value: " ".join(value)}
+    return [
+        (name.replace("_", " "), value if isinstance(value, str) else words.get(name, dumps)(value).strip())
+        for name, value in rows
+    ]
