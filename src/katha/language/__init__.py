@@ -1,0 +1,17 @@
+"""A small deterministic English reader over a closed vocabulary."""
+
+from katha.language.lexicon import Vocabulary, load_vocabulary
+from katha.language.scene import read_scene
+from katha.language.types import Actor, Concept, ConceptKind, Event, SceneReading, StoryReading
+
+__all__ = [
+    "Actor",
+    "Concept",
+    "ConceptKind",
+    "Event",
+    "SceneReading",
+    "StoryReading",
+    "Vocabulary",
+    "load_vocabulary",
+    "read_scene",
+]

@@ -1,0 +1,318 @@
+"""Chunks to facts: who does what to whom with what where, before anybody knows who "he" is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from katha.language.chunks import Chunk, Noun, Verb
+from katha.language.lexicon import Grammar
+
+__all__ = ["Fact", "read_facts"]
+
+_SAYING = frozenset({"talk", "shout", "beg", "laugh", "think", "cry"})
+
+
+@dataclass
+class Fact:
+    """One clause. `subjects` may be props; `around` holds the noun phrases with their prepositions.
+
+    `wished` marks what is only wanted, asked, planned or said in an infinitive; `speech` what stands in quotes.
+    """
+
+    subjects: list[Noun] = field(default_factory=list)
+    verb: Verb | None = None
+    objects: list[Noun] = field(default_factory=list)
+    around: list[tuple[str, Noun]] = field(default_factory=list)
+    emotion: str | None = None
+    looks: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    connective: str = ""
+    speech: bool = False
+    wished: bool = False
+    relative: bool = False
+
+    def nouns(self) -> list[Noun]:
+        """Every noun phrase of the clause, in order of role."""
+        return [*self.subjects, *self.objects, *(noun for _, noun in self.around)]
+
+
+class _Builder:
+    """Walks the chunks of one sentence and fills one fact after another."""
+
+    def __init__(self, chunks: Sequence[Chunk], grammar: Grammar) -> None:
+        self.chunks = chunks
+        self.grammar = grammar
+        self.facts: list[Fact] = []
+        self.fact: Fact | None = None
+        self.main: Fact | None = None
+        self.outer: list[Noun] = []
+        self.prep: str | None = None
+        self.antecedent: Noun | None = None
+        self.inverted = False
+        self.connective = ""
+        self.feeling: str | None = None
+        self.in_quote = False
+
+    def run(self) -> list[Fact]:
+        for at, chunk in enumerate(self.chunks):
+            getattr(self, f"_{chunk.type}")(at, chunk)
+        self._finish()
+        return self.facts
+
+    # -- small steps -------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        self.fact = self.main = None
+        self.prep = self.antecedent = None
+        self.inverted = False
+
+    def _start(self, chunk: Chunk, subjects: Sequence[Noun]) -> Fact:
+        fact = Fact(subjects=list(subjects), speech=chunk.speech, connective=self.connective)
+        self.connective = ""
+        if self.feeling is not None and subjects:
+            fact.emotion, self.feeling = self.feeling, None
+        self.facts.append(fact)
+        self.fact = fact
+        self.inverted = False
+        return fact
+
+    def _type(self, at: int) -> str:
+        return self.chunks[at].type if 0 <= at < len(self.chunks) else ""
+
+    def _verb_follows(self, at: int) -> bool:
+        """Whether the noun at `at` is the subject of a finite verb further on in its clause."""
+        position = at + 1
+        while position < len(self.chunks):
+            kind = self.chunks[position].type
+            if kind == "verb":
+                verb = self.chunks[position].verb
+                return verb is not None and (verb.form != "ing" or verb.copula)
+            if kind == "rel":
+                return True
+            if kind in {"end", "sub", "mood", "to"} or (kind == "comma" and self._type(position + 1) != "noun"):
+                return False
+            position += 1
+        return False
+
+    # -- chunk types -------------------------------------------------------------------------------------------
+
+    def _noun(self, at: int, chunk: Chunk) -> None:
+        noun = chunk.noun
+        assert noun is not None
+        before = self._type(at - 1)
+        fact = self.fact
+        if self.antecedent is not None and before != "rel":
+            self.antecedent = None
+        if before == "rel" and self.antecedent is not None:
+            self._relative_object(chunk, noun)
+        elif self.prep == "of" and fact is not None and self._is_frame(fact):
+            fact.subjects = [noun]
+        elif self.prep is not None and fact is not None and before in {"prep", "label"}:
+            fact.around.append((self.prep, noun))
+        elif before == "prep":
+            self._start(chunk, []).around.append((self.prep or "", noun))
+        elif fact is None:
+            self._start(chunk, [noun])
+        elif self.inverted:
+            fact.subjects, self.inverted = [noun], False
+            self.outer = [noun]
+        elif fact.verb is None:
+            self._before_verb(at, chunk, noun, fact)
+        elif before in {"and", "comma"} or (before == "mood"):
+            self._joined(at, chunk, noun, fact)
+        elif self._verb_follows(at) and fact.objects and fact.verb.action is not None and before == "noun":
+            self._start(chunk, [noun])
+        else:
+            fact.objects.append(noun)
+        if before != "prep":
+            self.prep = None
+
+    def _is_frame(self, fact: Fact) -> bool:
+        """Whether the clause so far is only "an illustration of", "a close-up of" and the like."""
+        bare = fact.verb is None and not fact.around and not fact.objects
+        return bare and all(self.grammar.has("frames", noun.word) for noun in fact.subjects)
+
+    def _before_verb(self, at: int, chunk: Chunk, noun: Noun, fact: Fact) -> None:
+        if fact.subjects and (noun.kind == "name" or fact.subjects[-1].kind == "name"):
+            self._appose(fact, noun)
+        elif fact.around and self._type(at - 1) == "comma" and not fact.subjects:
+            fact.subjects.append(noun)
+            self._take_feeling(fact)
+        elif self._type(at - 1) in {"comma", "and"} and fact.around and not self._verb_follows(at):
+            self._start(chunk, [noun])
+        else:
+            fact.subjects.append(noun)
+            self._take_feeling(fact)
+
+    def _take_feeling(self, fact: Fact) -> None:
+        if self.feeling is not None:
+            fact.emotion, self.feeling = fact.emotion or self.feeling, None
+
+    @staticmethod
+    def _appose(fact: Fact, noun: Noun) -> None:
+        """ "Meera, a girl" and "the donkey Moti": one noun phrase with a name."""
+        last = fact.subjects[-1]
+        named, plain = (noun, last) if noun.kind == "name" else (last, noun)
+        if plain.kind == "character" and plain.name is None:
+            fact.subjects[-1] = replace(plain, name=named.name, definite=True)
+        else:
+            fact.subjects.append(noun)
+
+    def _joined(self, at: int, chunk: Chunk, noun: Noun, fact: Fact) -> None:
+        if self._verb_follows(at):
+            self._start(chunk, [noun])
+        elif fact.around and not fact.objects:
+            fact.around.append((fact.around[-1][0], noun))
+        elif noun.kind == "setting" or not fact.objects:
+            self._start(chunk, [noun])
+        else:
+            fact.objects.append(noun)
+
+    def _relative_object(self, chunk: Chunk, noun: Noun) -> None:
+        antecedent, self.antecedent = self.antecedent, None
+        self.main = self.main or self.fact
+        fact = self._start(chunk, [noun])
+        fact.relative = True
+        if antecedent is not None:
+            fact.objects.append(antecedent)
+
+    def _verb(self, at: int, chunk: Chunk) -> None:
+        verb = chunk.verb
+        assert verb is not None
+        before = self._type(at - 1)
+        self.prep = None
+        if before == "rel" and self.antecedent is not None:
+            self.main = self.main or self.fact
+            fact = self._start(chunk, [self.antecedent])
+            fact.relative, self.antecedent = True, None
+        elif self.main is not None and self.main.verb is None and self.fact is not self.main and before != "and":
+            fact = self.fact = self.main
+            self.main = None
+        elif self.fact is None:
+            fact = self._start(chunk, self.outer)
+            self.inverted = self._is_inverted(at, verb)
+        elif self.fact.verb is None and before == "noun" and verb.form == "ing" and self.fact.around:
+            fact = self._further(at, chunk, verb, self.fact)
+        elif self.fact.verb is None and (self.fact.subjects or not self.outer):
+            fact = self.fact
+        else:
+            fact = self._further(at, chunk, verb, self.fact)
+        fact.verb = verb
+        if not chunk.speech and fact.subjects and not fact.relative:
+            self.outer = list(fact.subjects)
+
+    def _is_inverted(self, at: int, verb: Verb) -> bool:
+        """ "..." begged the mouse: the subject follows a verb of saying."""
+        if self._type(at + 1) != "noun":
+            return False
+        after_quote = self._type(at - 1) == "mood" or (self._type(at - 1) == "comma" and self._type(at - 2) == "mood")
+        saying = verb.action in _SAYING or verb.lemma in {"reply", "answer"}
+        return after_quote and saying and self._type(at + 2) != "verb"
+
+    def _further(self, at: int, chunk: Chunk, verb: Verb, fact: Fact) -> Fact:
+        """A further verb: infinitive, participle, or coordinated with the one before."""
+        before = self._type(at - 1)
+        subjects = list(fact.subjects)
+        last = self._last_noun(fact)
+        old = fact.verb
+        wishing = old is not None and (self.grammar.has("wish_verbs", old.lemma) or old.modal or fact.wished)
+        controlled = [noun for noun in fact.objects if noun.kind in {"character", "pronoun", "referring", "name"}]
+        if before == "to":
+            follower = self._start(chunk, controlled[-1:] if controlled and self._controls(old) else subjects)
+            follower.wished = wishing or self._controls(old)
+            return follower
+        if before in {"noun", "look"} and last is not None and (verb.form in {"ing", "base"} or verb.passive):
+            subjects = [last]
+        if before in {"and", "comma"} and verb.form == "base" and fact.wished:
+            follower = self._start(chunk, subjects)
+            follower.wished = True
+            return follower
+        return self._start(chunk, subjects)
+
+    def _controls(self, verb: Verb | None) -> bool:
+        return verb is not None and self.grammar.has("control_verbs", verb.lemma)
+
+    @staticmethod
+    def _last_noun(fact: Fact) -> Noun | None:
+        nouns = [*fact.objects, *(noun for _, noun in fact.around)] or fact.subjects
+        if fact.around and fact.objects:
+            return fact.around[-1][1]
+        return nouns[-1] if nouns else None
+
+    def _feeling(self, at: int, chunk: Chunk) -> None:
+        fact = self.fact
+        self.prep = None
+        if fact is None or (fact.verb is None and not fact.subjects):
+            self.feeling = chunk.concept
+        elif fact.verb is not None and self.grammar.has("making_verbs", fact.verb.lemma) and fact.objects:
+            made = self._start(chunk, [fact.objects[-1]])
+            made.emotion = chunk.concept
+        elif fact.verb is not None and fact.verb.negated and fact.verb.copula:
+            return
+        else:
+            fact.emotion = fact.emotion or chunk.concept
+
+    def _look(self, at: int, chunk: Chunk) -> None:
+        fact, look = self.fact, chunk.concept
+        if fact is None or look is None:
+            return
+        if self._type(at - 1) in {"noun", "look"}:
+            self._mark_last(fact, look)
+        elif fact.verb is not None and fact.verb.copula:
+            fact.looks.append(look)
+        elif fact.subjects:
+            fact.subjects[0] = replace(fact.subjects[0], attributes=(*fact.subjects[0].attributes, look))
+
+    @staticmethod
+    def _mark_last(fact: Fact, look: str) -> None:
+        def marked(noun: Noun) -> Noun:
+            return replace(noun, attributes=(*noun.attributes, look))
+
+        if fact.around:
+            preposition, noun = fact.around[-1]
+            fact.around[-1] = (preposition, marked(noun))
+        elif fact.objects:
+            fact.objects[-1] = marked(fact.objects[-1])
+        elif fact.subjects:
+            fact.subjects[-1] = marked(fact.subjects[-1])
+
+    def _prep(self, at: int, chunk: Chunk) -> None:
+        self.prep = chunk.text.lower()
+
+    def _and(self, at: int, chunk: Chunk) -> None:
+        self.prep = None
+
+    _comma = _and
+    _to = _and
+
+    def _sub(self, at: int, chunk: Chunk) -> None:
+        keep = self.fact.subjects if self.fact is not None else []
+        self._finish()
+        self.connective = chunk.text.lower()
+        if self._type(at + 1) == "verb" and keep:
+            self.outer = list(keep)
+
+    def _rel(self, at: int, chunk: Chunk) -> None:
+        if self.fact is not None:
+            self.antecedent = self._last_noun(self.fact)
+        if self._type(at + 1) not in {"verb", "noun"}:
+            self.antecedent = None
+
+    def _end(self, at: int, chunk: Chunk) -> None:
+        self._finish()
+
+    def _mood(self, at: int, chunk: Chunk) -> None:
+        self.in_quote = not self.in_quote
+        if self.in_quote or self._type(at + 1) in {"noun", "verb", "end", ""}:
+            self._finish()
+
+    def _label(self, at: int, chunk: Chunk) -> None:
+        if chunk.concept is not None:
+            fact = self.fact or self._start(chunk, [])
+            fact.labels.append(chunk.concept)
+
+
+def read_facts(chunks: Sequence[Chunk], grammar: Grammar) -> list[Fact]:
+    """The facts of one sentence, in the order in which they are told."""
+    return _Builder(chunks, grammar).run()
