@@ -1,0 +1,31 @@
+"""Run all benchmarks, or those that are named."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks import embedded_run, orchestration, panels, startup
+
+ALL: dict[str, Callable[[], dict[str, Any]]] = {
+    "startup": startup.measure,
+    "embedded_run": embedded_run.measure,
+    "orchestration": orchestration.measure,
+    "sketch": panels.measure_sketch,
+    "reader": panels.measure_reader,
+}
+
+
+def main() -> None:
+    """Print one line a benchmark."""
+    unknown = sorted(set(sys.argv[1:]) - set(ALL))
+    if unknown:
+        sys.exit(f"No benchmark is called {unknown[0]!r}. Known: {', '.join(ALL)}.")
+    for name in sys.argv[1:] or list(ALL):
+        print(json.dumps({"benchmark": name, **ALL[name]()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

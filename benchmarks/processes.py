@@ -1,0 +1,50 @@
+"""Timing whole processes: wall seconds and peak memory by the operating system's own accounting."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+__all__ = ["Cost", "median_cost", "run", "script"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Wall seconds and peak resident memory in MB of one finished process."""
+
+    seconds: float
+    megabytes: float
+
+
+def script(name: str) -> str:
+    """The path of a console script in this environment."""
+    return str(Path(sys.executable).parent / name)
+
+
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Cost:
+    """Run `command` to its end.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, env={**os.environ, **(environment or {})}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command} ended with {process.returncode}")
+    return Cost(seconds, usage.ru_maxrss / 1024)
+
+
+def median_cost(costs: Sequence[Cost]) -> Cost:
+    """The median of each figure."""
+    return Cost(median(cost.seconds for cost in costs), median(cost.megabytes for cost in costs))
