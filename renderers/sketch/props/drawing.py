@@ -1,55 +1,87 @@
-"""Draws a prop from its entry in the vocabulary: a list of shapes, the farthest first (see `shapes` for how one is written)."""
+"""Draws a prop from its `draw:` entry in the vocabulary: a list of shapes, the farthest first, and perhaps a scale.
+
+    apple:
+      words: [apple, fruit]
+      draw:
+        scale: 0.8
+        shapes:
+          - ellipse red: 0 -12 12 12
+          - line ink: 0 -23 3 -30
+
+How one shape is written stands in `katha.renderers.sketch.props.shapes`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
-import yaml
-
 from katha.errors import RenderError
+from katha.language import load_vocabulary
 from katha.renderers.sketch import svg
 from katha.renderers.sketch.props.shapes import Shape, read_shape
 
-__all__ = ["Drawn", "draw_prop", "read_drawing"]
+__all__ = ["Drawing", "Drawn", "draw_prop", "read_drawing"]
+
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A prop as SVG in local units: y down, its base at (0, 0), a standing adult human 100 tall; `bbox` is x0, y0, x1, y1."""
+    """A prop as SVG in local units: y down, its base at (0, 0), a standing adult human 100 tall.
+
+    `bbox` (x0, y0, x1, y1) contains everything drawn.
+    """
 
     svg: str
-    bbox: tuple[float, float, float, float]
+    bbox: Box
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A `draw:` entry as read: its shapes, the farthest first, and the scale of the whole."""
+
+    shapes: tuple[Shape, ...]
+    scale: float = 1.0
+
+    def at(self, phase: float) -> Drawn:
+        """The drawing at `phase` of a cycle of 1."""
+        parts = [shape.at(phase) for shape in self.shapes]
+        boxes = [bounds for _, bounds in parts]
+        low = (min(bounds[side] for bounds in boxes) * self.scale for side in (0, 1))
+        high = (max(bounds[side] for bounds in boxes) * self.scale for side in (2, 3))
+        resized = f"scale({svg.number(self.scale)})" if self.scale != 1 else None
+        return Drawn(svg.group(*(drawn for drawn, _ in parts), transform=resized), (*low, *high))
 
 
 def draw_prop(concept: str, phase: float = 0.0) -> Drawn:
-    """The prop of id `concept`; `phase` (0..1, a cycle) moves the parts that sway, such as flames.
+    """The prop of id `concept`; `phase` (a cycle of 1) moves the parts that sway, such as flames.
 
     Raises:
         RenderError: no prop of that id, or its `draw:` entry is not a drawing.
     """
-    parts = [shape.at(phase) for shape in _shapes(concept)]
-    boxes = [bounds for _, bounds in parts]
-    x0, y0 = (min(bounds[i] for bounds in boxes) for i in (0, 1))
-    x1, y1 = (max(bounds[i] for bounds in boxes) for i in (2, 3))
-    return Drawn(svg.group(*(drawn for drawn, _ in parts)), (x0, y0, x1, y1))
+    return _drawing(concept).at(phase)
 
 
-def read_drawing(concept: str, draw: Mapping[str, Any]) -> tuple[Shape, ...]:
-    """The shapes of a `draw:` entry such as `{shapes: [{"ellipse red": "0 -9 9 9"}]}`.
+def read_drawing(concept: str, draw: Mapping[str, Any]) -> Drawing:
+    """The drawing in a `draw:` entry such as `{scale: 0.8, shapes: [{"ellipse red": "0 -9 9 9"}]}`.
 
     Raises:
-        RenderError: the entry is not a list of shapes; the message says which one is wrong and why.
+        RenderError: the entry is not a drawing; the message says which shape is wrong and why.
     """
-    rows = draw.get("shapes") if isinstance(draw, Mapping) else None
+    rows = draw.get("shapes")
     if not isinstance(rows, list) or not rows:
         raise RenderError(
             f"The prop {concept!r} has no drawing.", hint="Give it `draw: {shapes: [...]}` in props.yaml."
         )
-    return tuple(_shape(concept, place, row) for place, row in enumerate(rows, start=1))
+    unknown = sorted(set(draw) - {"shapes", "scale"})
+    scale = draw.get("scale", 1.0)
+    if unknown or not isinstance(scale, int | float) or not 0 < scale <= 10:
+        wrong = f"key {unknown[0]!r} is unknown" if unknown else f"scale {scale!r} is not a number in (0, 10]"
+        raise RenderError(f"The drawing of the prop {concept!r}: {wrong}.", hint="It has `shapes` and perhaps `scale`.")
+    return Drawing(tuple(_shape(concept, place, row) for place, row in enumerate(rows, start=1)), float(scale))
 
 
 def _shape(concept: str, place: int, row: Any) -> Shape:
@@ -64,17 +96,11 @@ def _shape(concept: str, place: int, row: Any) -> Shape:
 
 
 @cache
-def _shapes(concept: str) -> tuple[Shape, ...]:
-    entries = _entries()
-    if concept not in entries:
+def _drawing(concept: str) -> Drawing:
+    try:
+        entry = load_vocabulary().get("prop", concept)
+    except KeyError:
         raise RenderError(
             f"The sketch renderer has no prop {concept!r}.", hint="Add it to vocabulary/props.yaml with its drawing."
-        )
-    return read_drawing(concept, entries[concept].get("draw") or {})
-
-
-@cache
-def _entries() -> Mapping[str, Mapping[str, Any]]:
-    text = resources.files("katha.language.vocabulary").joinpath("props.yaml").read_text(encoding="utf-8")
-    entries: Mapping[str, Mapping[str, Any]] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return entries
+        ) from None
+    return read_drawing(concept, entry.draw)

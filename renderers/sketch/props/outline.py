@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -83,7 +84,7 @@ def _curve(controls: Sequence[Point]) -> list[Point]:
         t = step / _SAMPLES
         level = list(controls)
         while len(level) > 1:
-            pairs = zip(level, level[1:], strict=False)
+            pairs = itertools.pairwise(level)
             level = [(a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t) for a, b in pairs]
         samples.append(level[0])
     return samples

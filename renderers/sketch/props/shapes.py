@@ -10,9 +10,9 @@ Before the colon stand the kind, the colour and any options; behind it the geome
     line      x y x y ... or path data       the stroke, of the weight's width
     tube      x y x y ... or path data       a rod or rope `size` wide, outlined in ink
 
-A colour is a name of the palette, `ink`, `paper`, `none` or a palette name with `+` (lighter) or `-` (darker) behind it,
-repeated for more. Options: a weight of the outline (`bare`, `hair`, `thin`, `normal`, `bold`), `size=N` for a tube,
-`turn=DEGREES` about the shape's middle or `at=X,Y`, and `sway=DEGREES` about (0, 0) or `at`, to and fro with the phase.
+A colour is `ink`, `paper`, `none` or a name of the palette, with `+` (lighter) or `-` (darker) behind it, repeated for
+more. Options: a weight of the outline (`bare`, `hair`, `thin`, `normal`, `bold`), `size=N` for a tube, `turn=DEGREES`
+about the shape's middle or `at=X,Y`, and `sway=DEGREES` about (0, 0) or `at`, to and fro with the phase.
 """
 
 from __future__ import annotations
