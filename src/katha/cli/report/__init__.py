@@ -6,10 +6,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from katha.cli.report.load import load_run
+from katha.cli.report.sheet import write_sheet
 from katha.cli.report.view import build_view
 from katha.jsonio import write_bytes_atomic
 
-__all__ = ["write_report"]
+__all__ = ["load_run", "write_report", "write_sheet"]
 
 
 def write_report(run: Path) -> Path:

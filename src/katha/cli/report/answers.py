@@ -83,7 +83,7 @@ def _cell(answer: Answer | None, question: Question, judge: str, run: Run) -> di
 
 
 def _flag(cells: list[list[dict[str, str]]]) -> str:
-    """`recovered` or `harmed` where the repair changed an image-only verdict, `lost` where images lose what text has."""
+    """`recovered` or `harmed`: the repair changed an image-only verdict; `lost`: right by text, wrong by images."""
     if len(cells) < 4:
         return ""
     text, before, after = cells[0][0]["verdict"], cells[1][0]["verdict"], cells[3][0]["verdict"]
