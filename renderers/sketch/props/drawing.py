@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from katha.errors import RenderError
-from katha.language import load_vocabulary
 from katha.renderers.sketch import svg
 from katha.renderers.sketch.props.shapes import Shape, read_shape
+
+from katha.errors import RenderError
+from katha.language import load_vocabulary
 
 __all__ = ["Drawing", "Drawn", "draw_prop", "read_drawing"]
 
@@ -49,11 +50,10 @@ class Drawing:
     def at(self, phase: float) -> Drawn:
         """The drawing at `phase` of a cycle of 1."""
         parts = [shape.at(phase) for shape in self.shapes]
-        boxes = [bounds for _, bounds in parts]
-        low = (min(bounds[side] for bounds in boxes) * self.scale for side in (0, 1))
-        high = (max(bounds[side] for bounds in boxes) * self.scale for side in (2, 3))
+        x0, y0, x1, y1 = zip(*(bounds for _, bounds in parts), strict=True)
+        bbox = (min(x0) * self.scale, min(y0) * self.scale, max(x1) * self.scale, max(y1) * self.scale)
         resized = f"scale({svg.number(self.scale)})" if self.scale != 1 else None
-        return Drawn(svg.group(*(drawn for drawn, _ in parts), transform=resized), (*low, *high))
+        return Drawn(svg.group(*(drawn for drawn, _ in parts), transform=resized), bbox)
 
 
 def draw_prop(concept: str, phase: float = 0.0) -> Drawn:
