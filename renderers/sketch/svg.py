@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from katha.renderers.sketch.style import INK, OUTLINE
 
-__all__ = ["circle", "el", "ellipse", "group", "line", "number", "path", "points", "polygon", "rect", "smooth"]
+__all__ = ["circle", "el", "ellipse", "group", "line", "number", "path", "points", "polygon", "rect", "smooth", "trace"]
 
 Point = tuple[float, float]
 
@@ -54,6 +54,11 @@ def path(
 def points(pairs: Iterable[Point]) -> str:
     """`x,y x,y ...` as paths and polygons write it."""
     return " ".join(f"{number(x)},{number(y)}" for x, y in pairs)
+
+
+def trace(*steps: str | Point) -> str:
+    """Path data from commands and points: `trace("M", (0, 0), "Q", (5, 9), (10, 0), "Z")`."""
+    return " ".join(step if isinstance(step, str) else points((step,)) for step in steps)
 
 
 def line(*pairs: Point, stroke: str = INK, width: float = OUTLINE) -> str:
