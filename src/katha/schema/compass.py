@@ -26,7 +26,8 @@ class CompassSettings(Record):
 
 class TransitionScore(Record):
     """One transition of one candidate, scored on its adjacent frames (Eq. 27). `recoverability` in 0..1, or None
-    when it has no steering question; `similarity` is Eq. 25's maximum before thresholding."""
+    when it has no steering question; `similarity` is Eq. 25's maximum before thresholding; `adjacent` is the largest
+    similarity of neighbouring frames in it (Eq. 26 before thresholding)."""
 
     pair: tuple[int, int]
     recoverability: float | None
@@ -34,6 +35,7 @@ class TransitionScore(Record):
     similarity: float
     covered: bool
     copied: bool
+    adjacent: float = 0.0
     note: str | None = None
 
 

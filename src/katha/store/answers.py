@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 from pydantic import ValidationError
 
 from katha.jsonio import canonical
@@ -11,23 +9,7 @@ from katha.schema import Answer
 from katha.store.blobs import Blobs
 from katha.store.index import Index
 
-__all__ = ["AnswerCache", "FrameIndex", "Tally"]
-
-
-class Tally:
-    """Distinct keys that were found already paid for by another run, counted per view. Safe between threads."""
-
-    def __init__(self) -> None:
-        self._keys: set[str] = set()
-        self._lock = threading.Lock()
-
-    def add(self, key: str) -> None:
-        """Count `key` once."""
-        with self._lock:
-            self._keys.add(key)
-
-    def __len__(self) -> int:
-        return len(self._keys)
+__all__ = ["AnswerCache", "FrameIndex"]
 
 
 class AnswerCache:
@@ -36,22 +18,17 @@ class AnswerCache:
     def __init__(self, index: Index, owner: str = "") -> None:
         self._index = index
         self._owner = owner
-        self.reused = Tally()
 
     def get(self, key: str) -> Answer | None:
         """The answer of that key, or None when it has to be asked (again)."""
-        found = self._index.get("answer", key)
-        if found is None:
+        data = self._index.get("answer", key)
+        if data is None:
             return None
-        data, owner = found
         try:
-            answer = Answer.model_validate_json(data)
+            return Answer.model_validate_json(data)
         except ValidationError:
             self._index.drop("answer", key)  # written by an older katha: ask again
             return None
-        if owner != self._owner:
-            self.reused.add(key)
-        return answer
 
     def put(self, key: str, answer: Answer) -> None:
         """Keep an answer as soon as it is there; anything but `ok` is dropped, so that it is asked again next time."""
@@ -70,19 +47,16 @@ class FrameIndex:
         self._index = index
         self._blobs = blobs
         self._owner = owner
-        self.reused = Tally()
 
     def get(self, key: str) -> str | None:
         """The image's sha256, its bytes verified; None when the frame has to be drawn (again)."""
         found = self._index.get("frame", key)
         if found is None:
             return None
-        sha256, owner = found[0].decode("ascii"), found[1]
+        sha256 = found.decode("ascii")
         if self._blobs.find(sha256) is None:
             self._index.drop("frame", key)
             return None
-        if owner != self._owner:
-            self.reused.add(key)
         return sha256
 
     def put(self, key: str, sha256: str) -> str:

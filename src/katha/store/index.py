@@ -40,19 +40,19 @@ class Index:
         with file_lock(path.with_suffix(".lock")):
             self._connection = self._open()
 
-    def get(self, kind: str, key: str) -> tuple[bytes, str] | None:
-        """The record and its owner, verified; a record that fails its hash is quarantined and gone."""
+    def get(self, kind: str, key: str) -> bytes | None:
+        """The record, verified; a record that fails its hash is quarantined and gone."""
         with self._lock:
-            rows = self._run("SELECT value, sha256, owner FROM entries WHERE kind = ? AND key = ?", kind, key)
+            rows = self._run("SELECT value, sha256 FROM entries WHERE kind = ? AND key = ?", kind, key)
             if not rows:
                 return None
-            value, sha256, owner = rows[0]
-            data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+            value, sha256 = rows[0]
+            data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
             if sha256_hex(data) != sha256:
                 quarantine_bytes(self.quarantine, f"{kind}-{sha256_hex(key.encode())}", data)
                 self.drop(kind, key)
                 return None
-            return data, str(owner)
+            return data
 
     def put(self, kind: str, key: str, value: bytes, owner: str = "", *, replace: bool = False) -> None:
         """Record `value`; the first writer wins unless `replace`.

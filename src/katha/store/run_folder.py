@@ -116,8 +116,10 @@ class RunFolder:
             return
         try:
             with self._lock, self.answers.open("a+b") as file:
-                if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
-                    data = b"\n" + data  # a kill tore the last line: close it, so that it takes nothing with it
+                if file.seek(0, os.SEEK_END):
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":
+                        data = b"\n" + data  # a kill tore the last line: close it, so that it takes nothing with it
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -147,6 +149,15 @@ class RunFolder:
     def write(self, path: Path, value: Any) -> None:
         """Write one JSON file of the folder, atomically."""
         write_json(path, value)
+
+    def write_line(self, path: Path, value: Any) -> None:
+        """Write a JSON Lines file of one line, atomically."""
+        write_bytes_atomic(path, canonical(value) + b"\n")
+
+    def tidy(self) -> None:
+        """Remove what a killed process left half written in `panels/`."""
+        for path in self.panels.glob(".*"):
+            path.unlink(missing_ok=True)
 
     def missing(self, hashes: Iterable[str]) -> list[str]:
         """The files that a finished run must have and this one has not (a changed panel counts as missing)."""

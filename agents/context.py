@@ -1,0 +1,131 @@
+"""What the nodes work with and never keep in the state: plug-ins, the cache, the run's folder, and their locks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from katha.compass.modes import Mode, load_mode
+from katha.config import RunConfig
+from katha.errors import OutputFolderError, UsageError
+from katha.jsonio import digest, read_json
+from katha.protocols import Judge, Planner, Renderer, Similarity
+from katha.registry import default_registry
+from katha.schema import Plan, Question, Role, StoryRecord
+from katha.store import RunFolder, Store
+
+__all__ = ["Plugins", "RunContext", "frame_size", "load_plugins", "plan_sha256"]
+
+
+@dataclass(frozen=True)
+class Plugins:
+    """The planner, renderer, judges (by the name they were asked for) and similarity of a run."""
+
+    planner: Planner
+    renderer: Renderer
+    judges: Mapping[str, Judge]
+    similarity: Similarity
+
+    def specs(self) -> dict[str, Any]:
+        """Everything of theirs that can change a result, for `run.json`."""
+        return {
+            "planner": dict(self.planner.spec()),
+            "renderer": dict(self.renderer.spec()),
+            "judges": [dict(judge.spec()) for judge in self.judges.values()],
+            "similarity": dict(self.similarity.spec()),
+        }
+
+
+def load_plugins(config: RunConfig) -> Plugins:
+    """Make the plug-ins that `config` names.
+
+    Raises:
+        UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
+    """
+    from katha.compass.similarity import ReaderSimilarity
+
+    judges = default_registry("judges")
+    return Plugins(
+        planner=default_registry("planners").create(config.planner),
+        renderer=default_registry("renderers").create(config.renderer),
+        judges={name: judges.create(name) for name in config.judges},
+        similarity=ReaderSimilarity(),
+    )
+
+
+def frame_size(config: RunConfig, renderer: Renderer) -> tuple[int, int]:
+    """The frames' width and height in pixels.
+
+    Raises:
+        UsageError: the renderer cannot draw that size.
+    """
+    able = renderer.capabilities
+    size = config.size or able.default_size
+    if able.sizes is not None and size not in able.sizes:
+        known = ", ".join(f"{width}x{height}" for width, height in able.sizes)
+        raise UsageError(f"The renderer {config.renderer!r} cannot draw {size[0]}x{size[1]}.", hint=f"Use {known}.")
+    if able.sizes is None and any(side % able.size_multiple or side < 1 for side in size):
+        hint = f"Use multiples of {able.size_multiple}."
+        raise UsageError(f"The renderer {config.renderer!r} cannot draw {size[0]}x{size[1]}.", hint=hint)
+    return size
+
+
+@dataclass
+class RunContext:
+    """The surroundings of one run. `record` is the story as given; `story` has its questions prepared."""
+
+    record: StoryRecord
+    config: RunConfig
+    plugins: Plugins
+    store: Store
+    folder: RunFolder
+    given_plan: Plan | None = None
+    mode: Mode = field(init=False)
+    size: tuple[int, int] = field(init=False)
+    renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    judge_locks: dict[str, threading.Lock] = field(init=False, repr=False)
+    _plan: Plan | None = field(default=None, repr=False)
+    _story: StoryRecord | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.mode = load_mode(self.config.mode)
+        self.size = frame_size(self.config, self.plugins.renderer)
+        self.judge_locks = {name: threading.Lock() for name in self.plugins.judges}
+
+    def keep(self, plan: Plan, story: StoryRecord) -> None:
+        """Write the plan and the story with its questions into the folder, and go on with them."""
+        self.folder.write(self.folder.plan, plan.model_dump(mode="json"))
+        self.folder.write_line(self.folder.story, story.model_dump(mode="json"))
+        self._plan, self._story = plan, story
+
+    def plan(self, sha256: str | None = None) -> Plan:
+        """The plan in use; with `sha256`, checked against the one that the run began with.
+
+        Raises:
+            OutputFolderError: `plan.json` was changed since.
+        """
+        if self._plan is None:
+            self._plan = Plan.model_validate(read_json(self.folder.plan))
+        if sha256 is not None and plan_sha256(self._plan) != sha256:
+            raise OutputFolderError(
+                f"{str(self.folder.plan)!r} was changed while the run was under way.",
+                hint="Copy it elsewhere and run it with --plan into another --out.",
+            )
+        return self._plan
+
+    def story(self) -> StoryRecord:
+        """The story with its questions as used (`story.jsonl`)."""
+        if self._story is None:
+            self._story = StoryRecord.model_validate(read_json(self.folder.story))
+        return self._story
+
+    def questions(self, role: Role) -> list[Question]:
+        """The steering or the reporting questions, in order."""
+        return [item for item in self.story().recoverability_questions if item.role == role]
+
+
+def plan_sha256(plan: Plan) -> str:
+    """The hash of a plan's content."""
+    return digest(plan.model_dump(mode="json"))

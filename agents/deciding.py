@@ -1,0 +1,127 @@
+"""From measured boards to a decision: the mode's rule, and a reviewing person's choice above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from katha.agents.context import RunContext
+from katha.agents.inserting import insertion_of, insertion_seeds
+from katha.agents.state import RunState
+from katha.agents.types import ReviewChoice, ReviewRequest
+from katha.compass import Acceptance, accept, best_candidate
+from katha.errors import UsageError
+from katha.schema import Board, Candidate, CompassSettings, Decision
+
+__all__ = ["inserted_names", "make_decision", "read_choice", "review", "review_request"]
+
+
+def inserted_names(state: RunState, context: RunContext) -> list[str]:
+    """The names of the measured boards with a frame inserted, in the order of their seeds."""
+    seeds = insertion_seeds(context, Board.model_validate(state["boards"][state["selected"]]))
+    names = [f"{context.mode.insert}:{seed}" for seed in seeds]
+    return [name for name in names if name in state.get("scored", {})]
+
+
+def _always(before: Candidate, after: Candidate, settings: CompassSettings) -> Acceptance:
+    rise = f"the score goes from {before.score.total:.3f} to {after.score.total:.3f}"
+    return Acceptance(True, f"Inserted, as this mode always does: {rise}.")
+
+
+_RULES: Mapping[str, Callable[[Candidate, Candidate, CompassSettings], Acceptance]] = {
+    "always": _always,
+    "improvement": accept,
+}
+
+
+def _proposal(state: RunState, context: RunContext) -> tuple[Candidate, list[Candidate], Candidate, Acceptance]:
+    """The selected board, the inserted ones best first, the one that is tried, and what the rule says of it."""
+    selected = Candidate.model_validate(state["scored"][state["selected"]])
+    inserted = [Candidate.model_validate(state["scored"][name]) for name in inserted_names(state, context)]
+    best = best_candidate(inserted)
+    ranked = [best, *(item for item in inserted if item.name != best.name)]
+    rule = _RULES[context.mode.accept or "always"]
+    return selected, ranked, best, rule(selected, best, context.config.compass)
+
+
+def review_request(state: RunState, context: RunContext) -> ReviewRequest:
+    """What a person is asked, from the state of a run that waits for them."""
+    selected, inserted, best, verdict = _proposal(state, context)
+    weakest = state["weakest"] or {}
+    first, second = weakest["pair"]
+    return ReviewRequest(
+        story_id=context.record.story_id,
+        mode=context.mode.name,
+        selected=selected,
+        weakest=(first, second),
+        weakest_reason=weakest["reason"],
+        inserted=tuple(inserted),
+        proposal=best.name,
+        accepts=verdict.accepted,
+        reason=verdict.reason,
+        prompt=insertion_of(context, (first, second), state.get("bridge_prompt")).prompt,
+        panels=context.folder.panels,
+    )
+
+
+def read_choice(choice: ReviewChoice, names: list[str]) -> dict[str, Any]:
+    """A person's choice as state.
+
+    Raises:
+        UsageError: it names no board that is there, or an empty prompt.
+    """
+    if choice.action == "choose" and choice.candidate not in names:
+        raise UsageError(f"No inserted board is called {choice.candidate!r}.", hint=f"Known: {', '.join(names)}.")
+    if choice.action == "edit" and not (choice.prompt or "").strip():
+        raise UsageError("The new prompt is empty.", hint="Say what the inserted frame is to show.")
+    return {"action": choice.action, "candidate": choice.candidate, "prompt": choice.prompt}
+
+
+def review(state: RunState, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt}`."""
+    request = review_request(state, runtime.context)
+    answer = interrupt(
+        {
+            "question": "Insert the frame? Answer {action: accept, reject, choose or edit, candidate, prompt}.",
+            "proposal": request.proposal,
+            "candidates": [item.name for item in request.inserted],
+            "rule": request.reason,
+            "prompt": request.prompt,
+        }
+    )
+    choice = read_choice(ReviewChoice(**answer), [item.name for item in request.inserted])
+    edited = choice["prompt"] if choice["action"] == "edit" else state.get("bridge_prompt")
+    return {"choice": choice, "bridge_prompt": edited}
+
+
+def make_decision(state: RunState, context: RunContext) -> Decision:
+    """The outcome in words and numbers; a person's choice stands above the rule and says so."""
+    weakest, localizes = state.get("weakest"), context.mode.at == "weakest"
+    known: dict[str, Any] = {
+        "selected": state["selected"],
+        "weakest": weakest["pair"] if weakest and localizes else None,
+        "weakest_reason": weakest["reason"] if weakest and localizes else None,
+    }
+    if context.mode.insert == "none":
+        total = Candidate.model_validate(state["scored"][state["selected"]]).score.total
+        return Decision(**known, reason=f"{context.mode.about} The board's score is {total:.3f}.")
+    if not inserted_names(state, context):
+        return Decision(**known, reason=state.get("note", "Nothing was inserted."))
+    _, inserted, best, verdict = _proposal(state, context)
+    choice = state.get("choice")
+    if choice is None:
+        return Decision(**known, inserted=best.name, accepted=verdict.accepted, reason=verdict.reason)
+    chosen = choice["candidate"] if choice["action"] == "choose" else best.name
+    total = next(item.score.total for item in inserted if item.name == chosen)
+    words = {
+        "accept": f"Inserted {chosen} by a person's choice (score {total:.3f}).",
+        "choose": f"Inserted {chosen} by a person's choice (score {total:.3f}) instead of {best.name}.",
+        "reject": "Kept as it was by a person's choice.",
+    }[choice["action"]]
+    accepted = choice["action"] != "reject"
+    return Decision(
+        **known, inserted=chosen, accepted=accepted, reviewed=True, reason=f"{words} The rule: {verdict.reason}"
+    )

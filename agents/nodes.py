@@ -1,0 +1,168 @@
+"""The nodes of the state machine. Each reads the state, does its work through the context, and returns an update."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command, Send
+
+from katha.agents.context import RunContext, plan_sha256
+from katha.agents.critique import measure
+from katha.agents.deciding import inserted_names, make_decision
+from katha.agents.draw import draw_board
+from katha.agents.inserting import draw_bridge
+from katha.agents.prepare import plan_with, prepare_story
+from katha.agents.report import final_board, judge_boards, reporting_boards, write_results
+from katha.agents.state import BridgeTask, CritiqueTask, RenderTask, RunState
+from katha.compass import best_candidate, random_pair, weakest_transition
+from katha.schema import Board, Candidate, Candidates, Decision, Event, Stage
+
+__all__ = ["bridge", "critique", "decide", "judge", "localize", "plan", "render", "report", "select"]
+
+Emit = Callable[[Event], None]
+Update = dict[str, Any]
+
+
+@contextmanager
+def _stage(runtime: Runtime[RunContext], stage: Stage, total: int = 0) -> Iterator[dict[str, float]]:
+    """Tell that a stage begins and ends; the mapping it yields holds the seconds once the block is left."""
+    spent: dict[str, float] = {}
+    started = time.perf_counter()
+    runtime.stream_writer(Event(stage=stage, kind="started", total=total))
+    yield spent
+    spent[stage] = time.perf_counter() - started
+    runtime.stream_writer(Event(stage=stage, kind="finished"))
+
+
+def plan(state: RunState, runtime: Runtime[RunContext]) -> Update:
+    """Plan the story (or take the plan that was given) and prepare its questions."""
+    context = runtime.context
+    with _stage(runtime, "plan") as spent:
+        made = context.given_plan or plan_with(
+            context.plugins.planner, context.plugins.renderer, context.record, context.config
+        )
+        context.keep(made, prepare_story(context, made))
+    return {"plan_sha256": plan_sha256(made), "timings": spent}
+
+
+def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["critique"]]:
+    """Draw one seed's board and send it on to be measured."""
+    context, name = runtime.context, f"candidate:{state['seed']}"
+    plan = context.plan()
+    with _stage(runtime, "render", len(plan.panels)) as spent:
+        board = draw_board(context, plan, state["seed"], runtime.stream_writer).model_dump(mode="json")
+    task = CritiqueTask(name=name, board=board)
+    return Command(update={"boards": {name: board}, "timings": spent}, goto=Send("critique", task))
+
+
+def critique(state: CritiqueTask, runtime: Runtime[RunContext]) -> Update:
+    """Measure one board with the steering questions (Algorithm 1, lines 3 to 6)."""
+    context = runtime.context
+    with _stage(runtime, "critique", _steering_count(context)) as spent:
+        candidate = measure(context, state["name"], Board.model_validate(state["board"]), runtime.stream_writer)
+    return {"scored": {candidate.name: candidate.model_dump(mode="json")}, "timings": spent}
+
+
+def select(state: RunState, runtime: Runtime[RunContext]) -> Update:
+    """Choose the board that goes on (line 8): the best of the candidates, or the only one."""
+    context = runtime.context
+    with _stage(runtime, "select") as spent:
+        seeds = context.mode.candidate_seeds(context.config.seeds)
+        best = best_candidate([Candidate.model_validate(state["scored"][f"candidate:{seed}"]) for seed in seeds])
+        message = f"{best.name} of {len(seeds)}, score {best.score.total:.3f}"
+        runtime.stream_writer(Event(stage="select", kind="decision", message=message))
+    return {"selected": best.name, "timings": spent}
+
+
+def localize(state: RunState, runtime: Runtime[RunContext]) -> Update:
+    """Find where a frame goes in: the weakest transition (line 9), or a random one; None when nothing goes in."""
+    context, mode = runtime.context, runtime.context.mode
+    with _stage(runtime, "localize") as spent:
+        found: Update
+        transitions = Candidate.model_validate(state["scored"][state["selected"]]).transitions
+        weakest = weakest_transition(transitions)
+        threshold = context.config.compass.repair_threshold
+        if weakest is None:
+            found = {"weakest": None, "note": "The plan has no transitions, so there is nowhere to insert a frame."}
+        elif mode.at == "random":
+            pair = random_pair([item.pair for item in transitions], context.record.story_id)
+            reason = f"Chosen at random by seed 42 among {len(transitions)} transitions."
+            found = {"weakest": {"pair": pair, "reason": reason, "insert": True}}
+        else:
+            weak = mode.when == "always" or weakest.score < threshold
+            note = f"Not repaired: the weakest transition scores {weakest.score:.2f}, the threshold is {threshold:.2f}."
+            found = {"weakest": {"pair": weakest.pair, "reason": weakest.reason, "insert": weak}, "note": note}
+        if found["weakest"]:
+            first, second = found["weakest"]["pair"]
+            message = f"Scenes {first} and {second}. {found['weakest']['reason']}"
+            runtime.stream_writer(Event(stage="localize", kind="decision", message=message))
+    return {**found, "timings": spent}
+
+
+def bridge(state: BridgeTask, runtime: Runtime[RunContext]) -> Command[Literal["critique_bridges"]]:
+    """Draw the frame that is to be inserted, with one seed (lines 11 and 12), and send the board on to be measured."""
+    context = runtime.context
+    with _stage(runtime, "bridge", 1) as spent:
+        board = draw_bridge(context, state, runtime.stream_writer)
+    dump = board.model_dump(mode="json")
+    task = CritiqueTask(name=board.method, board=dump)
+    return Command(update={"boards": {board.method: dump}, "timings": spent}, goto=Send("critique_bridges", task))
+
+
+def decide(state: RunState, runtime: Runtime[RunContext]) -> Update:
+    """Keep the inserted frame or not (lines 13 to 15), by the rule or by the person's choice."""
+    with _stage(runtime, "decide") as spent:
+        decision = make_decision(state, runtime.context)
+        runtime.stream_writer(Event(stage="decide", kind="decision", message=decision.reason))
+    return {"decision": decision.model_dump(mode="json"), "timings": spent}
+
+
+def judge(state: RunState, runtime: Runtime[RunContext]) -> Update:
+    """Ask the reporting questions of the board before and of the board after."""
+    context = runtime.context
+    boards = reporting_boards(context, *_boards(state, context))
+    total = len(context.questions("reporting")) * len(context.plugins.judges) * (1 + 2 * len(boards))
+    with _stage(runtime, "judge", total) as spent:
+        judge_boards(context, boards, runtime.stream_writer)
+    return {"timings": spent}
+
+
+def report(state: RunState, runtime: Runtime[RunContext]) -> Update:
+    """Write the run's files."""
+    context = runtime.context
+    with _stage(runtime, "report") as spent:
+        candidates = Candidates(
+            story_id=context.record.story_id,
+            mode=context.mode.name,
+            settings=context.config.compass,
+            candidates=_in_order(state, context),
+            decision=Decision.model_validate(state["decision"]),
+        )
+        _, final = _boards(state, context)
+        write_results(context, candidates, final)
+    return {"timings": spent}
+
+
+def _steering_count(context: RunContext) -> int:
+    """How many answers measuring one board takes: the whole board's, and each transition's own."""
+    questions = context.questions("steering")
+    pairs = {item.pair for item in context.plan().transitions}
+    targeted = sum(item.target_transition in pairs for item in questions)
+    return (len(questions) + targeted) * len(context.plugins.judges)
+
+
+def _in_order(state: RunState, context: RunContext) -> list[Candidate]:
+    """Every measured board: the seeds' in their order, then those with a frame inserted."""
+    base = [f"candidate:{seed}" for seed in context.mode.candidate_seeds(context.config.seeds)]
+    return [Candidate.model_validate(state["scored"][name]) for name in [*base, *inserted_names(state, context)]]
+
+
+def _boards(state: RunState, context: RunContext) -> tuple[Board, Board]:
+    """The first seed's board and the final one."""
+    candidates = _in_order(state, context)
+    decision = Decision.model_validate(state["decision"])
+    return candidates[0].board, final_board(candidates, decision, context.mode.name)

@@ -1,0 +1,113 @@
+"""`run.json`: what a run was made from, what it cost, and whether its folder may be gone on with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from katha import __version__
+from katha.agents.context import Plugins, RunContext
+from katha.config import RunConfig
+from katha.errors import OutputFolderError
+from katha.jsonio import digest, sha256_hex
+from katha.schema import Answer, Candidates, Plan, StoryRecord
+
+__all__ = ["check_same", "new_record", "paid", "prompt_hashes"]
+
+_PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
+_PARTS = {
+    "record_sha256": "another story (or another version of it)",
+    "config": "other settings",
+    "given_plan_sha256": "another plan",
+    "katha": "another version of katha",
+    "planner": "another planner",
+    "renderer": "another renderer",
+    "judges": "other judges",
+    "similarity": "another similarity model",
+    "prompts": "other prompts",
+}
+
+
+def new_record(record: StoryRecord, config: RunConfig, plugins: Plugins, given: Plan | None) -> dict[str, Any]:
+    """The record of a run that begins."""
+    return {
+        "format": 1,
+        "katha": __version__,
+        "run_id": uuid4().hex,
+        "status": "running",
+        "story_id": record.story_id,
+        "record_sha256": digest(record.model_dump(mode="json")),
+        "given_plan_sha256": digest(given.model_dump(mode="json")) if given is not None else None,
+        "config": config.model_dump(mode="json"),
+        **plugins.specs(),
+        "matching": config.matching,
+        "prompts": prompt_hashes(),
+        "versions": _versions(),
+        "seeds": list(config.seeds),
+        "timings": {},
+        "paid": {},
+        "command": list(sys.argv),
+        "notes": [],
+    }
+
+
+def check_same(old: Mapping[str, Any], new: Mapping[str, Any], out: Path) -> None:
+    """Refuse a folder that holds a run of something else.
+
+    Raises:
+        OutputFolderError: it does; what differs is named.
+    """
+    differs = [words for key, words in _PARTS.items() if digest(old.get(key)) != digest(new[key])]
+    if differs:
+        raise OutputFolderError(
+            f"{str(out)!r} holds a run of {old.get('story_id')!r} with {' and '.join(differs)}.",
+            hint="Choose another --out, or remove that folder.",
+        )
+
+
+def prompt_hashes() -> dict[str, str]:
+    """The sha256 of every file under `prompts/` that can reach a model, by its name."""
+    found: dict[str, str] = {}
+
+    def walk(folder: Traversable, prefix: str) -> None:
+        for entry in folder.iterdir():
+            if entry.is_dir():
+                walk(entry, f"{prefix}{entry.name}/")
+            elif entry.name.endswith((".j2", ".yaml")):
+                found[prefix + entry.name] = sha256_hex(entry.read_bytes())
+
+    walk(files("katha.prompts"), "")
+    return dict(sorted(found.items()))
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def paid(context: RunContext, candidates: Candidates, answers: Iterable[Answer]) -> dict[str, int]:
+    """What this run drew and asked itself, over all its processes, and what it found already paid for."""
+    frames = {
+        (frame.sha256, frame.prompt, frame.seed, frame.kind, frame.scene, frame.transition)
+        for item in candidates.candidates
+        for frame in item.board.frames
+    }
+    questions = {(row.judge, row.packet_sha256, row.prompt_sha256) for row in answers if row.status == "ok"}
+    rendered, asked = context.store.frames.rendered(), context.store.answers.asked()
+    return {
+        "frames_rendered": rendered,
+        "frames_reused": max(0, len(frames) - rendered),
+        "questions_asked": asked,
+        "questions_reused": max(0, len(questions) - asked),
+    }

@@ -1,0 +1,116 @@
+"""What an inserted frame is asked to show, by the mode's `content`, and at which transition a random one goes."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from katha.compass.modes import Content
+from katha.prompting import load_prompt
+from katha.schema import Panel, Plan, Transition
+
+__all__ = ["MASTER_SEED", "Insertion", "insertion", "random_pair", "transition_text"]
+
+MASTER_SEED = 42
+"""The seed of every random choice that is not a generation (Table 44)."""
+
+_CHANGE = re.compile(r"(.+?) (?:changes|goes|turns) from .+? to (.+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """One frame to insert: its prompts, the characters in it, and whether it needs another seed than the board's."""
+
+    prompt: str
+    negative_prompt: str
+    characters: tuple[str, ...]
+    other_seed: bool = False
+
+
+def _dice(story_id: str) -> random.Random:
+    return random.Random(int.from_bytes(hashlib.sha256(f"{MASTER_SEED}:{story_id}".encode()).digest()[:8], "big"))
+
+
+def random_pair(pairs: Sequence[tuple[int, int]], story_id: str) -> tuple[int, int]:
+    """The transition of the random modes: the same for all of them, by seed 42 and the story's id."""
+    return _dice(story_id).choice(list(pairs))
+
+
+def transition_text(transition: Transition) -> str:
+    """r_t of Eqs. 25 and 27 as text: what is done, why, with what intention and feeling, and what comes of it."""
+    parts = [transition.action, transition.causality, transition.intention or "", transition.emotion or ""]
+    return _sentences([*parts, transition.consequence])
+
+
+def insertion(content: Content, plan: Plan, transition: Transition, story_id: str) -> Insertion:
+    """The frame that `content` puts into `transition`."""
+    panels = {panel.index: panel for panel in plan.panels}
+    pair = (panels[transition.from_scene], panels[transition.to_scene])
+    return _BUILDERS[content](plan, transition, pair, story_id)
+
+
+def _neighbour(plan: Plan, transition: Transition, pair: tuple[Panel, Panel], story_id: str) -> Insertion:
+    dice = _dice(story_id)
+    dice.random()  # the first draw chose the transition
+    panel = dice.choice(pair)
+    return Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters), other_seed=True)
+
+
+def _establishing(plan: Plan, transition: Transition, pair: tuple[Panel, Panel], story_id: str) -> Insertion:
+    names = _in_either(pair)
+    looks = [character.appearance or character.name for character in plan.characters if character.name in names]
+    place, time = _where(pair[0])
+    prompt = load_prompt("bridge/establishing").render(characters=_listed(looks) or "nobody", place=place, time=time)
+    return Insertion(prompt, pair[0].negative_prompt, names)
+
+
+def _captions(plan: Plan, transition: Transition, pair: tuple[Panel, Panel], story_id: str) -> Insertion:
+    before, after = (_sentences([panel.caption or panel.prompt]) for panel in pair)
+    prompt = load_prompt("bridge/captions").render(before=before, after=after)
+    return Insertion(prompt, pair[1].negative_prompt, _in_either(pair))
+
+
+def _transition(plan: Plan, transition: Transition, pair: tuple[Panel, Panel], story_id: str) -> Insertion:
+    place, time = _where(pair[1])
+    where = " ".join(part for part in (place, f"by {time}" if time else "") if part)
+    prompt = load_prompt("bridge/transition").render(
+        place=_sentences([where[:1].upper() + where[1:]]),
+        action=_sentences([transition.action]),
+        consequence=_sentences([transition.consequence]),
+        feeling=_sentences([_CHANGE.sub(r"\1 is \2", transition.emotion or "")]),
+    )
+    return Insertion(" ".join(prompt.split()), pair[1].negative_prompt, _in_either(pair))
+
+
+def _where(panel: Panel) -> tuple[str, str]:
+    """The place and the time of day that a panel's prompt names, in plain words; blank when it names none."""
+    from katha.language import load_vocabulary, read_scene
+
+    scene, words = read_scene(panel.prompt), load_vocabulary()
+    place = words.get("setting", scene.setting).words[0] if scene.setting else ""
+    return place, words.get("time", scene.time).words[0] if scene.time else ""
+
+
+def _in_either(pair: tuple[Panel, Panel]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*pair[0].characters, *pair[1].characters]))
+
+
+def _listed(items: Sequence[str]) -> str:
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def _sentences(parts: Sequence[str]) -> str:
+    """`parts` as sentences: blank ones dropped, repeated ones once, each ended by a full stop."""
+    clean = dict.fromkeys(part.strip() for part in parts if part.strip())
+    return " ".join(part if part[-1] in ".!?" else f"{part}." for part in clean)
+
+
+_BUILDERS: dict[Content, Callable[[Plan, Transition, tuple[Panel, Panel], str], Insertion]] = {
+    "neighbour_scene": _neighbour,
+    "establishing": _establishing,
+    "captions": _captions,
+    "transition": _transition,
+}
