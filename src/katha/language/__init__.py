@@ -1,7 +1,9 @@
 """A small deterministic English reader over a closed vocabulary."""
 
 from katha.language.lexicon import Vocabulary, load_vocabulary
+from katha.language.phrase import PhraseEvent, PhraseReading, read_phrase
 from katha.language.scene import read_scene
+from katha.language.story import read_story
 from katha.language.types import Actor, Concept, ConceptKind, Event, SceneReading, StoryReading
 
 __all__ = [
@@ -9,9 +11,13 @@ __all__ = [
     "Concept",
     "ConceptKind",
     "Event",
+    "PhraseEvent",
+    "PhraseReading",
     "SceneReading",
     "StoryReading",
     "Vocabulary",
     "load_vocabulary",
+    "read_phrase",
     "read_scene",
+    "read_story",
 ]

@@ -229,10 +229,6 @@ class _Chunker:
             return True
         if not self.grammar.has("determiners", word):
             return False
-        if word == "her" and not self._noun_ahead(self.at + 1):
-            self._close()
-            self._emit("noun", 1, noun=Noun("pronoun", None, "her"))
-            return True
         if word in {"that", "what", "whose", "this", "these", "those"} and not self._noun_ahead(self.at + 1):
             self._close()
             self._emit("rel" if word in {"that", "whose", "what"} else "label", 1)

@@ -59,6 +59,7 @@ class Grammar:
     words: Mapping[str, frozenset[str]]
     pronouns: Mapping[str, Mapping[str, Any]]
     numbers: Mapping[str, int]
+    hypernyms: Mapping[str, frozenset[str]]
     inflector: Inflector
 
     def has(self, group: str, word: str) -> bool:
@@ -186,7 +187,8 @@ def _grammar(data: Mapping[str, Any]) -> Grammar:
         frozenset(data["double_consonant"]),
     )
     words = {key: frozenset(map(str, value)) for key, value in data.items() if isinstance(value, list)}
-    return Grammar(words, data["pronouns"], data["numbers"], inflector)
+    hypernyms = {word: frozenset(kinds) for word, kinds in data["hypernyms"].items()}
+    return Grammar(words, data["pronouns"], data["numbers"], hypernyms, inflector)
 
 
 def _add_known(senses: _Senses, data: Mapping[str, Sequence[str]]) -> None:

@@ -76,8 +76,11 @@ def _carries(fact: Fact, action: str, vocabulary: Vocabulary) -> list[str]:
     return list(dict.fromkeys([*handled, *tools]))
 
 
-def happenings(fact: Fact, vocabulary: Vocabulary) -> Iterator[Happening]:
-    """What a fact shows, one happening per action; nothing for a clause without a known verb or feeling."""
+def happenings(fact: Fact, vocabulary: Vocabulary, *, loose: bool = False) -> Iterator[Happening]:
+    """What a fact shows, one happening per action; nothing for a clause without a known verb or feeling.
+
+    With `loose`, a verb without a subject ("gnaws the rope") is a happening without actors.
+    """
     verb = fact.verb
     people = [person for noun in fact.subjects if (person := _person(noun)) is not None and not noun.none]
     if verb is None:
@@ -98,7 +101,7 @@ def happenings(fact: Fact, vocabulary: Vocabulary) -> Iterator[Happening]:
             yield Happening(fact, caught[:1], "trapped", verb.lemma, holder)
     elif verb.stirs is not None and caught:
         yield Happening(fact, caught[:1], None, verb.lemma, None, verb.stirs, negated=negated)
-    elif verb.action is not None and people:
+    elif verb.action is not None and (people or (loose and not fact.subjects)):
         target = _target(fact, verb.action)
         carries = _carries(fact, verb.action, vocabulary)
         yield Happening(fact, people, verb.action, verb.lemma, target, emotion, carries, negated)

@@ -7,28 +7,12 @@ from dataclasses import replace
 from katha.language.chunks import Noun, chunk_words
 from katha.language.clauses import Fact, read_facts
 from katha.language.lexicon import Vocabulary, load_vocabulary
+from katha.language.looks import clash
 from katha.language.meaning import PEOPLE, Happening, happenings, places
 from katha.language.tokens import split_sentences
 from katha.language.types import Actor, SceneReading
 
 __all__ = ["read_scene"]
-
-_EXCLUSIVE: tuple[frozenset[str], ...] = (
-    frozenset({"small", "big"}),
-    frozenset({"thin", "fat"}),
-    frozenset({"white", "black", "brown", "grey", "red", "golden", "green", "blue"}),
-    frozenset({"red_scarf", "blue_scarf", "green_cap", "yellow_hat", "crowned"}),
-)
-
-
-def clash(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
-    """Whether two sets of looks cannot be the same character's."""
-    for group in _EXCLUSIVE:
-        one, two = group.intersection(first), group.intersection(second)
-        if one and two and one != two:
-            return True
-    return False
-
 
 class _Stage:
     """The characters and things of one moment, merged over its sentences."""

@@ -72,6 +72,7 @@ class Event:
     action: str | None = None
     verb: str | None = None
     target: str | None = None
+    target_name: str | None = None
     emotion: str | None = None
     props: tuple[str, ...] = ()
     setting: str | None = None

@@ -1,0 +1,179 @@
+"""Who is who in a story: mentions, names and pronouns to the same character, by looks, number, gender and recency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from katha.language.chunks import Noun
+from katha.language.lexicon import Grammar
+from katha.language.looks import clash
+
+__all__ = ["Cast", "Member"]
+
+
+@dataclass
+class Member:
+    """One character of a story, or a group of one kind (`count` at least 2). `heard` counts its mentions."""
+
+    concept: str
+    word: str
+    name: str | None = None
+    attributes: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    gender: str = "any"
+    count: int = 1
+    heard: int = 0
+    last: int = 0
+
+    @property
+    def plural(self) -> bool:
+        """Whether this is a group."""
+        return self.count > 1
+
+
+class Cast:
+    """The characters met so far. Every method is deterministic; nothing is ever guessed at random."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.members: list[Member] = []
+        self.subject: list[Member] = []
+        self.thing: str | None = None
+        self.clock = 0
+
+    def meet(self, noun: Noun, *, others: list[Member] | None = None, speaker: list[Member] | None = None) -> list[Member]:
+        """Whom `noun` means: one member, several for "they", none for a thing or a stranger in a pronoun.
+
+        `others` are the members that it cannot mean (the subject, for an object); `speaker` is who "I" is.
+        """
+        self.clock += 1
+        if noun.none:
+            return []
+        if noun.kind == "pronoun":
+            found = self._pronoun(noun, others or [], speaker or [])
+        elif noun.kind == "referring":
+            found = self._referring(noun, others or [])
+        elif noun.kind in {"character", "name"}:
+            found = self._described(noun)
+        else:
+            found = []
+        for member in found:
+            member.heard += 1
+            member.last = self.clock
+        return found
+
+    # -- descriptions ------------------------------------------------------------------------------------------
+
+    def _described(self, noun: Noun) -> list[Member]:
+        if noun.kind == "name":
+            return self._named(noun)
+        member = self._match(noun) or self._hypernym(noun)
+        if member is None:
+            member = self._join(noun)
+        member.attributes.extend(look for look in noun.attributes if look not in member.attributes)
+        member.labels.extend(label for label in noun.labels if label not in member.labels)
+        member.name = member.name or noun.name
+        if noun.plural and not member.plural:
+            member.count = noun.count
+        return [member]
+
+    def _named(self, noun: Noun) -> list[Member]:
+        return [member for member in self.members if member.name == noun.name][:1]
+
+    def _match(self, noun: Noun) -> Member | None:
+        same = [member for member in self.members if member.concept == noun.concept and self._fits(member, noun)]
+        if noun.fresh or ("other" in noun.labels and len(same) < 2):
+            return next((member for member in same if "other" in member.labels and not noun.fresh), None)
+        if "other" in noun.labels:
+            return min(same, key=lambda member: member.last)
+        exact = [member for member in same if set(noun.attributes) <= set(member.attributes)]
+        shared = [member for member in exact if noun.labels and set(noun.labels) & set(member.labels)]
+        candidates = shared or exact or same
+        return max(candidates, key=lambda member: member.last) if candidates else None
+
+    def _fits(self, member: Member, noun: Noun) -> bool:
+        if member.plural != noun.plural or (noun.name is not None and member.name not in {None, noun.name}):
+            return False
+        if clash(tuple(member.attributes), noun.attributes):
+            return False
+        mine, theirs = set(noun.labels), set(member.labels)
+        if mine and theirs and not mine & theirs and "other" not in mine:
+            return False
+        gender = self._gender_of(noun.word)
+        if gender != "any" and member.gender not in {"any", gender}:
+            return False
+        family = self.grammar.words["plain_people"]
+        return member.word == noun.word or noun.concept not in family or noun.word in family or member.word in family
+
+    def _hypernym(self, noun: Noun) -> Member | None:
+        """ "the bird" for the crow, "the man" for the farmer: only for a definite mention."""
+        kinds = self.grammar.hypernyms.get(noun.word, ())
+        if not noun.definite or noun.plural or noun.attributes:
+            return None
+        fits = [member for member in self.members if member.concept in kinds and not member.plural]
+        return max(fits, key=lambda member: member.last) if fits else None
+
+    def _join(self, noun: Noun) -> Member:
+        assert noun.concept is not None
+        member = Member(noun.concept, noun.word, noun.name, gender=self._gender_of(noun.word), count=noun.count)
+        self.members.append(member)
+        return member
+
+    def _gender_of(self, word: str) -> str:
+        if self.grammar.has("masculine", word):
+            return "m"
+        return "f" if self.grammar.has("feminine", word) else "any"
+
+    # -- pronouns ----------------------------------------------------------------------------------------------
+
+    def _pronoun(self, noun: Noun, others: list[Member], speaker: list[Member]) -> list[Member]:
+        pronoun = self.grammar.pronouns[noun.word]
+        gender = pronoun["gender"]
+        if gender == "speaker":
+            return speaker
+        if gender == "hearer":
+            rest = [member for member in self._recent() if member not in speaker]
+            return rest[:1]
+        if gender not in {"m", "f", "n", "any"}:
+            return []
+        if noun.word.endswith(("self", "selves")):
+            return list(self.subject)
+        if noun.plural:
+            return self._they(others)
+        fits = [m for m in self._recent() if not m.plural and m not in others and self._agrees(m, gender)]
+        preferred = [member for member in self.subject if member in fits] if not others else []
+        chosen = (preferred or fits)[:1]
+        for member in chosen:
+            if member.gender == "any" and gender != "n":
+                member.gender = gender
+        return chosen
+
+    def _agrees(self, member: Member, gender: str) -> bool:
+        human = member.concept in self.grammar.words["people"]
+        if gender == "n":
+            return not human
+        return member.gender in {"any", gender}
+
+    def _they(self, others: list[Member]) -> list[Member]:
+        groups = [member for member in self._recent() if member.plural and member not in others]
+        if len(self.subject) > 1 and not others:
+            return list(self.subject)
+        if groups:
+            return groups[:1]
+        return [member for member in self._recent() if member not in others][:2]
+
+    def _referring(self, noun: Noun, others: list[Member]) -> list[Member]:
+        if not noun.definite:
+            return []
+        people = self.grammar.words["people"]
+        beasts = self.grammar.has("beasts", noun.word)
+        owner = self.subject if noun.word in self.grammar.words["mates"] else []
+        fits = [
+            member
+            for member in self._recent()
+            if member not in others and member not in owner and not (beasts and member.concept in people)
+        ]
+        return fits[: 2 if noun.plural else 1]
+
+    def _recent(self) -> list[Member]:
+        return sorted(self.members, key=lambda member: -member.last)

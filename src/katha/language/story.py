@@ -1,0 +1,242 @@
+"""A whole story to its ordered events: who does or feels what, to whom, where, and what is only said."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from katha.language.cast import Cast, Member
+from katha.language.chunks import Chunk, Noun, chunk_words
+from katha.language.clauses import Fact, read_facts
+from katha.language.lexicon import Vocabulary, load_vocabulary
+from katha.language.meaning import PEOPLE, Happening, happenings, places
+from katha.language.tokens import Sentence, split_sentences
+from katha.language.types import Event, StoryReading
+
+__all__ = ["read_story", "story_names"]
+
+_CAUSE = re.compile(r"\b(?:because|since|so that|for fear that|now that)\b\s*(.+)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass
+class _Draft:
+    """An event whose characters may still get a name: final only when the whole story has been read."""
+
+    sentence: int
+    text: str
+    actor: Member | None
+    action: str | None = None
+    verb: str | None = None
+    target: Member | str | None = None
+    emotion: str | None = None
+    props: list[str] = field(default_factory=list)
+    setting: str | None = None
+    time: str | None = None
+    cause: str | None = None
+    negated: bool = False
+    speech: bool = False
+
+
+class _Teller:
+    """Reads sentence after sentence and remembers who, where and when."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.cast = Cast(vocabulary.grammar)
+        self.setting: str | None = None
+        self.time: str | None = None
+        self.speaker: list[Member] = []
+        self.drafts: list[_Draft] = []
+
+    def sentence(self, index: int, sentence: Sentence, chunks: Sequence[Chunk]) -> None:
+        """Read one sentence. A speaker named after the quote is found first, so that "I" is known."""
+        facts = read_facts(chunks, self.vocabulary.grammar)
+        first = len(self.drafts)
+        for fact in sorted(facts, key=lambda fact: fact.speech):
+            self._fact(index, sentence.text, fact)
+        cause = _CAUSE.search(sentence.text)
+        if cause is not None:
+            for draft in self.drafts[first:]:
+                draft.cause = cause[1].strip(" .!?\"'")
+
+    def _fact(self, index: int, text: str, fact: Fact) -> None:
+        unreal = fact.speech or fact.wished
+        found = list(happenings(fact, self.vocabulary))
+        subjects = self._members(fact.subjects, [], fact)
+        if not unreal:
+            self._surroundings(fact)
+            if subjects:
+                self.cast.subject = subjects
+        seen: set[int] = set()
+        for happening in found:
+            self._happening(index, text, fact, happening, subjects)
+            seen.update(id(noun) for noun in happening.actors)
+        present = [] if found or unreal else self._present(fact, subjects)
+        for member in present:
+            self._add(index, text, fact, _Draft(index, text, member, verb=fact.verb.lemma if fact.verb else None))
+        if not fact.speech and subjects and fact.verb is not None and not fact.wished:
+            self.speaker = subjects
+        self._notice(fact)
+
+    def _present(self, fact: Fact, subjects: list[Member]) -> list[Member]:
+        """Who is there in a clause that shows no action ("There was a lion", "A fox lived near a farm")."""
+        if fact.verb is not None and fact.verb.copula and not subjects:
+            return self._members([*fact.objects, *(noun for _, noun in fact.around)], [], fact)
+        return subjects
+
+    def _members(self, nouns: Sequence[Noun], others: list[Member], fact: Fact) -> list[Member]:
+        found: list[Member] = []
+        for noun in nouns:
+            person = noun
+            while person.kind not in PEOPLE and person.owner is not None:
+                person = person.owner
+            speaker = self.speaker if fact.speech else []
+            found.extend(m for m in self.cast.meet(person, others=others, speaker=speaker) if m not in found)
+        return found
+
+    def _happening(self, index: int, text: str, fact: Fact, happening: Happening, subjects: list[Member]) -> None:
+        own = all(any(actor is noun for noun in fact.subjects) for actor in happening.actors)
+        actors = subjects if own and happening.actors else self._members(happening.actors, subjects if not own else [], fact)
+        target = self._target(happening.target, actors, fact)
+        feeler = happening.actors or [None]
+        for at in range(max(len(actors), 1)):
+            actor = actors[at] if at < len(actors) else None
+            if actor is None and target is None:
+                continue
+            noun = feeler[min(at, len(feeler) - 1)]
+            emotion = happening.emotion or (noun.emotion if noun is not None else None)
+            draft = _Draft(
+                index, text, actor, happening.action, happening.verb, target, emotion, list(happening.carries)
+            )
+            draft.negated = happening.negated
+            self._add(index, text, fact, draft)
+
+    def _target(self, noun: Noun | None, actors: list[Member], fact: Fact) -> Member | str | None:
+        if noun is None:
+            return None
+        if noun.kind == "prop":
+            return noun.concept
+        if noun.kind == "pronoun" and noun.word == "it" and self.cast.thing is not None:
+            return self.cast.thing
+        found = self._members([noun], actors, fact)
+        return found[0] if found else None
+
+    def _add(self, index: int, text: str, fact: Fact, draft: _Draft) -> None:
+        things = [noun.concept for noun in fact.nouns() if noun.kind == "prop" and noun.concept and not noun.none]
+        draft.props = list(dict.fromkeys([*draft.props, *things]))
+        draft.setting, draft.time = self.setting, self.time
+        draft.speech = fact.speech or fact.wished
+        if draft.actor is not None:
+            looks = [look for look in fact.looks if look not in draft.actor.attributes]
+            draft.actor.attributes.extend(looks)
+        self.drafts.append(draft)
+
+    def _surroundings(self, fact: Fact) -> None:
+        named = [noun.concept for prep, noun in places(fact) if prep != "from" and not noun.none]
+        if named:
+            self.setting = named[-1]
+        for noun in fact.nouns():
+            if noun.kind == "time":
+                self.time = noun.concept
+
+    def _notice(self, fact: Fact) -> None:
+        """Remember what was named last: a thing for "it", and everybody mentioned besides subject and target."""
+        for noun in fact.nouns():
+            if noun.kind == "prop" and not noun.plural:
+                self.cast.thing = noun.concept
+            elif noun.kind == "character":
+                self.cast.thing = None
+                if not any(noun is subject for subject in fact.subjects):
+                    self._members([noun], [], fact)
+
+    def events(self) -> tuple[Event, ...]:
+        """The finished events."""
+        titles = _titles(self.cast.members)
+        return tuple(_finish(draft, titles) for draft in self.drafts)
+
+
+def _titles(members: Sequence[Member]) -> dict[int, str | None]:
+    """A name for every member that needs one: its own, or what tells it apart from others of its kind."""
+    kinds = Counter(member.concept for member in members)
+    seen: Counter[str] = Counter()
+    titles: dict[int, str | None] = {}
+    for member in members:
+        seen[member.concept] += 1
+        title = member.name
+        if title is None and kinds[member.concept] > 1:
+            title = _told_apart(member, seen[member.concept])
+        titles[id(member)] = title
+    taken = Counter(title for title in titles.values() if title is not None)
+    for at, member in enumerate(members):
+        title = titles[id(member)]
+        if title is not None and taken[title] > 1:
+            titles[id(member)] = f"{title} {sum(1 for m in members[: at + 1] if titles[id(m)] in {title, None} or True)}"
+    return titles
+
+
+def _told_apart(member: Member, nth: int) -> str:
+    if member.labels and member.labels[0] != "other":
+        return f"{member.labels[0]} {member.word}"
+    if member.plural:
+        return f"many {member.word}"
+    return member.word if nth == 1 else f"{'second' if nth == 2 else 'other'} {member.word}"
+
+
+def _finish(draft: _Draft, titles: dict[int, str | None]) -> Event:
+    actor, target = draft.actor, draft.target
+    member = target if isinstance(target, Member) else None
+    return Event(
+        sentence=draft.sentence,
+        text=draft.text,
+        actor=actor.concept if actor is not None else None,
+        actor_name=titles[id(actor)] if actor is not None else None,
+        attributes=tuple(actor.attributes) if actor is not None else (),
+        action=draft.action,
+        verb=draft.verb,
+        target=member.concept if member is not None else target if isinstance(target, str) else None,
+        target_name=titles[id(member)] if member is not None else None,
+        emotion=draft.emotion,
+        props=tuple(draft.props),
+        setting=draft.setting,
+        time=draft.time,
+        cause=draft.cause,
+        negated=draft.negated,
+        speech=draft.speech,
+        count=actor.count if actor is not None else 1,
+    )
+
+
+def story_names(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> frozenset[str]:
+    """Proper names: capitalised words that the vocabulary does not know and that also stand inside a sentence."""
+    grammar = vocabulary.grammar
+    closed = frozenset().union(*grammar.words.values(), grammar.pronouns, grammar.numbers)
+    found: set[str] = set()
+    for sentence in sentences:
+        previous = "."
+        for word in sentence.words:
+            inside = previous not in {".", "!", "?", '"', ":"} or previous in grammar.words["name_cues"]
+            capital = word.text[:1].isupper() and len(word.text) > 1 and not word.text.isupper()
+            if inside and capital and word.lower not in vocabulary.senses and word.lower not in closed:
+                found.add(word.text)
+            previous = word.lower
+    return frozenset(found)
+
+
+def read_story(text: str) -> StoryReading:
+    """The sentences of `text` and the events in them, in the order in which they are told.
+
+    A clause that shows nothing drawable but names somebody is an event without an action, so that nobody is lost.
+    """
+    vocabulary = load_vocabulary()
+    sentences = split_sentences(text)
+    names = story_names(sentences, vocabulary)
+    teller = _Teller(vocabulary)
+    unread: list[str] = []
+    for index, sentence in enumerate(sentences):
+        chunks, unknown = chunk_words(sentence.words, vocabulary, names)
+        unread.extend(unknown)
+        teller.sentence(index, sentence, chunks)
+    texts = tuple(sentence.text for sentence in sentences)
+    return StoryReading(texts, teller.events(), tuple(dict.fromkeys(unread)))
