@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from typing import Any
 
 from katha.agents.context import RunContext, plan_sha256
 from katha.compass import Insertion
@@ -92,10 +92,15 @@ def draw_board(context: RunContext, plan: Plan, seed: int, emit: Emit) -> Board:
     )
 
 
+def _dump(request: FrameRequest) -> dict[str, Any]:
+    """A request as JSON."""
+    return {**vars(request), "characters": [item.model_dump(mode="json") for item in request.characters]}
+
+
 def _keys(context: RunContext, requests: Sequence[FrameRequest]) -> list[str]:
     """The cache key of each request of one board."""
     spec = dict(context.plugins.renderer.spec())
-    dumps = [asdict(request) for request in requests]
+    dumps = [_dump(request) for request in requests]
     together = dumps if _TOGETHER[context.plugins.renderer.capabilities.identity] else None
     return [
         digest({"batch": together, "place": place if together else None, "renderer": spec, "request": dump})
@@ -206,10 +211,8 @@ def _insertion_key(
     """An inserted frame depends on its request, and on its surroundings unless the renderer draws it alone."""
     renderer = context.plugins.renderer
     alone = renderer.capabilities.insertion == "alone"
-    around = (
-        None if alone else [[asdict(other) for other in others], [frame.sha256 for frame in board.frames], position]
-    )
-    return digest({"insert": around, "renderer": dict(renderer.spec()), "request": asdict(request)})
+    around = None if alone else [[_dump(other) for other in others], [frame.sha256 for frame in board.frames], position]
+    return digest({"insert": around, "renderer": dict(renderer.spec()), "request": _dump(request)})
 
 
 def insert_frame(board: Board, frame: Frame, method: str) -> Board:
