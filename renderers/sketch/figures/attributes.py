@@ -1,0 +1,46 @@
+"""Attributes (small, red, thin, crowned, ...) applied to a character's drawing data before its rig reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from katha.renderers.sketch.figures.data import drawing
+from katha.renderers.sketch.figures.rig import FigureSpec
+from katha.renderers.sketch.style import lighter, mix
+
+__all__ = ["dressed"]
+
+
+def dressed(spec: FigureSpec) -> Mapping[str, Any]:
+    """The drawing data of the figure's character with its attributes applied.
+
+    Attribute data: `scale` and `girth` multiply, `tint` recolours the coat (animals) or the dress (people), `fade` greys the
+    coat and hair, `pattern` replaces the pattern, `wears` adds an accessory.
+
+    Raises:
+        RenderError: the vocabulary has no such character or attribute.
+    """
+    draw: dict[str, Any] = dict(drawing("characters", spec.concept))
+    for name in spec.attributes:
+        change = drawing("attributes", name)
+        for key in ("scale", "girth"):
+            draw[key] = draw.get(key, 1.0) * change.get(key, 1.0)
+        if "tint" in change:
+            _tint(draw, change["tint"])
+        if "fade" in change:
+            for key in {"coat", "hair", "mane"} & draw.keys():
+                draw[key] = mix(draw[key], "#dcdad8", change["fade"])
+            draw["aged"] = True
+        if "pattern" in change:
+            draw["pattern"], draw["marks"] = change["pattern"], change.get("marks", draw.get("marks"))
+        draw["wears"] = (*draw.get("wears", ()), *change.get("wears", ()))
+    return draw
+
+
+def _tint(draw: dict[str, Any], tint: str) -> None:
+    """Recolour what is large and coloured: the dress of a person, the coat and belly of an animal."""
+    if "dress" in draw:
+        draw["dress"] = tint
+    else:
+        draw["coat"], draw["belly"] = tint, lighter(tint, 0.55)

@@ -1,0 +1,146 @@
+"""The upright rig: people and storybook mammals with a big head, a pear-shaped trunk and two-part arms and legs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from katha.renderers.sketch.figures.dress import draw_dress
+from katha.renderers.sketch.figures.heads import draw_head
+from katha.renderers.sketch.figures.ink import Ink, Point
+from katha.renderers.sketch.figures.rig import FaceParams, FigureSpec, Joints, Pose
+from katha.renderers.sketch.figures.tails import draw_back, draw_tail
+from katha.renderers.sketch.figures.tools import TOOLS
+from katha.renderers.sketch.style import darker
+
+__all__ = ["Skeleton", "draw_upright", "skeleton"]
+
+_TRUNK, _THIGH, _SHIN, _ARM, _HAND = 26.0, 13.0, 13.0, 13.0, 13.0
+_HEAD, _FOOT, _HIP, _SHOULDER = 22.0, 4.0, 10.0, 7.5
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Where the joints of a posed body are (rig units) and its sizes; limbs as (root, joint, end)."""
+
+    hip: Point
+    shoulder: Point
+    head: tuple[float, float, float]
+    head_angle: float
+    arm_near: tuple[Point, Point, Point]
+    arm_far: tuple[Point, Point, Point]
+    leg_near: tuple[Point, Point, Point]
+    leg_far: tuple[Point, Point, Point]
+    girth: float
+    angle: float  # of the trunk, clockwise from upright
+    foot_angle: float
+
+
+def draw_upright(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> Joints:
+    """Draw a person or an upright animal; see `Rig`."""
+    bones = skeleton(draw, pose, face)
+    skin, limb = draw["coat"], draw.get("limbs", draw["coat"])
+    thick = 8.0 * draw.get("limb_girth", 1.0) * (0.5 + 0.5 * bones.girth)
+    draw_tail(ink.at(*bones.hip, bones.angle), draw)
+    ink.limb(bones.arm_far, thick * 0.85, darker(limb, 0.12))
+    ink.ellipse(*bones.arm_far[2], thick * 0.5, fill=darker(draw.get("paws", skin), 0.1), width=0.9)
+    for leg, shade in ((bones.leg_far, 0.12), (bones.leg_near, 0.0)):
+        ink.limb(leg, thick, darker(limb, shade))
+        _foot(ink, leg, bones.foot_angle, darker(draw.get("feet", draw.get("paws", skin)), shade), thick)
+    draw_back(ink.at(*bones.shoulder, bones.angle), draw)
+    draw_dress(ink, draw, bones)
+    cx, cy, r = bones.head
+    draw_head(ink.at(cx, cy, bones.head_angle, r), draw, face)
+    if pose.tool:
+        TOOLS[pose.tool](ink, bones.arm_near, bones.arm_far)
+    sleeve = draw.get("sleeve", draw.get("dress")) or limb
+    ink.limb(bones.arm_near, thick * 0.9, sleeve)
+    ink.ellipse(*bones.arm_near[2], thick * 0.55, fill=draw.get("paws", skin), width=0.9)
+    return _joints(bones, draw)
+
+
+def skeleton(draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> Skeleton:
+    """Pose the body so that its lowest part touches the ground (or floats `lift` above it) and its base is around x = 0."""
+    size, girth, legs = draw.get("head", 1.0), draw.get("girth", 1.0), draw.get("legs", 1.0)
+    lean, turn = math.radians(pose.lean), pose.turn
+    r = _HEAD * size
+    shoulder = (math.sin(lean) * _TRUNK, -math.cos(lean) * _TRUNK)
+    neck = r * 0.86
+    head = (shoulder[0] + math.sin(lean) * neck + 1.5, shoulder[1] - math.cos(lean) * neck)
+    near, far = (shoulder[0] + 1.5, shoulder[1] + 4), (shoulder[0] + 3.5 * girth, shoulder[1] + 4)
+    limbs = {
+        "arm_near": _limb(near, pose.arm_near, _ARM, _HAND),
+        "arm_far": _limb(far, pose.arm_far, _ARM, _HAND),
+        "leg_near": _limb((-3.0, 0.0), pose.leg_near, _THIGH * legs, _SHIN * legs),
+        "leg_far": _limb((3.0, 0.0), pose.leg_far, _THIGH * legs, _SHIN * legs),
+    }
+    turned = {name: tuple(_turned(p, turn) for p in points) for name, points in limbs.items()}
+    hip, top, mid = (0.0, 0.0), _turned(shoulder, turn), _turned(head, turn)
+    feet = [turned["leg_near"][2], turned["leg_far"][2]]
+    low = max([foot[1] + _FOOT for foot in feet] + [_HIP * girth, mid[1] + r, top[1] + _SHOULDER * girth])
+    low = max([low, *(turned[arm][2][1] + _FOOT for arm in ("arm_near", "arm_far"))]) if turn else low
+    spots = [mid[0], feet[0][0], feet[1][0]] if pose.lying else [feet[0][0], feet[1][0], 0.0]
+    dx, dy = -(max(spots) + min(spots)) / 2, -low - pose.lift
+
+    def put(p: Point) -> Point:
+        return (p[0] + dx, p[1] + dy)
+
+    moved = {name: tuple(put(p) for p in points) for name, points in turned.items()}
+    return Skeleton(
+        hip=put(hip),
+        shoulder=put(top),
+        head=(*put(mid), r),
+        head_angle=turn + pose.lean * 0.4 + pose.head + face.tilt,
+        girth=girth,
+        angle=turn + pose.lean,
+        foot_angle=turn,
+        **moved,  # type: ignore[arg-type]
+    )
+
+
+def _limb(root: Point, angles: Sequence[float], upper: float, lower: float) -> tuple[Point, Point, Point]:
+    joint = _along(root, angles[0], upper)
+    return (root, joint, _along(joint, angles[1], lower))
+
+
+def _along(start: Point, angle: float, length: float) -> Point:
+    return (start[0] + math.sin(math.radians(angle)) * length, start[1] + math.cos(math.radians(angle)) * length)
+
+
+def _turned(p: Point, angle: float) -> Point:
+    cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    return (p[0] * cos - p[1] * sin, p[0] * sin + p[1] * cos)
+
+
+def _foot(ink: Ink, leg: Sequence[Point], angle: float, fill: str, thick: float) -> None:
+    """A shoe or paw at the end of a leg, flat along the ground or at right angles to a lifted shin."""
+    (kx, ky), (x, y) = leg[1], leg[2]
+    slope = math.degrees(math.atan2(x - kx, y - ky))
+    pitch = -slope if abs(slope) > 40 else angle
+    pen = ink.at(x, y, pitch)
+    pen.ellipse(2.2, 0.6, thick * 0.72, thick * 0.44, fill=fill)
+
+
+def _joints(bones: Skeleton, draw: Mapping[str, Any]) -> Joints:
+    """The points that accessories, emanata and the scene's props are placed by."""
+    cx, cy, r = bones.head
+
+    def on_head(x: float, y: float) -> Point:
+        dx, dy = _turned((x * r, y * r), bones.head_angle)
+        return (cx + dx, cy + dy)
+
+    neck_x, neck_y = (bones.shoulder[0] + cx) / 2, bones.shoulder[1] * 0.82 + cy * 0.18
+    hx, hy = bones.arm_near[2]
+    return Joints(
+        head=bones.head,
+        hand=(hx, hy),
+        mouth=on_head(*draw.get("mouth", (0.3, 0.5))),
+        back=(bones.shoulder[0] * 0.5 + bones.hip[0] * 0.5 - 8, bones.shoulder[1] * 0.5 + bones.hip[1] * 0.5),
+        neck=(neck_x, neck_y, 20 * max(bones.girth, 0.85)),
+        crown=(*on_head(0.0, -0.82 * draw.get("top", 1.0)), 1.5 * r),
+        tilt=bones.head_angle,
+        hand_far=bones.arm_far[2],
+        extra={"shoulder": bones.shoulder, "hip": bones.hip, "foot": bones.leg_near[2], "foot_far": bones.leg_far[2]},
+    )

@@ -1,0 +1,137 @@
+"""Signs of voice, mind and feeling towards others: bubbles, bursts, notes, gazes, hearts, tears."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from katha.renderers.sketch.figures.around import Around, Emanation
+from katha.renderers.sketch.figures.ink import Ink
+from katha.renderers.sketch.figures.signs import drop, heart, star
+from katha.renderers.sketch.style import INK
+
+__all__ = ["VOICE"]
+
+
+def _ahead(a: Around, dx: float, dy: float) -> tuple[float, float]:
+    """A point `dx` head radii in front of the head's rim and `dy` radii below its centre."""
+    x, y, r = a.joints.head
+    return (x + r * (1.0 + dx), y + r * dy)
+
+
+def _speech(ink: Ink, a: Around) -> None:
+    """A speech bubble with a squiggle for words."""
+    x, y = _ahead(a, 1.15, -1.05)
+    mx, my = a.joints.mouth
+    ink.draw(f"M {x - 10} {y + 6} L {(x - 10 + mx) / 2 + 4:.1f} {(y + my) / 2 + 2:.1f} L {x - 1} {y + 10}", fill="white")
+    ink.ellipse(x, y, 22, 15, fill="white")
+    ink.polygon([(x - 10, y + 7), (x - 1, y + 10), (x - 2, y + 5)], fill="white", width=0)
+    for dy, reach in ((-4.5, 12), (3.5, 9)):
+        ink.draw(f"M {x - reach} {y + dy} Q {x - reach * 0.75} {y + dy - 4} {x - reach / 2} {y + dy} Q {x - reach / 4} {y + dy + 4} {x} {y + dy} Q {x + reach / 4} {y + dy - 4} {x + reach / 2} {y + dy} Q {x + reach * 0.75} {y + dy + 4} {x + reach} {y + dy}", width=0.9)
+
+
+def _blast(ink: Ink, a: Around) -> None:
+    """A jagged burst that widens from the mouth."""
+    mx, my = a.joints.mouth
+    points = [(9.0, -3.0), (26, -22), (27, -11), (42, -17), (37, -5), (50, 0), (37, 5), (42, 17), (27, 11), (26, 22), (9, 4)]
+    ink.at(mx + 3, my, -10).polygon(points, fill="yellow", stroke="#d8584f", width=1.4)
+
+
+def _notes(ink: Ink, a: Around) -> None:
+    x, y = _ahead(a, 0.55, -0.7)
+    for dx, dy, size, lean in ((0, 4, 1.0, -8), (17, -12, 1.2, 8), (30, 6, 0.95, 14)):
+        pen = ink.at(x + dx, y + dy, lean, size)
+        pen.line([(4, 0), (4, -17)], width=1.3)
+        pen.draw("M 4 -17 Q 11 -15 11 -8 Q 9 -12 4 -12 Z", fill=INK, width=0.5)
+        pen.ellipse(0.5, 0.5, 4.2, 3.2, fill=INK, width=0.5, angle=-18)
+
+
+def _laughter(ink: Ink, a: Around) -> None:
+    """Arcs and drops of laughter to both sides of the head."""
+    x, y, r = a.joints.head
+    for side in (-1, 1):
+        for k in (1.35, 1.7, 2.05):
+            cx = x + side * r * k
+            ink.draw(f"M {cx - side * 2:.1f} {y - r * 0.55:.1f} Q {cx + side * 5:.1f} {y:.1f} {cx - side * 2:.1f} {y + r * 0.55:.1f}", stroke="#e8924a", width=1.7)
+    drop(ink, x - r * 0.95, y - r * 0.75, 4, -50)
+    drop(ink, x + r * 0.95, y - r * 0.75, 4, 50)
+
+
+def _fountain(ink: Ink, a: Around) -> None:
+    """Two arcs of tears that spring from the eyes."""
+    x, y, r = a.joints.head
+    for side in (-1, 1):
+        sx = x + side * r * 0.55
+        d = f"M {sx:.1f} {y - r * 0.1:.1f} Q {x + side * r * 1.3:.1f} {y - r * 1.3:.1f} {x + side * r * 1.7:.1f} {y + r * 0.9:.1f}"
+        ink.draw(d, width=3.2)
+        ink.draw(d, stroke="#74b9e8", width=1.9)
+        drop(ink, x + side * r * 1.75, y + r * 1.35, 5)
+        drop(ink, x + side * r * 1.4, y + r * 1.7, 3.6)
+
+
+def _puddle(ink: Ink, a: Around) -> None:
+    ink.ellipse(a.centre[0], 0, 34, 5, fill="#74b9e8", width=0.8)
+
+
+def _thought(ink: Ink, a: Around) -> None:
+    """A cloud of thought, with a lamp of light in it and bubbles that lead to the head."""
+    x, y, r = a.joints.head
+    for k, size in ((1.15, 2.4), (1.5, 3.6)):
+        ink.ellipse(x + r * k * 0.62, y - r * k * 0.9, size, fill="white", width=0.9)
+    cx, cy = x + r * 1.5, y - r * 2.3
+    ink.at(cx, cy, sx=1.1).draw(
+        "M -17 9 Q -27 7 -23 -3 Q -24 -13 -13 -12 Q -8 -20 2 -15 Q 11 -20 17 -11 Q 27 -9 23 1 Q 25 10 14 10 Q 8 15 1 10 Q -8 16 -17 9 Z",
+        fill="white",
+    )
+    for dx in (-10, 0, 10):
+        ink.ellipse(cx + dx, cy - 1, 2.6, fill="#6d6878", width=0)
+
+
+def _gaze(ink: Ink, a: Around) -> None:
+    """Dashed lines of sight that open from the eyes."""
+    x, y = _ahead(a, 0.3, -0.1)
+    for dy in (-11, 0, 11):
+        ink.line([(x, y + dy * 0.35), (x + 34, y + dy * 1.5)], width=1.2, dash="4 5")
+
+
+def _arrow(ink: Ink, a: Around) -> None:
+    """Strokes that carry on where a finger points."""
+    x, y = a.joints.hand
+    ink.draw(f"M {x} {y} L {x + 11} {y - 0.5}", width=2.6)
+    ink.draw(f"M {x + 17} {y} L {x + 36} {y} M {x + 28} {y - 8} L {x + 37} {y} L {x + 28} {y + 8}", stroke="#d8584f", width=1.7)
+
+
+def _humble(ink: Ink, a: Around) -> None:
+    """The arc that a bowing head has described."""
+    x, y, r = a.joints.head
+    for k in (1.3, 1.65):
+        ink.draw(f"M {x - r * 0.5 * k:.1f} {y - r * k * 0.95:.1f} Q {x + r * 0.65 * k:.1f} {y - r * k:.1f} {x + r * k:.1f} {y - r * 0.1:.1f}", width=1)
+
+
+def _plea(ink: Ink, a: Around) -> None:
+    """Drops and short strokes around raised hands."""
+    x, y = a.joints.hand
+    for degrees in (-70, -35, 0, 35):
+        c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        ink.line([(x + 12 * c, y + 12 * s), (x + 20 * c, y + 20 * s)], stroke="#e8924a", width=1.3)
+
+
+def _love(ink: Ink, a: Around) -> None:
+    x, y, r = a.joints.head
+    for dx, dy, size, lean in ((0.75, -1.35, 7.5, 10), (-0.5, -1.6, 5.5, -12), (1.5, -0.75, 5, 18)):
+        heart(ink, x + dx * r, y + dy * r, size, lean)
+
+
+def _offer(ink: Ink, a: Around) -> None:
+    x, y = a.joints.hand
+    for dx, dy, size in ((2, -24, 4), (17, -18, 3), (24, -5, 4)):
+        star(ink, x + dx, y + dy, size)
+
+
+VOICE: Mapping[str, tuple[bool, Emanation]] = {
+    "speech": (False, _speech), "blast": (False, _blast), "notes": (False, _notes), "ha": (False, _laughter),
+    "fountain": (False, _fountain), "puddle": (True, _puddle), "thought": (False, _thought), "gaze": (False, _gaze),
+    "arrow": (False, _arrow), "humble": (False, _humble), "plea": (False, _plea), "love": (False, _love),
+    "offer": (False, _offer),
+}  # fmt: skip
+"""Signs of voice and mind by name, each with whether it lies behind the figure."""

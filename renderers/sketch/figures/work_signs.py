@@ -1,0 +1,163 @@
+"""Signs of work, struggle and food: crumbs, clods, chips, steam, impacts, nets and cut ropes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from katha.renderers.sketch.figures.around import Around, Emanation
+from katha.renderers.sketch.figures.ink import Ink
+from katha.renderers.sketch.figures.signs import drop
+from katha.renderers.sketch.style import PAPER
+
+__all__ = ["WORK"]
+
+
+def _crumbs(ink: Ink, a: Around) -> None:
+    x, y = a.joints.mouth
+    for dx, dy, size in ((10, 12, 1.8), (17, 6, 1.5), (14, 22, 1.6), (22, 18, 1.9), (6, 24, 1.4), (25, 30, 1.4)):
+        ink.ellipse(x + dx, y + dy, size, fill="#e8924a", width=0.5)
+    for dx, dy in ((20, -8), (24, 0)):
+        ink.draw(f"M {x + dx} {y + dy - 4} Q {x + dx + 5} {y + dy} {x + dx} {y + dy + 4}", width=0.9)
+
+
+def _gulps(ink: Ink, a: Around) -> None:
+    x, y = a.joints.mouth
+    for dx, dy, angle in ((10, 14, 10), (18, 22, 24), (5, 24, -8), (24, 8, 40)):
+        drop(ink, x + dx, y + dy, 3.6, angle)
+
+
+def _effort(ink: Ink, a: Around) -> None:
+    """Sweat and strain above a head that works hard."""
+    x, y, r = a.joints.head
+    for dx, dy, angle in ((-0.75, -1.15, -30), (-1.15, -0.75, -55)):
+        drop(ink, x + dx * r, y + dy * r, 4.2, angle)
+
+
+def _grab(ink: Ink, a: Around) -> None:
+    """Quick strokes behind snatching hands."""
+    x, y = a.joints.hand
+    for dy in (-9, 0, 9):
+        ink.line([(x - 11, y + dy - 2), (x - 25, y + dy - 4)], width=1.3)
+    for degrees in (-50, 0, 50):
+        c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        ink.line([(x + 8 * c, y + 8 * s), (x + 16 * c, y + 16 * s)], stroke="#d8584f", width=1.5)
+
+
+def _swing(ink: Ink, a: Around) -> None:
+    x, y = a.joints.hand
+    ink.draw(f"M {x - 34} {y + 2} Q {x - 26} {y - 22} {x - 4} {y - 14}", width=1.1)
+    ink.draw(f"M {x - 28} {y + 8} Q {x - 20} {y - 10} {x - 6} {y - 6}", width=0.9)
+
+
+def _impact(ink: Ink, a: Around) -> None:
+    """A many-pointed flash where the fist lands."""
+    x, y = a.joints.hand
+    points = []
+    for k in range(16):
+        reach = 18 if k % 2 == 0 else 9
+        angle = math.pi * 2 * k / 16
+        points.append((math.cos(angle) * reach, math.sin(angle) * reach))
+    pen = ink.at(x + 14, y)
+    pen.polygon(points, fill="#f6a93b")
+    pen.polygon([(u * 0.5, v * 0.5) for u, v in points], fill="yellow", width=0)
+
+
+def _fangs(ink: Ink, a: Around) -> None:
+    """Snapping strokes in front of the teeth."""
+    x, y = a.joints.mouth
+    for side in (-1, 1):
+        points = [(7.0, side * 15.0), (13, side * 5), (18, side * 14), (24, side * 4), (28, side * 12)]
+        ink.at(x + 3, y).polygon([(5, side * 17), *points, (30, side * 17)], fill=PAPER, width=0.9)
+
+
+def _bush(ink: Ink, a: Around) -> None:
+    """Leaves in front of the lower body."""
+    x0, y0, x1, _ = a.body
+    top = y0 * 0.5
+    wide = (x1 - x0) / 2 + 12
+    cx = (x0 + x1) / 2
+    points = [(-1, 0.02), (-1.02, -0.45), (-0.75, -0.95), (-0.42, -0.8), (-0.1, -1.15), (0.25, -0.85), (0.6, -1.1), (0.95, -0.6), (1.04, 0.02)]
+    ink.blob([(cx + u * wide, -v * top) for u, v in points], fill="#6f9f63")
+    for u, v in ((-0.6, -0.4), (-0.1, -0.65), (0.45, -0.4), (-0.25, -0.2), (0.7, -0.7)):
+        px, py = cx + u * wide, -v * top
+        ink.draw(f"M {px - 5:.1f} {py:.1f} Q {px:.1f} {py - 6:.1f} {px + 5:.1f} {py:.1f}", stroke="#47764f", width=1)
+
+
+def _clods(ink: Ink, a: Around) -> None:
+    """Earth thrown up behind the digger."""
+    x, y = a.joints.hand
+    for dx, dy, size in ((-24, -12, 4.5), (-34, 4, 3.5), (18, -16, 4), (28, -4, 3.2), (10, -26, 3), (24, -24, 2.6)):
+        ink.blob([(x + dx - size, y + dy), (x + dx, y + dy - size), (x + dx + size * 1.1, y + dy), (x + dx, y + dy + size * 0.8)], fill="dark_brown", width=0.8)
+
+
+def _hole(ink: Ink, a: Around) -> None:
+    x = a.joints.hand[0] + 10
+    ink.ellipse(x, 1, 18, 4.5, fill="#4b352a", width=0.9)
+    ink.draw(f"M {x + 14} 1 Q {x + 22} -17 {x + 36} 2 Z", fill="dark_brown")
+
+
+def _log(ink: Ink, a: Around) -> None:
+    """A log on its end, half split."""
+    x = a.body[2] + 8
+    ink.draw(f"M {x - 12} -22 L {x - 12} 1 Q {x} 5 {x + 12} 1 L {x + 12} -22 Z", fill="brown")
+    ink.ellipse(x, -22, 12, 4, fill="tan", width=0.9)
+    ink.line([(x, -25), (x - 1, -8)], width=1.2)
+
+
+def _chips(ink: Ink, a: Around) -> None:
+    x = a.body[2] + 8
+    for dx, dy, angle in ((-14, -34, 20), (14, -36, -30), (22, -26, 50), (0, -42, 5), (-22, -24, 70)):
+        ink.at(x + dx, dy, angle).polygon([(-3.6, -1.8), (3.4, -2.4), (2.2, 2.4)], fill="sand", width=0.7)
+
+
+def _steam(ink: Ink, a: Around) -> None:
+    for x, y in ((20, -32), (30, -36), (40, -32)):
+        ink.draw(f"M {x} {y} Q {x - 6} {y - 7} {x} {y - 13} Q {x + 6} {y - 19} {x} {y - 26}", stroke="#9aa3ab", width=1.5)
+
+
+def _net(ink: Ink, a: Around) -> None:
+    """A net over the whole body, tied at the top."""
+    x0, y0, x1, _ = a.body
+    x0, x1, y0 = x0 - 5, x1 + 5, y0 - 8
+    cx, wide, high = (x0 + x1) / 2, (x1 - x0) / 2, -y0
+    ink.draw(f"M {x0} 2 Q {x0 - 2} {y0} {cx} {y0} Q {x1 + 2} {y0} {x1} 2 Z", stroke="#7a4f35", width=1.7)
+    for share in (-0.62, -0.2, 0.2, 0.62):
+        ink.draw(f"M {cx + share * wide:.1f} 2 Q {cx + share * wide * 1.25:.1f} {-high * 0.65:.1f} {cx + share * 6:.1f} {y0:.1f}", stroke="#7a4f35", width=1.3)
+    for share in (0.2, 0.42, 0.64, 0.84):
+        half = wide * math.sqrt(max(0.05, 1 - share**3))
+        y = -high * share
+        ink.draw(f"M {cx - half:.1f} {y:.1f} Q {cx:.1f} {y + 7:.1f} {cx + half:.1f} {y:.1f}", stroke="#7a4f35", width=1.3)
+    ink.draw(f"M {cx} {y0} L {cx} {y0 - 14}", stroke="#7a4f35", width=2)
+
+
+def _loosed(ink: Ink, a: Around) -> None:
+    """Strokes of release around hands that cut a rope."""
+    x, y = a.joints.hand
+    for degrees in (-80, -45, -10):
+        c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        ink.line([(x + 10 * c + 8, y + 10 * s - 6), (x + 20 * c + 8, y + 20 * s - 6)], stroke="#7fae6a", width=1.6)
+
+
+def _droplets(ink: Ink, a: Around) -> None:
+    x = a.joints.hand[0] + 6
+    for dx in (-16, 16):
+        drop(ink, x + dx, -20, 3.4)
+    for dx in (-20, -26):
+        ink.ellipse(x + dx, -2, 2.2, 1.5, fill="dark_brown", width=0.5)
+
+
+def _knock(ink: Ink, a: Around) -> None:
+    for degrees in (-150, -110, -70, -30):
+        c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        ink.line([(34 + 9 * c, -24 + 9 * s), (34 + 17 * c, -24 + 17 * s)], stroke="#d8584f", width=1.4)
+
+
+WORK: Mapping[str, tuple[bool, Emanation]] = {
+    "crumbs": (False, _crumbs), "gulps": (False, _gulps), "effort": (False, _effort), "grab": (False, _grab),
+    "swing": (True, _swing), "impact": (False, _impact), "fangs": (False, _fangs), "bush": (False, _bush),
+    "clods": (False, _clods), "hole": (True, _hole), "log": (True, _log), "chips": (False, _chips),
+    "steam": (False, _steam), "net": (False, _net), "loosed": (False, _loosed), "droplets": (False, _droplets),
+    "knock": (False, _knock),
+}  # fmt: skip
+"""Signs of work and struggle by name, each with whether it lies behind the figure."""
