@@ -14,14 +14,13 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+from katha.errors import RenderError
 from katha.renderers.sketch.settings import air, buildings, indoors, plants, terrain, water
 from katha.renderers.sketch.settings.data import setting_data
 from katha.renderers.sketch.settings.foreground import FOREGROUNDS
 from katha.renderers.sketch.settings.stage import HEIGHT, Motif, Sky, Stage, tint
 from katha.renderers.sketch.style import PAPER, mix
 from katha.renderers.sketch.svg import ellipse, group, number, rect
-
-from katha.errors import RenderError
 
 __all__ = ["Backdrop", "draw_setting", "motifs"]
 

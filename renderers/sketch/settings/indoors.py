@@ -262,5 +262,7 @@ def cave_mouth(stage: Stage, *, fill: str = "stone", spikes: int = 9) -> str:
         parts.append(polygon([(at - wide, -20), (at + wide, -20), (at, tall)], fill=darker(fill, 0.3), width=LINE))
     for side in (0.04, 0.12, 0.9, 0.97):
         tall = stage.rng.uniform(36, 70)
-        parts.append(polygon([(w * side - 20, stage.horizon + 12), (w * side, stage.horizon - tall), (w * side + 20, stage.horizon + 12)], fill=darker(fill, 0.3), width=LINE))  # fmt: skip
+        foot = stage.horizon + 12
+        spike = [(w * side - 20, foot), (w * side, foot - 12 - tall), (w * side + 20, foot)]
+        parts.append(polygon(spike, fill=darker(fill, 0.3), width=LINE))
     return "".join(parts)

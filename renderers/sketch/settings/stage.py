@@ -1,7 +1,7 @@
 """What every motif of a setting draws on: a stage 512 units tall, its private random generator, and its sky.
 
-Settings are data (`draw:` in settings.yaml): a list of layers, each a motif's name with its parameters. Motifs are plain
-functions `motif(stage, **parameters) -> str`; they take their random choices from `stage.rng` and nowhere else.
+Settings are data (`draw:` in settings.yaml): a list of layers, each a motif's name with its parameters. Motifs are
+plain functions `motif(stage, **parameters) -> str`; they take their random choices from `stage.rng` and nowhere else.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from katha.renderers.sketch.settings.stage import HEIGHT, LINE, Stage, spread
 from katha.renderers.sketch.style import INK, colour, darker, lighter
-from katha.renderers.sketch.svg import line, path, points, polygon, smooth, trace
+from katha.renderers.sketch.svg import line, path, polygon, smooth, trace
 
 __all__ = ["dunes", "furrows", "ground", "hills", "mounds", "peaks", "road", "steps"]
 
@@ -128,14 +128,14 @@ def road(stage: Stage, *, fill: str = "sand", wide: float = 300) -> str:
     middle, far = stage.width / 2, stage.width * stage.rng.uniform(0.35, 0.65)
     top, bottom = stage.horizon + 2, HEIGHT + 40
     bend = stage.rng.choice((-1, 1)) * 70
-    left = trace("M", (far - 7, top), "C", (far + bend, top + 50), (middle - wide / 2 + bend, top + 90))
-    left += points([(middle - wide / 2, bottom)])
-    right = trace("L", (middle + wide / 2, bottom), "C")
-    right += points([(middle + wide / 2 + bend * 0.6, top + 90), (far + bend + 20, top + 50), (far + 7, top)])
+    lane = trace(
+        "M", (far - 7, top),
+        "C", (far + bend, top + 50), (middle - wide / 2 + bend, top + 90), (middle - wide / 2, bottom),
+        "L", (middle + wide / 2, bottom),
+        "C", (middle + wide / 2 + bend * 0.6, top + 90), (far + bend + 20, top + 50), (far + 7, top), "Z",
+    )  # fmt: skip
     dashes = [(far + bend * 0.35, top + 26), (middle + bend * 0.5, top + 84), (middle + bend * 0.1, bottom)]
-    return path(f"{left}{right}Z", fill=colour(fill), width=LINE) + smooth(
-        dashes, closed=False, stroke=darker(fill, 0.25), width=3
-    )
+    return path(lane, fill=colour(fill), width=LINE) + smooth(dashes, closed=False, stroke=darker(fill, 0.25), width=3)
 
 
 def steps(stage: Stage, *, fill: str = "stone", count: int = 3, wide: float = 0.6) -> str:
