@@ -1,7 +1,8 @@
 """One frame from what its prompt says: setting, figures, props, camera. Nothing is drawn that the prompt does not name.
 
 Every random choice comes from a generator keyed by (prompt, seed): frames of one board differ, the same frame is always
-the same bytes, and a character looks the same in every frame because its figure depends on its concept and attributes only.
+the same bytes, and a character looks the same in every frame because its figure depends on its
+concept and attributes only.
 """
 
 from __future__ import annotations

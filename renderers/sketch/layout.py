@@ -97,7 +97,8 @@ def _facing(reading: SceneReading, order: Sequence[int | str], place: int) -> in
 def _fill(reading: SceneReading, order: Sequence[int | str], place: int, rng: Random, used: set[str]) -> _Token:
     name = order[place]
     if isinstance(name, str):
-        return _Token(None, name, [piece_of_prop(name, rng.random(), depth=_prop_depth(name))])
+        piece = piece_of_prop(name, rng.random(), depth=_prop_depth(name))
+        return _Token(None, name, [piece.moved(0.0, piece.hang)])
     actor = reading.actors[name]
     facing = _facing(reading, order, place) if len(order) > 1 else rng.choice((1, -1))
     pieces: list[Piece] = []
@@ -132,7 +133,7 @@ def _prop_depth(name: str) -> float:
 
 
 def _mount_riders(reading: SceneReading, tokens: Sequence[_Token]) -> None:
-    """Lift each rider of a character onto that character's back; the rider's own place in the row goes."""
+    """Lift each rider of a character onto that character's shoulders; the rider's own place in the row goes."""
     by_actor = {token.actor: token for token in tokens if token.actor is not None}
     for index, token in by_actor.items():
         other = target_of(reading, index)
@@ -143,12 +144,11 @@ def _mount_riders(reading: SceneReading, tokens: Sequence[_Token]) -> None:
             continue
         base = mount.pieces[0]
         rider = next(piece for piece in token.pieces if piece.kind == "character")
-        x, y = base.anchor("back")
-        seat = 0.34 * -rider.local[1]
-        moved = [
-            piece.moved(x - rider.x, y + seat - rider.y, depth=0.05 + base.depth - rider.depth)
-            for piece in token.pieces
-        ]
+        assert base.head is not None and rider.head is not None
+        cx, cy, r = base.head
+        x = (base.anchor("back")[0] + cx) / 2
+        y = cy - 1.05 * r - 0.42 * rider.local[1]
+        moved = [piece.moved(x - rider.x, y - rider.y, base.depth - rider.depth - 0.05) for piece in token.pieces]
         mount.pieces.extend(moved)
         token.pieces = []
 

@@ -18,6 +18,8 @@ Point = tuple[float, float]
 _HANGS: Mapping[str, float] = {"window": -62.0, "hive": -70.0, "web": -50.0, "mirror": -30.0}
 """How high above the ground a prop hangs when nobody holds it."""
 
+_FINNED = frozenset({"fish"})
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -78,7 +80,7 @@ def piece_of_figure(actor: Actor, figure: Figure, depth: float) -> Piece:
         anchors=figure.anchors,
         action=actor.action,
         emotion=actor.emotion,
-        swims=actor.action == "swim",
+        swims=actor.action == "swim" or actor.concept in _FINNED,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from katha.language import Actor, SceneReading
 from katha.renderers.sketch.pieces import Piece, piece_of_prop
+from katha.renderers.sketch.svg import el
 
 __all__ = ["attach"]
 
@@ -70,8 +71,12 @@ def _seat(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece, 
 
 
 def _vessel(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece, Piece]:
-    lifted = piece.moved(0.0, -8.0)
-    return lifted, prop.moved(0.0, 0.0, depth=0.05)
+    """On board, both afloat where the setting has water."""
+    afloat = prop.concept == "boat"
+    lift = {"boat": 24.0, "cart": 22.0}[prop.concept]
+    x0, _, x1, _ = prop.local
+    rider = replace(piece.moved(-facing * 0.22 * (x1 - x0), -lift), swims=afloat)
+    return rider, replace(prop, swims=afloat, depth=prop.depth - 0.05)
 
 
 def _caught(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece, Piece]:
@@ -80,6 +85,7 @@ def _caught(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece
     a0, b0, a1, b1 = prop.local
     scale = max(1.12 * (x1 - x0) / (a1 - a0), 1.08 * (y1 - y0) / (b1 - b0), 0.6)
     middle = (x0 + x1) / 2 - scale * (a0 + a1) / 2
+    prop = replace(prop, svg=el("g", prop.svg, fill_opacity=0.12))
     return piece, _scaled(prop, scale).moved(middle, y1 + 3.0, depth=0.05)
 
 
