@@ -24,17 +24,17 @@ def draw_dress(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
 
 
 def _trunk(bones: Skeleton) -> list[Circle]:
-    return [(*bones.shoulder, 7.5 * bones.girth), (*bones.hip, 10.5 * bones.girth)]
+    return [(*bones.shoulder, 9.8 * bones.girth), (*bones.hip, 13 * bones.girth)]
 
 
 def _skirt(bones: Skeleton, length: float) -> list[Circle]:
     """Circles around the hips and both legs down to `length` (1 the knee, 2 the ankle)."""
-    circles: list[Circle] = [(*bones.hip, 10.5 * bones.girth)]
+    circles: list[Circle] = [(*bones.hip, 13 * bones.girth)]
     for leg in (bones.leg_near, bones.leg_far):
         start, end = (leg[0], leg[1]) if length <= 1 else (leg[1], leg[2])
         share = length if length <= 1 else length - 1
-        circles.append((*leg[1], 6.5) if length > 1 else (*leg[0], 6.5))
-        circles.append((*_between(start, end, share), 6.5))
+        circles.append((*leg[1], 7) if length > 1 else (*leg[0], 7))
+        circles.append((*_between(start, end, share), 7))
     return circles
 
 
@@ -49,8 +49,8 @@ def _pen(ink: Ink, bones: Skeleton) -> Ink:
 
 def _bare(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     ink.bundle(_trunk(bones), fill=draw["coat"])
-    pen, wide = _pen(ink, bones), bones.girth
-    pen.ellipse(3.5 * wide, -6.5, 6 * wide, 11, fill=draw.get("belly", lighter(draw["coat"], 0.5)), width=0)
+    pen, wide = _pen(ink, bones), bones.girth * 1.25
+    pen.ellipse(2.6 * wide, -5, 6.6 * wide, 13, fill=draw.get("belly", lighter(draw["coat"], 0.5)), width=0)
     _pattern(pen, draw, wide)
 
 
@@ -59,7 +59,7 @@ def _pattern(pen: Ink, draw: Mapping[str, Any], wide: float) -> None:
     if draw.get("pattern") == "stripes":
         for y in (-19, -11, -3, 4):
             pen.draw(
-                f"M {-9.5 * wide:.1f} {y} Q {-5 * wide:.1f} {y + 1} {-2 * wide:.1f} {y + 3}", stroke=marks, width=1.3
+                f"M {-9.9 * wide:.1f} {y} Q {-5 * wide:.1f} {y + 1} {-2 * wide:.1f} {y + 3}", stroke=marks, width=1.3
             )
     if draw.get("pattern") in ("spots", "patches"):
         size = 1.7 if draw["pattern"] == "spots" else 4.4
@@ -72,7 +72,7 @@ def _tunic(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     ink.bundle(_skirt(bones, 0.75), fill=draw["dress"])
     ink.bundle(_trunk(bones), fill=draw["dress"])
     ink.bundle(
-        [(*bones.hip, 9.2 * bones.girth), (*_between(bones.hip, bones.leg_near[1], 0.35), 5.5)],
+        [(*bones.hip, 11.6 * bones.girth), (*_between(bones.hip, bones.leg_near[1], 0.35), 5.5)],
         fill=draw["dress"],
         width=0,
     )
@@ -80,7 +80,7 @@ def _tunic(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
 
 
 def _belt(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
-    wide = bones.girth
+    wide = bones.girth * 1.27
     if "sash" in draw:
         _pen(ink, bones).draw(
             f"M {-9.6 * wide:.1f} -6 Q 0 -3 {9.6 * wide:.1f} -6 L {9.9 * wide:.1f} -1.5 Q 0 1.5 {-9.9 * wide:.1f} -1.5 Z",
@@ -91,7 +91,7 @@ def _belt(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
 def _robe(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     ink.bundle(_skirt(bones, 1.75), fill=draw["dress"])
     ink.bundle(_trunk(bones), fill=draw["dress"])
-    ink.bundle([(*bones.hip, 9.2 * bones.girth), (*bones.leg_near[1], 5)], fill=draw["dress"], width=0)
+    ink.bundle([(*bones.hip, 11.6 * bones.girth), (*bones.leg_near[1], 5)], fill=draw["dress"], width=0)
     if "hem" in draw:
         ends = [_between(leg[1], leg[2], 0.72) for leg in (bones.leg_near, bones.leg_far)]
         ink.bundle([(x, y + 1.5, 4.2) for x, y in ends], fill=draw["hem"], width=0.8)
@@ -100,26 +100,25 @@ def _robe(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
 
 def _sari(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     _robe(ink, draw, bones)
-    _pen(ink, bones).draw(
-        "M -6 -31 Q 3 -18 10 -2 L 5 1 Q -4 -14 -9.5 -27 Z", fill=draw.get("sash", "golden"), width=0.8
+    _pen(ink, bones).at(sx=1.2, sy=1).draw("M -6 -30 Q 3 -17 10 -2 L 5 1 Q -4 -14 -9 -25 Z", fill=draw.get("sash", "golden"), width=0.8
     )
 
 
 def _dhoti(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     ink.bundle(_trunk(bones), fill=draw["coat"])
-    circles = [(*bones.leg_near[0], 7.5), (*bones.leg_far[0], 7.5)]
+    circles = [(*bones.leg_near[0], 8.5), (*bones.leg_far[0], 8.5)]
     ink.bundle(
-        [*circles, (*bones.leg_far[1], 6.5), (*_between(*bones.leg_far[1:], 0.4), 5)], fill=darker(draw["dress"], 0.1)
+        [*circles, (*bones.leg_far[1], 7), (*_between(*bones.leg_far[1:], 0.4), 5)], fill=darker(draw["dress"], 0.1)
     )
-    ink.bundle([*circles, (*bones.leg_near[1], 6.5), (*_between(*bones.leg_near[1:], 0.4), 5)], fill=draw["dress"])
+    ink.bundle([*circles, (*bones.leg_near[1], 7), (*_between(*bones.leg_near[1:], 0.4), 5)], fill=draw["dress"])
     if "sash" in draw:
-        _pen(ink, bones).draw("M -7.5 -29 Q 2 -20 9 -6 L 5 -3 Q -4 -14 -9 -24 Z", fill=draw["sash"], width=0.8)
+        _pen(ink, bones).at(sx=1.2, sy=1).draw("M -7 -28 Q 2 -20 9 -6 L 5 -3 Q -4 -14 -9 -24 Z", fill=draw["sash"], width=0.8)
 
 
 def _armour(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     ink.bundle(_skirt(bones, 0.8), fill=draw["dress"])
     ink.bundle(_trunk(bones), fill="grey")
-    pen = _pen(ink, bones)
+    pen = _pen(ink, bones).at(sx=1.27, sy=1)
     for y in (-20, -13, -6):
         pen.draw(f"M -8.5 {y} Q 0 {y + 4} 8.5 {y}", width=0.7)
     pen.draw("M -10 -2 Q 0 1 10 -2", stroke=draw.get("sash", "brown"), width=1.8)
@@ -127,7 +126,7 @@ def _armour(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
 
 def _apron(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     _robe(ink, draw, bones)
-    _pen(ink, bones).draw("M -1 -19 L 8 -19 L 11 8 Q 4 12 -3 8 Z", fill=draw.get("sash", "cream"), width=0.8)
+    _pen(ink, bones).at(sx=1.2, sy=1).draw("M -4 -19 L 8 -19 L 11 8 Q 4 12 -3 8 Z", fill=draw.get("sash", "cream"), width=0.8)
 
 
 def _wool(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
@@ -136,7 +135,7 @@ def _wool(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     points = []
     for k in range(22):
         reach = 1.12 if k % 2 == 0 else 0.94
-        points.append((math.cos(math.pi * k / 11) * 13.5 * reach, -12 + math.sin(math.pi * k / 11) * 21 * reach))
+        points.append((math.cos(math.pi * k / 11) * 16.5 * reach, -12 + math.sin(math.pi * k / 11) * 21 * reach))
     pen.blob(points, fill=draw.get("mane", "white"))
 
 
@@ -145,9 +144,9 @@ def _vest(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     for leg in (bones.leg_far, bones.leg_near):
         ink.limb(leg, 9.5, draw.get("trousers", "brown"))
     ink.bundle(_trunk(bones), fill=draw.get("shirt", "cream"))
-    pen, wide = _pen(ink, bones), bones.girth
+    pen, wide = _pen(ink, bones), bones.girth * 1.25
     pen.draw(
-        f"M {-6 * wide:.1f} -30 L {0.5 * wide:.1f} -30 Q {2.5 * wide:.1f} -12 {-0.5 * wide:.1f} 3 Q {-7 * wide:.1f} 5 {-9.8 * wide:.1f} 1 Q -10 -14 {-6 * wide:.1f} -30 Z",
+        f"M {-6 * wide:.1f} -30 L {0.5 * wide:.1f} -31 Q {2.5 * wide:.1f} -12 {-0.5 * wide:.1f} 3 Q {-7 * wide:.1f} 5 {-9.8 * wide:.1f} 1 Q -10 -14 {-6 * wide:.1f} -30 Z",
         fill=draw["dress"],
         width=0.8,
     )

@@ -65,8 +65,8 @@ Eye = Callable[[Ink, FaceParams, int, FaceLayout], None]
 def _open(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None:
     ink.ellipse(0, 0, 0.85, 1.05, fill=PAPER, width=0.7)
     x, y = face.pupil
-    ink.ellipse(0.12 + x * 0.5, y * 0.6, 0.55, 0.72, fill=INK, width=0)
-    ink.ellipse(0.3 + x * 0.5, -0.3 + y * 0.6, 0.2, fill=PAPER, width=0)
+    ink.ellipse(0.1 + x * 0.5, y * 0.6, 0.6, 0.8, fill=INK, width=0)
+    ink.ellipse(0.3 + x * 0.5, -0.32 + y * 0.6, 0.24, fill=PAPER, width=0)
 
 
 def _wide(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None:

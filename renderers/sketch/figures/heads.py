@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from katha.renderers.sketch.figures.details import DETAILS
 from katha.renderers.sketch.figures.ears import EARS, EARS_IN_FRONT, HORNS, MANES
 from katha.renderers.sketch.figures.face import FaceLayout, draw_face
 from katha.renderers.sketch.figures.hair import BEARDS, FRINGES, HAIR, HATS
@@ -38,6 +39,7 @@ def draw_head(ink: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
         EARS[ears](ink, draw)
     draw_face(ink, face, _layout(draw))
     _part(ink, draw, "hat", HATS)
+    _part(ink, draw, "detail", DETAILS)
 
 
 def _part(ink: Ink, draw: Mapping[str, Any], key: str, table: Mapping[str, Any]) -> None:

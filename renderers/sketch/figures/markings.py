@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from katha.renderers.sketch.figures.ink import Ink
-from katha.renderers.sketch.style import darker, lighter
+from katha.renderers.sketch.style import INK, darker, lighter
 
 __all__ = ["MARKINGS"]
 
@@ -77,8 +77,15 @@ def _tuft(ink: Ink, draw: Mapping[str, Any]) -> None:
     ink.blob([(-0.5, -0.75), (-0.3, -1.15), (0.05, -1.05), (0.35, -1.2), (0.6, -0.75), (0.35, -0.5), (0.1, -0.6), (-0.2, -0.48)], fill=fill)
 
 
+def _eye_mask(ink: Ink, draw: Mapping[str, Any]) -> None:
+    """A robber's cloth with holes for the eyes."""
+    ink.draw(
+        "M -0.93 -0.3 Q 0.1 -0.55 0.93 -0.3 Q 1 0.2 0.5 0.24 Q 0.1 0.02 -0.3 0.24 Q -0.9 0.24 -0.93 -0.3 Z", fill=INK, width=0
+    )
+
+
 MARKINGS: Mapping[str, Part] = {
     "tiger": _tiger, "cheeks": _cheeks, "mask": _mask, "saddle": _saddle, "patch": _patch, "blaze": _blaze,
-    "tabby": _tabby, "band": _band, "tuft": _tuft,
+    "tabby": _tabby, "eye_mask": _eye_mask, "band": _band, "tuft": _tuft,
 }  # fmt: skip
 """Markings by the names that `draw: markings` uses."""

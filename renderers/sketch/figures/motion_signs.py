@@ -70,7 +70,7 @@ def _water(ink: Ink, a: Around) -> None:
     left, right = x0 - 14, x1 + 14
     step = (right - left) / 6
     waves = " ".join(f"Q {left + step * (k + 0.5):.1f} {top - (5 if k % 2 else -4):.1f} {left + step * (k + 1):.1f} {top:.1f}" for k in range(6))
-    ink.draw(f"M {left:.1f} {top:.1f} {waves} L {right:.1f} 3 L {left:.1f} 3 Z", fill="water")
+    ink.draw(f"M {left:.1f} {top:.1f} {waves} Q {right + 2:.1f} 5 {right - 22:.1f} 5 L {left + 22:.1f} 5 Q {left - 2:.1f} 5 {left:.1f} {top:.1f} Z", fill="water")
     for k, y in ((0.2, 0.4), (0.6, 0.3), (0.42, 0.72), (0.75, 0.7)):
         cx, cy = left + (right - left) * k, top * (1 - y)
         ink.draw(f"M {cx - 8:.1f} {cy:.1f} Q {cx - 4:.1f} {cy - 4:.1f} {cx:.1f} {cy:.1f} Q {cx + 4:.1f} {cy + 4:.1f} {cx + 8:.1f} {cy:.1f}", stroke="white", width=1)

@@ -54,10 +54,10 @@ class Pose:
     `lean`, `turn`, `lift` and `emanata`.
     """
 
-    arm_near: tuple[float, float] = (8.0, 14.0)
-    arm_far: tuple[float, float] = (-10.0, -4.0)
-    leg_near: tuple[float, float] = (4.0, 0.0)
-    leg_far: tuple[float, float] = (-6.0, -4.0)
+    arm_near: tuple[float, float] = (-16.0, -6.0)
+    arm_far: tuple[float, float] = (18.0, 10.0)
+    leg_near: tuple[float, float] = (-3.0, 0.0)
+    leg_far: tuple[float, float] = (3.0, 0.0)
     lean: float = 0.0  # of the trunk, forward
     head: float = 0.0  # of the head beside the trunk, chin down
     turn: float = 0.0  # of the whole figure, clockwise: 90 lies face down, -90 lies on its back

@@ -64,8 +64,8 @@ def _tears(ink: Ink, eyes: Eyes, eye: float) -> None:
 
 
 def _sweat(ink: Ink, eyes: Eyes, eye: float) -> None:
-    for x, y, angle in ((-0.95, -0.85, -40), (-1.25, -0.4, -62), (1.05, -0.85, 40), (1.32, -0.4, 62)):
-        drop(ink, x, y, 0.2, angle)
+    for x, y, angle in ((-0.98, -0.9, -40), (-1.35, -0.35, -62), (1.02, -0.9, 40), (1.38, -0.35, 62)):
+        drop(ink, x, y, 0.27, angle)
 
 
 def _shade(ink: Ink, eyes: Eyes, eye: float) -> None:
@@ -105,7 +105,8 @@ def _burst(ink: Ink, eyes: Eyes, eye: float) -> None:
 def _rays(ink: Ink, eyes: Eyes, eye: float) -> None:
     for degrees in (-160, -125, -90, -55, -20):
         x, y = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        ink.ellipse(x * 1.45, y * 1.45, 0.1, fill="yellow", width=0.5)
+        ink.line([(x * 1.28, y * 1.28), (x * 1.42, y * 1.42)], stroke="golden", width=1.3)
+        ink.ellipse(x * 1.62, y * 1.62, 0.17, fill="yellow", width=0.6)
 
 
 def _sparkle(ink: Ink, eyes: Eyes, eye: float) -> None:
@@ -118,6 +119,21 @@ def _hearts(ink: Ink, eyes: Eyes, eye: float) -> None:
     heart(ink, 1.15, -0.95, 0.34, 14)
     heart(ink, -1.05, -1.1, 0.26, -14)
     heart(ink, 0.35, -1.5, 0.2)
+
+
+def _tremble(ink: Ink, eyes: Eyes, eye: float) -> None:
+    """Shivering lines on both sides of the head."""
+    for side in (-1, 1):
+        for k in (1.2, 1.45):
+            x = side * k
+            ink.line([(x, -0.1), (x + 0.1, 0.12), (x - 0.02, 0.32), (x + 0.1, 0.54), (x, 0.76)], stroke="#6f86c9", width=1)
+
+
+def _gold(ink: Ink, eyes: Eyes, eye: float) -> None:
+    """Coins in the air around a greedy head."""
+    for x, y, size in ((1.2, -0.95, 0.27), (-1.15, -0.9, 0.24), (0.55, -1.5, 0.22), (-0.55, -1.45, 0.2)):
+        ink.ellipse(x, y, size * 0.8, size, fill="golden", width=0.8)
+        ink.line([(x, y - size * 0.45), (x, y + size * 0.45)], width=0.6)
 
 
 def _scheme(ink: Ink, eyes: Eyes, eye: float) -> None:
@@ -137,6 +153,6 @@ def _swirl(ink: Ink, eyes: Eyes, eye: float) -> None:
 SIGNS: Mapping[str, Sign] = {
     "blush": _cheeks(0.2, "pink"), "red_cheeks": _cheeks(0.28, _ROSE), "deep_blush": _deep_blush, "tears": _tears,
     "sweat": _sweat, "shade": _shade, "gloom": _gloom, "vein": _vein, "puffs": _puffs, "burst": _burst, "rays": _rays,
-    "sparkle": _sparkle, "hearts": _hearts, "scheme": _scheme, "breeze": _breeze, "swirl": _swirl,
+    "sparkle": _sparkle, "hearts": _hearts, "scheme": _scheme, "tremble": _tremble, "gold": _gold, "breeze": _breeze, "swirl": _swirl,
 }  # fmt: skip
 """Signs of feeling by the names that the vocabulary's `draw:` data uses."""

@@ -34,13 +34,13 @@ def _spade(ink: Ink, near: Arm, far: Arm) -> None:
 
 
 def _pot(ink: Ink, near: Arm, far: Arm) -> None:
-    pen = ink.at(30, 0)
+    pen = ink.at(40, 0)
     pen.draw("M -14 0 L -9 -6 L -5 0 M -4 0 L 0 -7 L 4 0 M 5 0 L 9 -6 L 14 0", stroke="orange", width=2)
     pen.draw("M -14 -22 Q -19 -5 -8 -5 L 8 -5 Q 19 -5 14 -22 Z", fill="black")
     pen.ellipse(0, -22, 14.5, 3.4, fill="orange")
     hx, hy = near[2]
-    ink.line([(hx, hy), (29, -22)], width=2.2)
-    ink.line([(hx, hy), (29, -22)], stroke="tan", width=1)
+    ink.line([(hx, hy), (38, -22)], width=2.2)
+    ink.line([(hx, hy), (38, -22)], stroke="tan", width=1)
 
 
 def _flute(ink: Ink, near: Arm, far: Arm) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from katha.renderers.sketch.figures.details import HOLDS
 from katha.renderers.sketch.figures.dress import draw_dress
 from katha.renderers.sketch.figures.heads import draw_head
 from katha.renderers.sketch.figures.ink import Ink, Point
@@ -17,8 +18,8 @@ from katha.renderers.sketch.style import darker
 
 __all__ = ["Skeleton", "draw_upright", "skeleton"]
 
-_TRUNK, _THIGH, _SHIN, _ARM, _HAND = 26.0, 13.0, 13.0, 13.0, 13.0
-_HEAD, _FOOT, _HIP, _SHOULDER = 22.0, 4.0, 10.0, 7.5
+_TRUNK, _THIGH, _SHIN, _ARM, _HAND = 23.0, 11.5, 11.5, 13.5, 13.5
+_HEAD, _FOOT, _HIP, _SHOULDER = 23.5, 4.2, 13.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -42,20 +43,23 @@ def draw_upright(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose
     """Draw a person or an upright animal; see `Rig`."""
     bones = skeleton(draw, pose, face)
     skin, limb = draw["coat"], draw.get("limbs", draw["coat"])
-    thick = 8.0 * draw.get("limb_girth", 1.0) * (0.5 + 0.5 * bones.girth)
-    draw_tail(ink.at(*bones.hip, bones.angle), draw)
-    ink.limb(bones.arm_far, thick * 0.85, darker(limb, 0.12))
+    thick = 9.0 * draw.get("limb_girth", 1.0) * (0.5 + 0.5 * bones.girth)
+    draw_tail(ink.at(*bones.hip, bones.angle).at(-3.5 * bones.girth, 0), draw)
+    if "holds" in draw and not pose.tool and not pose.lying and abs(pose.turn) < 30 and bones.arm_far[2][1] > bones.head[1]:
+        x, y = bones.arm_far[2]
+        HOLDS[draw["holds"]](ink.at(x, y), -y)
+    sleeve = draw.get("sleeve", draw.get("dress")) or limb
+    ink.limb(bones.arm_far, thick * 0.88, darker(sleeve, 0.12))
     ink.ellipse(*bones.arm_far[2], thick * 0.5, fill=darker(draw.get("paws", skin), 0.1), width=0.9)
     for leg, shade in ((bones.leg_far, 0.12), (bones.leg_near, 0.0)):
         ink.limb(leg, thick, darker(limb, shade))
         _foot(ink, leg, bones.foot_angle, darker(draw.get("feet", draw.get("paws", skin)), shade), thick)
-    draw_back(ink.at(*bones.shoulder, bones.angle), draw)
+    draw_back(ink.at(*bones.shoulder, bones.angle).at(-2.5 * bones.girth, 0), draw)
     draw_dress(ink, draw, bones)
     cx, cy, r = bones.head
     draw_head(ink.at(cx, cy, bones.head_angle, r), draw, face)
     if pose.tool:
         TOOLS[pose.tool](ink, bones.arm_near, bones.arm_far)
-    sleeve = draw.get("sleeve", draw.get("dress")) or limb
     ink.limb(bones.arm_near, thick * 0.9, sleeve)
     ink.ellipse(*bones.arm_near[2], thick * 0.55, fill=draw.get("paws", skin), width=0.9)
     return _joints(bones, draw)
@@ -69,12 +73,12 @@ def skeleton(draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> Skeleton:
     shoulder = (math.sin(lean) * _TRUNK, -math.cos(lean) * _TRUNK)
     neck = r * 0.86
     head = (shoulder[0] + math.sin(lean) * neck + 1.5, shoulder[1] - math.cos(lean) * neck)
-    near, far = (shoulder[0] + 1.5, shoulder[1] + 4), (shoulder[0] + 3.5 * girth, shoulder[1] + 4)
+    near, far = (shoulder[0] - 6.5 * girth, shoulder[1] + 2.5), (shoulder[0] + 7.5 * girth, shoulder[1] + 2.5)
     limbs = {
         "arm_near": _limb(near, pose.arm_near, _ARM, _HAND),
         "arm_far": _limb(far, pose.arm_far, _ARM, _HAND),
-        "leg_near": _limb((-3.0, 0.0), pose.leg_near, _THIGH * legs, _SHIN * legs),
-        "leg_far": _limb((3.0, 0.0), pose.leg_far, _THIGH * legs, _SHIN * legs),
+        "leg_near": _limb((-5.5 * girth, 3.0), pose.leg_near, _THIGH * legs, _SHIN * legs),
+        "leg_far": _limb((5.5 * girth, 3.0), pose.leg_far, _THIGH * legs, _SHIN * legs),
     }
     turned = {name: tuple(_turned(p, turn) for p in points) for name, points in limbs.items()}
     hip, top, mid = (0.0, 0.0), _turned(shoulder, turn), _turned(head, turn)

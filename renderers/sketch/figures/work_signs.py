@@ -112,7 +112,7 @@ def _chips(ink: Ink, a: Around) -> None:
 
 
 def _steam(ink: Ink, a: Around) -> None:
-    for x, y in ((20, -32), (30, -36), (40, -32)):
+    for x, y in ((31, -32), (40, -36), (49, -32)):
         ink.draw(f"M {x} {y} Q {x - 6} {y - 7} {x} {y - 13} Q {x + 6} {y - 19} {x} {y - 26}", stroke="#9aa3ab", width=1.5)
 
 
