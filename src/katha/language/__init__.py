@@ -1,5 +1,6 @@
 """A small deterministic English reader over a closed vocabulary."""
 
+from katha.language.describe import describe_actor, describe_scene, describe_thing
 from katha.language.lexicon import Vocabulary, load_vocabulary
 from katha.language.phrase import PhraseEvent, PhraseReading, read_phrase
 from katha.language.scene import read_scene
@@ -16,6 +17,9 @@ __all__ = [
     "SceneReading",
     "StoryReading",
     "Vocabulary",
+    "describe_actor",
+    "describe_scene",
+    "describe_thing",
     "load_vocabulary",
     "read_phrase",
     "read_scene",

@@ -41,10 +41,11 @@ class Cast:
         self.thing: str | None = None
         self.clock = 0
 
-    def meet(self, noun: Noun, *, others: list[Member] | None = None, speaker: list[Member] | None = None) -> list[Member]:
+    def meet(self, noun: Noun, *, others: list[Member] | None = None, speaker: list[Member] | None = None, quiet: bool = False) -> list[Member]:
         """Whom `noun` means: one member, several for "they", none for a thing or a stranger in a pronoun.
 
-        `others` are the members that it cannot mean (the subject, for an object); `speaker` is who "I" is.
+        `others` are the members that it cannot mean (the subject, for an object); `speaker` is who "I" is. A `quiet`
+        mention (in speech) does not make anybody the one that was named last.
         """
         self.clock += 1
         if noun.none:
@@ -59,7 +60,8 @@ class Cast:
             found = []
         for member in found:
             member.heard += 1
-            member.last = self.clock
+            if not quiet:
+                member.last = self.clock
         return found
 
     # -- descriptions ------------------------------------------------------------------------------------------
@@ -67,6 +69,9 @@ class Cast:
     def _described(self, noun: Noun) -> list[Member]:
         if noun.kind == "name":
             return self._named(noun)
+        apart = self._all_of_a_kind(noun)
+        if apart:
+            return apart
         member = self._match(noun) or self._hypernym(noun)
         if member is None:
             member = self._join(noun)
@@ -76,6 +81,13 @@ class Cast:
         if noun.plural and not member.plural:
             member.count = noun.count
         return [member]
+
+    def _all_of_a_kind(self, noun: Noun) -> list[Member]:
+        """ "the two mice" for the two that were met one by one."""
+        single = [member for member in self.members if member.concept == noun.concept and not member.plural]
+        group = any(member.concept == noun.concept and member.plural for member in self.members)
+        meant = noun.plural and noun.definite and not group and len(single) > 1
+        return single if meant and noun.count in {len(single), 3} else []
 
     def _named(self, noun: Noun) -> list[Member]:
         return [member for member in self.members if member.name == noun.name][:1]
@@ -89,7 +101,7 @@ class Cast:
         exact = [member for member in same if set(noun.attributes) <= set(member.attributes)]
         shared = [member for member in exact if noun.labels and set(noun.labels) & set(member.labels)]
         candidates = shared or exact or same
-        return max(candidates, key=lambda member: member.last) if candidates else None
+        return max(candidates, key=lambda member: ("other" not in member.labels, member.last)) if candidates else None
 
     def _fits(self, member: Member, noun: Noun) -> bool:
         if member.plural != noun.plural or (noun.name is not None and member.name not in {None, noun.name}):
@@ -115,7 +127,8 @@ class Cast:
 
     def _join(self, noun: Noun) -> Member:
         assert noun.concept is not None
-        member = Member(noun.concept, noun.word, noun.name, gender=self._gender_of(noun.word), count=noun.count)
+        labels = ["other"] if noun.fresh else []
+        member = Member(noun.concept, noun.word, noun.name, labels=labels, gender=self._gender_of(noun.word), count=noun.count)
         self.members.append(member)
         return member
 
@@ -163,7 +176,7 @@ class Cast:
         return [member for member in self._recent() if member not in others][:2]
 
     def _referring(self, noun: Noun, others: list[Member]) -> list[Member]:
-        if not noun.definite:
+        if not noun.definite or (noun.plural and self.grammar.has("beasts", noun.word)):
             return []
         people = self.grammar.words["people"]
         beasts = self.grammar.has("beasts", noun.word)

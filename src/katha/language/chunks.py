@@ -220,7 +220,7 @@ class _Chunker:
     def _determiner(self) -> bool:
         word = self._span(1)
         pronoun = self.grammar.pronouns.get(word)
-        if pronoun is not None and not (word == "her" and self._noun_ahead(self.at + 1)):
+        if pronoun is not None and not (word == "her" and self._her_own()):
             self._close()
             plural = pronoun["number"] == 2
             self._emit(
@@ -245,6 +245,12 @@ class _Chunker:
             self.phrase.labels.append("other")
         self.at += 1
         return True
+
+    def _her_own(self) -> bool:
+        """Whether "her" here is a possessive: a noun follows, or a gerund after a preposition ("of her boasting")."""
+        following = self._senses(self.at + 1)[1] if self.at + 1 < len(self.words) else ()
+        gerund = self._after("prep") and any(sense.form == "ing" for sense in following)
+        return gerund or self._noun_ahead(self.at + 1)
 
     def _noun_ahead(self, at: int) -> bool:
         """Whether a noun phrase goes on at `at` (a noun or an adjective before one)."""

@@ -17,7 +17,8 @@ _SAYING = frozenset({"talk", "shout", "beg", "laugh", "think", "cry"})
 class Fact:
     """One clause. `subjects` may be props; `around` holds the noun phrases with their prepositions.
 
-    `wished` marks what is only wanted, asked, planned or said in an infinitive; `speech` what stands in quotes.
+    `wished` marks what is only wanted, asked, planned or said in an infinitive; `speech` what stands in quotes,
+    `quoting` the verb that stands next to a quotation ("..." cried the dove).
     """
 
     subjects: list[Noun] = field(default_factory=list)
@@ -31,6 +32,7 @@ class Fact:
     speech: bool = False
     wished: bool = False
     relative: bool = False
+    quoting: bool = False
 
     def nouns(self) -> list[Noun]:
         """Every noun phrase of the clause, in order of role."""
@@ -199,8 +201,14 @@ class _Builder:
         else:
             fact = self._further(at, chunk, verb, self.fact)
         fact.verb = verb
+        fact.quoting = not chunk.speech and self._beside_quote(at)
         if not chunk.speech and fact.subjects and not fact.relative:
             self.outer = list(fact.subjects)
+
+    def _beside_quote(self, at: int) -> bool:
+        near = [self._type(at + step) for step in (-1, 1)]
+        beyond = [self._type(at + 2 * step) for step, kind in zip((-1, 1), near, strict=True) if kind == "comma"]
+        return "mood" in [*near, *beyond]
 
     def _is_inverted(self, at: int, verb: Verb) -> bool:
         """ "..." begged the mouse: the subject follows a verb of saying."""

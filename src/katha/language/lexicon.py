@@ -6,7 +6,7 @@ Every form is made once at load by inflecting forward, so looking a word up neve
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -60,6 +60,7 @@ class Grammar:
     pronouns: Mapping[str, Mapping[str, Any]]
     numbers: Mapping[str, int]
     hypernyms: Mapping[str, frozenset[str]]
+    transitive: Mapping[str, str]
     inflector: Inflector
 
     def has(self, group: str, word: str) -> bool:
@@ -69,12 +70,17 @@ class Grammar:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Concepts by kind and id, the senses of every surface form, and the grammar."""
+    """Concepts by kind and id, the senses of every surface form, and the grammar.
+
+    `says` is how an action is said, `leads` what stands before a setting, time or weather ("by", "in the"), `cues` the
+    evidence for each moral.
+    """
 
     grammar: Grammar
     senses: Mapping[str, tuple[Sense, ...]]
     longest: Mapping[str, int]
     says: Mapping[str, Say]
+    leads: Mapping[str, str]
     cues: Mapping[str, Mapping[str, Any]]
     _concepts: Mapping[str, Mapping[str, Concept]]
     _finder: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -188,7 +194,7 @@ def _grammar(data: Mapping[str, Any]) -> Grammar:
     )
     words = {key: frozenset(map(str, value)) for key, value in data.items() if isinstance(value, list)}
     hypernyms = {word: frozenset(kinds) for word, kinds in data["hypernyms"].items()}
-    return Grammar(words, data["pronouns"], data["numbers"], hypernyms, inflector)
+    return Grammar(words, data["pronouns"], data["numbers"], hypernyms, data["transitive"], inflector)
 
 
 def _add_known(senses: _Senses, data: Mapping[str, Sequence[str]]) -> None:
@@ -203,6 +209,14 @@ def _add_known(senses: _Senses, data: Mapping[str, Sequence[str]]) -> None:
             senses.plain(word, "known", None, part)
 
 
+def _add_variants(senses: _Senses, variants: Mapping[str, Sequence[str]]) -> None:
+    for surface, (verb, form) in variants.items():
+        for sense in [sense for sense in senses.table.get(verb, ()) if sense.part == "verb"]:
+            senses.add(surface, replace(sense, form=form))
+            if form == "past":
+                senses.add(surface, replace(sense, form="participle"))
+
+
 def _longest(surfaces: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for surface in surfaces:
@@ -214,23 +228,27 @@ def _longest(surfaces: Iterable[str]) -> dict[str, int]:
 @cache
 def load_vocabulary() -> Vocabulary:
     """The vocabulary that ships with katha, read once a process."""
-    grammar = _grammar(_read("grammar"))
+    closed_classes = _read("grammar")
+    grammar = _grammar(closed_classes)
     senses = _Senses(grammar.inflector)
     concepts: dict[str, dict[str, Concept]] = {}
     says: dict[str, Say] = {}
+    leads: dict[str, str] = {}
     cues: dict[str, Mapping[str, Any]] = {}
     for kind, concept, entry in _entries():
         words = tuple(map(str, entry.get("words", ())))
         concepts.setdefault(kind, {})[concept] = Concept(concept, kind, words, entry.get("draw", {}))
         _add_words(senses, kind, concept, entry)
         if kind == "action":
-            verb, preposition = entry.get("say", (words[0], ""))
-            says[concept] = Say(verb, preposition)
+            says[concept] = Say(*entry.get("say", (words[0], "")))
+        elif kind in {"setting", "time", "weather"}:
+            leads[concept] = " ".join(entry.get("say", ("in",)))
         if kind == "moral":
             cues[concept] = entry
     _add_known(senses, _read("known"))
+    _add_variants(senses, closed_classes["variants"])
     closed = [word for group in ("prepositions", "subordinators", "negations") for word in grammar.words[group]]
     longest = _longest([*senses.table, *closed, *grammar.numbers])
     return Vocabulary(
-        grammar, {key: tuple(value) for key, value in senses.table.items()}, longest, says, cues, concepts
+        grammar, {key: tuple(value) for key, value in senses.table.items()}, longest, says, leads, cues, concepts
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from katha.language.chunks import Noun
+from katha.language.chunks import Noun, Verb
 from katha.language.clauses import Fact
 from katha.language.lexicon import Vocabulary
 
@@ -68,6 +68,17 @@ def _target(fact: Fact, action: str) -> Noun | None:
     return around[0] if around else None
 
 
+def _shown(fact: Fact, verb: Verb, vocabulary: Vocabulary) -> str | None:
+    """The action that a verb shows here: "cried" beside a quotation is a shout, to drop a stone is to throw it."""
+    if verb.action == "cry" and fact.quoting:
+        return "shout"
+    things = [noun for noun in fact.objects if noun.kind in {"prop", "pronoun"}]
+    if things and verb.lemma in vocabulary.grammar.transitive:
+        return vocabulary.grammar.transitive[verb.lemma]
+    vague = fact.objects and all(noun.kind in {"known", "time"} and noun.owner is None for noun in fact.objects)
+    return None if vague and verb.action in {"give", "take"} else verb.action
+
+
 def _carries(fact: Fact, action: str, vocabulary: Vocabulary) -> list[str]:
     handled = [noun.concept for noun in fact.objects if noun.kind == "prop" and noun.concept]
     tools = [noun.concept for prep, noun in fact.around if prep == "with" and noun.kind == "prop" and noun.concept]
@@ -102,9 +113,10 @@ def happenings(fact: Fact, vocabulary: Vocabulary, *, loose: bool = False) -> It
     elif verb.stirs is not None and caught:
         yield Happening(fact, caught[:1], None, verb.lemma, None, verb.stirs, negated=negated)
     elif verb.action is not None and (people or (loose and not fact.subjects)):
-        target = _target(fact, verb.action)
-        carries = _carries(fact, verb.action, vocabulary)
-        yield Happening(fact, people, verb.action, verb.lemma, target, emotion, carries, negated)
+        action = _shown(fact, verb, vocabulary)
+        target = _target(fact, action) if action is not None else None
+        carries = _carries(fact, action, vocabulary) if action is not None else []
+        yield Happening(fact, people, action, verb.lemma, target, emotion, carries, negated)
     elif people and (emotion is not None or fact.looks):
         yield Happening(fact, people, None, verb.lemma, None, emotion, negated=negated)
 

@@ -21,6 +21,7 @@ class _Stage:
         self.vocabulary = vocabulary
         self.order = {concept.id: at for at, concept in enumerate(vocabulary.concepts("attribute"))}
         self.actors: list[Actor] = []
+        self.met: dict[int, tuple[Noun, int]] = {}
         self.props: list[str] = []
         self.setting: str | None = None
         self.time: str | None = None
@@ -29,6 +30,14 @@ class _Stage:
 
     def find(self, noun: Noun) -> int | None:
         """The index of the actor that `noun` means, added if it is new; None if nobody fits."""
+        if id(noun) in self.met:
+            return self.met[id(noun)][1]
+        at = self._find(noun)
+        if at is not None:
+            self.met[id(noun)] = (noun, at)
+        return at
+
+    def _find(self, noun: Noun) -> int | None:
         if noun.kind in {"pronoun", "referring"}:
             return self._recent(noun)
         if noun.kind != "character" or noun.concept is None or noun.none:
@@ -37,6 +46,7 @@ class _Stage:
             at
             for at, actor in enumerate(self.actors)
             if actor.concept == noun.concept
+            and (actor.count > 1) == noun.plural
             and not clash(actor.attributes, noun.attributes)
             and (noun.name is None or actor.name in {None, noun.name})
             and not (noun.fresh or "other" in noun.labels)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from katha.language.cast import Cast, Member
 from katha.language.chunks import Chunk, Noun, chunk_words
 from katha.language.clauses import Fact, read_facts
+from katha.language.inflect import Inflector
 from katha.language.lexicon import Vocabulary, load_vocabulary
 from katha.language.meaning import PEOPLE, Happening, happenings, places
 from katha.language.tokens import Sentence, split_sentences
@@ -17,7 +18,8 @@ from katha.language.types import Event, StoryReading
 
 __all__ = ["read_story", "story_names"]
 
-_CAUSE = re.compile(r"\b(?:because|since|so that|for fear that|now that)\b\s*(.+)", re.IGNORECASE | re.DOTALL)
+_INSIDE = frozenset({"in", "at", "into", "to", "through", "across", "on", "inside", ""})
+_CAUSE = re.compile(r"\b(?:because|since|so that|for fear that|now that)\b\s*([^,;]+)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass
@@ -93,7 +95,7 @@ class _Teller:
             while person.kind not in PEOPLE and person.owner is not None:
                 person = person.owner
             speaker = self.speaker if fact.speech else []
-            found.extend(m for m in self.cast.meet(person, others=others, speaker=speaker) if m not in found)
+            found.extend(m for m in self.cast.meet(person, others=others, speaker=speaker, quiet=fact.speech) if m not in found)
         return found
 
     def _happening(self, index: int, text: str, fact: Fact, happening: Happening, subjects: list[Member]) -> None:
@@ -134,9 +136,9 @@ class _Teller:
         self.drafts.append(draft)
 
     def _surroundings(self, fact: Fact) -> None:
-        named = [noun.concept for prep, noun in places(fact) if prep != "from" and not noun.none]
+        named = [(prep, noun.concept) for prep, noun in places(fact) if prep not in {"from", "out of"} and not noun.none]
         if named:
-            self.setting = named[-1]
+            self.setting = next((concept for prep, concept in named if prep in _INSIDE), named[-1][1])
         for noun in fact.nouns():
             if noun.kind == "time":
                 self.time = noun.concept
@@ -153,11 +155,11 @@ class _Teller:
 
     def events(self) -> tuple[Event, ...]:
         """The finished events."""
-        titles = _titles(self.cast.members)
+        titles = _titles(self.cast.members, self.vocabulary.grammar.inflector)
         return tuple(_finish(draft, titles) for draft in self.drafts)
 
 
-def _titles(members: Sequence[Member]) -> dict[int, str | None]:
+def _titles(members: Sequence[Member], inflector: Inflector) -> dict[int, str | None]:
     """A name for every member that needs one: its own, or what tells it apart from others of its kind."""
     kinds = Counter(member.concept for member in members)
     seen: Counter[str] = Counter()
@@ -166,22 +168,25 @@ def _titles(members: Sequence[Member]) -> dict[int, str | None]:
         seen[member.concept] += 1
         title = member.name
         if title is None and kinds[member.concept] > 1:
-            title = _told_apart(member, seen[member.concept])
+            title = _told_apart(member, seen[member.concept], inflector)
         titles[id(member)] = title
-    taken = Counter(title for title in titles.values() if title is not None)
-    for at, member in enumerate(members):
+    used: Counter[str] = Counter()
+    for member in members:
         title = titles[id(member)]
-        if title is not None and taken[title] > 1:
-            titles[id(member)] = f"{title} {sum(1 for m in members[: at + 1] if titles[id(m)] in {title, None} or True)}"
+        if title is not None:
+            used[title] += 1
+            titles[id(member)] = title if used[title] == 1 else f"{title} {used[title]}"
     return titles
 
 
-def _told_apart(member: Member, nth: int) -> str:
+def _told_apart(member: Member, nth: int, inflector: Inflector) -> str:
+    if member.plural:
+        return inflector.plural(member.word)
     if member.labels and member.labels[0] != "other":
         return f"{member.labels[0]} {member.word}"
-    if member.plural:
-        return f"many {member.word}"
-    return member.word if nth == 1 else f"{'second' if nth == 2 else 'other'} {member.word}"
+    if nth == 1:
+        return member.word
+    return f"{member.attributes[0].split('_')[0] if member.attributes else 'second'} {member.word}"
 
 
 def _finish(draft: _Draft, titles: dict[int, str | None]) -> Event:

@@ -1,0 +1,162 @@
+"""A moment to the prompt that asks for it: the inverse of `read_scene`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from katha.language.lexicon import Vocabulary, load_vocabulary
+from katha.language.looks import clash
+from katha.language.types import Actor, SceneReading
+
+__all__ = ["describe_actor", "describe_scene", "describe_thing"]
+
+_SHOTS = {"close_up": "Close-up", "medium": "Medium shot", "wide": "Wide shot"}
+_NUMBERS = ("", "", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_FROM = {"take": "from", "carry": "to", "give": "to", "throw": "at"}
+
+
+def _article(phrase: str) -> str:
+    return f"{'an' if phrase[0] in 'aeio' or phrase.startswith('umb') else 'a'} {phrase}"
+
+
+def describe_thing(concept: str, article: str = "a") -> str:
+    """A prop in words: "a net", "the net", "bread"."""
+    vocabulary = load_vocabulary()
+    word = vocabulary.get("prop", concept).words[0]
+    if vocabulary.grammar.has("mass", concept) and article == "a":
+        return word
+    return f"the {word}" if article == "the" else _article(word)
+
+
+def _looks(actor: Actor, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
+    """Adjectives, and looks that are things worn ("red scarf")."""
+    words = [vocabulary.get("attribute", look).words[0] for look in actor.attributes]
+    return [word for word in words if " " not in word], [word for word in words if " " in word]
+
+
+def describe_actor(actor: Actor, article: str = "the") -> str:
+    """Who an actor is, with every look and what it carries without doing anything with it: "the small grey mouse with
+    a red scarf", "three crows"."""
+    vocabulary = load_vocabulary()
+    adjectives, worn = _looks(actor, vocabulary)
+    noun = vocabulary.get("character", actor.concept).words[0]
+    number = ""
+    if actor.count > 1:
+        noun = vocabulary.grammar.inflector.plural(noun)
+        number = _NUMBERS[actor.count] if actor.count < len(_NUMBERS) else str(actor.count)
+    phrase = " ".join(part for part in (number, *adjectives, noun) if part)
+    if article == "a":
+        phrase = phrase if actor.count > 1 else _article(phrase)
+    else:
+        phrase = f"{article} {phrase}".strip()
+    held = [_article(word) for word in worn]
+    return f"{phrase} with {' and '.join(held)}" if held else phrase
+
+
+@dataclass
+class _Writer:
+    """Writes one prompt; a character's looks are given at its first mention."""
+
+    reading: SceneReading
+    vocabulary: Vocabulary
+    named: set[int] = field(default_factory=set)
+    things: set[str] = field(default_factory=set)
+
+    def text(self) -> str:
+        sentences = [self._where(), *(self._actor(at) for at in range(len(self.reading.actors))), self._rest()]
+        return " ".join(sentence[0].upper() + sentence[1:] for sentence in sentences if sentence)
+
+    def _where(self) -> str:
+        reading, parts = self.reading, []
+        if reading.setting is not None:
+            parts.append(self._lead("setting", reading.setting, "the"))
+        if reading.time is not None:
+            parts.append(self._lead("time", reading.time, ""))
+        shot = f"{_SHOTS[reading.shot]}. " if reading.shot is not None else ""
+        where = " ".join(parts)
+        if reading.weather is not None:
+            weather = self._lead("weather", reading.weather, "")
+            where = f"{where}, {weather}" if where else weather
+        where = where[:1].upper() + where[1:]
+        return f"{shot}{where}." if where else shot.strip()
+
+    def _lead(self, kind: str, concept: str, article: str) -> str:
+        word = self.vocabulary.get(kind, concept).words[0]  # type: ignore[arg-type]
+        return " ".join(part for part in (self.vocabulary.leads[concept], article, word) if part)
+
+    def _name(self, at: int) -> str:
+        actor = self.reading.actors[at]
+        same = [other for other in self.reading.actors if other.concept == actor.concept]
+        first = at not in self.named
+        self.named.add(at)
+        if not first and len(same) == 1:
+            return describe_actor(Actor(actor.concept, count=actor.count))
+        earlier = [
+            other
+            for position, other in enumerate(self.reading.actors)
+            if position < at and other.concept == actor.concept and (other.count > 1) == (actor.count > 1)
+        ]
+        alike = any(not clash(other.attributes, actor.attributes) for other in earlier)
+        return describe_actor(actor, "another" if alike else "the")
+
+    def _target(self, target: str) -> str:
+        for at, actor in enumerate(self.reading.actors):
+            if actor.concept == target:
+                return self._name(at)
+        if target in {concept.id for concept in self.vocabulary.concepts("prop")}:
+            self.things.add(target)
+            return describe_thing(target, "the")
+        return f"the {self.vocabulary.get('character', target).words[0]}"
+
+    def _actor(self, at: int) -> str:
+        actor = self.reading.actors[at]
+        who = self._name(at)
+        handled = actor.action in _FROM and bool(actor.carries)
+        held = actor.carries[1:] if handled else actor.carries
+        if held:
+            glue = "and" if " with " in who else "with"
+            who = f"{who} {glue} {' and '.join(describe_thing(prop) for prop in held)}"
+        feels = self._emotion(actor)
+        does = self._does(actor, handled)
+        be = "are" if actor.count > 1 else "is"
+        if feels and does:
+            return f"{who} {be} {feels} and {does}."
+        if feels:
+            return f"{who} {be} {feels}."
+        return f"{who} {does}." if does else f"{who}."
+
+    def _emotion(self, actor: Actor) -> str:
+        return self.vocabulary.get("emotion", actor.emotion).words[0] if actor.emotion is not None else ""
+
+    def _does(self, actor: Actor, handled: bool) -> str:
+        if actor.action is None:
+            return ""
+        say = self.vocabulary.says[actor.action]
+        verb = self._conjugated(say.verb, actor.count > 1)
+        if handled:
+            thing = actor.carries[0]
+            self.things.add(thing)
+            direct = f"{verb} {describe_thing(thing, 'the')}"
+            if actor.target is None or actor.target == thing:
+                return direct
+            return f"{direct} {_FROM[actor.action]} {self._target(actor.target)}"
+        if actor.target is None:
+            return verb
+        return " ".join(part for part in (verb, say.preposition, self._target(actor.target)) if part)
+
+    def _conjugated(self, verb: str, plural: bool) -> str:
+        if verb.startswith("be "):
+            return f"{'are' if plural else 'is'} {verb[3:]}"
+        return self.vocabulary.grammar.inflector.verb(verb, "base" if plural else "third")
+
+    def _rest(self) -> str:
+        rest = [prop for prop in self.reading.props if prop not in self.things]
+        return ", ".join(describe_thing(prop) for prop in rest) + "." if rest else ""
+
+
+def describe_scene(reading: SceneReading) -> str:
+    """A prompt in plain sentences, without pronouns, that `read_scene` reads back as `reading`.
+
+    Names and unread words are not part of a prompt; two actors of one kind have to differ in their looks.
+    """
+    return _Writer(reading, load_vocabulary()).text()
