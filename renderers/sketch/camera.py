@@ -129,9 +129,9 @@ def _close(pieces: Sequence[Piece], dice: Dice, horizon: float, width: float, he
     subject = _subject(pieces)
     floor = 1.3 * min(0.52 * height / _tall(pieces), 0.93 * width / max(1.0, _breadth(subject)))
     cx, cy, r = _focus(subject, dice)
-    k = max((0.165 + 0.05 * dice.size) * height / r, floor)
+    k = max((0.225 + 0.08 * dice.size) * height / r, floor)
     left = width * (0.5 + 0.13 * dice.pan) - k * cx
-    ground = height * (0.43 + 0.04 * dice.tilt) - k * cy
+    ground = height * (0.45 + 0.05 * dice.tilt) - k * cy
     ground = max(ground, horizon + 0.45 * (height - horizon)) if k * r * 2 < 0.5 * height else ground
     return Camera("close_up", k, left, ground, 1.3 + 0.2 * dice.size, width * (0.5 + 0.4 * dice.pan), horizon)
 
@@ -143,7 +143,7 @@ def _breadth(pieces: Sequence[Piece]) -> float:
 
 def _focus(subject: Sequence[Piece], dice: Dice) -> tuple[float, float, float]:
     """What the close-up looks at, as a circle: the main character's head, sometimes two heads, or a thing."""
-    heads = [piece.head for piece in sorted(subject, key=lambda piece: -piece.depth) if piece.head is not None]
+    heads = [piece.head for piece in sorted(subject, key=lambda piece: piece.rank) if piece.head is not None]
     if not heads:
         x0, y0, x1, y1 = subject[int(dice.focus * len(subject)) % len(subject)].box
         return ((x0 + x1) / 2, (y0 + y1) / 2, max(x1 - x0, y1 - y0) / 3.2)
@@ -154,5 +154,5 @@ def _focus(subject: Sequence[Piece], dice: Dice) -> tuple[float, float, float]:
     if dice.focus > 0.85:
         return second
     apart = abs(second[0] - first[0])
-    radius = max((first[2] + second[2]) / 2, 0.17 * apart)
+    radius = max((first[2] + second[2]) / 2, 0.26 * apart)
     return ((first[0] + second[0]) / 2, (first[1] + second[1]) / 2, radius)

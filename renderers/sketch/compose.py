@@ -84,7 +84,8 @@ def _compose(reading: SceneReading, key: str, seed: int, width: int, height: int
     backdrop = draw_setting(reading.setting, reading.time, reading.weather, width, height, dice.backdrop)
     pieces = arrange(reading, rng)
     camera = point_camera(pieces, dice, backdrop.horizon, width, height)
-    pieces = tuple(_afloat(piece, camera, backdrop) for piece in pieces)
+    afloat = [_afloat(piece, camera, backdrop) for piece in pieces]
+    pieces = tuple(sorted(afloat, key=lambda piece: piece.depth))
     front = backdrop.front if dice.occluded and camera.shot != "wide" else ""
     svg = _sheet(pieces, camera, backdrop, front, width, height)
     covers = backdrop.front_box if front else None
@@ -104,7 +105,7 @@ def _afloat(piece: Piece, camera: Camera, backdrop: Backdrop) -> Piece:
 def _sheet(pieces: Sequence[Piece], camera: Camera, backdrop: Backdrop, front: str, width: int, height: int) -> str:
     z = camera.zoom
     zoomed = f"translate({number(camera.fx * (1 - z))} {number(camera.fy * (1 - z))}) scale({z:.4f})"
-    figures = "".join(_drawn(piece, camera) for piece in sorted(pieces, key=lambda piece: piece.depth))
+    figures = "".join(_drawn(piece, camera) for piece in pieces)
     return el(
         "svg",
         group(backdrop.back, transform=zoomed),
@@ -139,7 +140,7 @@ def _border(width: int, height: int) -> str:
 
 def _place(pieces: Sequence[Piece], nth: int, camera: Camera, front: Box | None, width: int, height: int) -> Placed:
     piece = pieces[nth]
-    nearer = [_core(camera.box(other.box)) for other in pieces[nth + 1 :] if other.depth >= piece.depth]
+    nearer = [_core(camera.box(other.box)) for other in pieces[nth + 1 :]]
     if front is not None:
         nearer.append(_core(front))
     head = piece.head

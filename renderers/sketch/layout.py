@@ -26,6 +26,9 @@ _TALL = 58.0
 _APART, _NEAR = 20.0, 7.0
 _GAPS: Mapping[str, float] = {"hug": -12.0, "fight": -2.0, "bite": -4.0, "free": 0.0, "chase": 16.0, "ride": 0.0}
 
+_AHEAD = frozenset({"chase", "ride"})
+"""Actions whose target looks the same way as the actor: the chased runs ahead, the mount goes where the rider goes."""
+
 
 @dataclass
 class _Token:
@@ -75,13 +78,12 @@ def _order(reading: SceneReading) -> list[int | str]:
     return row
 
 
-def _facing(reading: SceneReading, order: Sequence[int | str], place: int) -> int:
-    index = order[place]
-    assert isinstance(index, int)
+def _facing(reading: SceneReading, order: Sequence[int | str], index: int) -> int:
+    place = order.index(index)
     actor = reading.actors[index]
     hunters = [i for i, other in enumerate(reading.actors) if target_of(reading, i) == index]
     for hunter in hunters:
-        if reading.actors[hunter].action == "chase" or actor.action == "run":
+        if reading.actors[hunter].action in _AHEAD or actor.action == "run":
             return 1 if place > order.index(hunter) else -1
     other = target_of(reading, index)
     aim: int | str | None = other if other is not None else actor.target
@@ -100,11 +102,11 @@ def _fill(reading: SceneReading, order: Sequence[int | str], place: int, rng: Ra
         piece = piece_of_prop(name, rng.random(), depth=_prop_depth(name))
         return _Token(None, name, [piece.moved(0.0, piece.hang)])
     actor = reading.actors[name]
-    facing = _facing(reading, order, place) if len(order) > 1 else rng.choice((1, -1))
+    facing = _facing(reading, order, name) if len(order) > 1 else rng.choice((1, -1))
     pieces: list[Piece] = []
     for copy in range(min(max(actor.count, 1), COPIES)):
         figure = _draw(actor, facing, (0.29 * copy + 0.17 * name) % 1.0)
-        piece = piece_of_figure(actor, figure, depth=10.0 - 0.1 * name - 0.3 * copy)
+        piece = piece_of_figure(actor, figure, facing, name, depth=10.0 - 0.1 * name - 0.3 * copy)
         step = 0.62 * (figure.bbox[2] - figure.bbox[0])
         piece = replace(piece, x=-facing * step * copy, y=piece.y - 5.0 * (copy % 2))
         pieces.append(piece)
@@ -144,8 +146,7 @@ def _mount_riders(reading: SceneReading, tokens: Sequence[_Token]) -> None:
             continue
         base = mount.pieces[0]
         rider = next(piece for piece in token.pieces if piece.kind == "character")
-        assert base.head is not None and rider.head is not None
-        cx, cy, r = base.head
+        cx, cy, r = base.head or (base.x, base.box[1], 0.0)
         x = (base.anchor("back")[0] + cx) / 2
         y = cy - 1.05 * r - 0.42 * rider.local[1]
         moved = [piece.moved(x - rider.x, y - rider.y, base.depth - rider.depth - 0.05) for piece in token.pieces]

@@ -43,6 +43,8 @@ class Piece:
     emotion: str | None = None
     swims: bool = False
     hang: float = 0.0
+    facing: int = 1
+    rank: int = 0
 
     @property
     def box(self) -> Box:
@@ -68,7 +70,7 @@ class Piece:
         return replace(self, x=self.x + dx, y=self.y + dy, depth=self.depth + depth)
 
 
-def piece_of_figure(actor: Actor, figure: Figure, depth: float) -> Piece:
+def piece_of_figure(actor: Actor, figure: Figure, facing: int, rank: int, depth: float) -> Piece:
     """A figure standing at the stage's origin."""
     return Piece(
         concept=actor.concept,
@@ -76,6 +78,8 @@ def piece_of_figure(actor: Actor, figure: Figure, depth: float) -> Piece:
         svg=figure.svg,
         local=figure.bbox,
         depth=depth,
+        facing=facing,
+        rank=rank,
         head_local=figure.head,
         anchors=figure.anchors,
         action=actor.action,

@@ -96,8 +96,7 @@ def _clamped(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piec
 
 def _hidden(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece, Piece]:
     """In front of the body's lower part, the face left free."""
-    assert piece.head is not None
-    cx, cy, r = piece.head
+    cx, cy, r = piece.head or (piece.x, piece.box[1], 0.0)
     room = -(cy + r * 0.9)
     if -prop.local[1] <= max(room, 1.0) * 1.05:
         return piece, prop.moved(cx - facing * r * 0.4, 4.0, depth=0.05)

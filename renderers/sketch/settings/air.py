@@ -11,7 +11,7 @@ from katha.renderers.sketch.settings.stage import HEIGHT, LINE, Sky, Stage, spre
 from katha.renderers.sketch.style import INK, mix
 from katha.renderers.sketch.svg import circle, el, number, path, points, polygon, rect, trace
 
-__all__ = ["SKIES", "cloud_floor", "clouds", "falling", "heavens", "opening", "sky_of"]
+__all__ = ["SKIES", "cloud_floor", "clouds", "falling", "heavens", "light_at", "opening", "sky_of", "through"]
 
 SKIES: Mapping[str | None, Sky] = MappingProxyType(
     {
@@ -19,7 +19,7 @@ SKIES: Mapping[str | None, Sky] = MappingProxyType(
         "day": Sky("#8ccbe8", "#d9f0f2", "sun"),
         "morning": Sky("#f8d9b4", "#fdeec2", "low_sun", "#ffd98a", 0.16, 0.04),
         "evening": Sky("#8f6fa3", "#f3925c", "set_sun", "#a3503f", 0.3, 0.1),
-        "night": Sky("#1d2547", "#3f4f86", "moon", "#232c55", 0.58, 0.2, stars=True),
+        "night": Sky("#1d2547", "#3f4f86", "moon", "#1f2f6b", 0.54, 0.18, stars=True),
     }
 )
 
@@ -60,7 +60,7 @@ def heavens(stage: Stage) -> str:
     if stage.sky.stars:
         parts.append(_stars(stage.rng, 0, 10, stage.width, stage.horizon - 40, 26))
     if stage.sky.body:
-        parts.append(_body(stage.sky.body, *_place(stage), 34))
+        parts.append(_body(stage.sky.body, *stage.light, 34))
     if stage.weather:
         parts.append(_grey_clouds(stage))
     if stage.weather == "storm":
@@ -68,10 +68,11 @@ def heavens(stage: Stage) -> str:
     return "".join(parts)
 
 
-def _place(stage: Stage) -> tuple[float, float]:
-    side = stage.rng.choice((0.2, 0.8)) + stage.rng.uniform(-0.05, 0.05)
-    heights = {"sun": 84.0, "moon": 88.0, "low_sun": stage.horizon - 36, "set_sun": stage.horizon - 6}
-    return stage.width * side, heights[stage.sky.body or "sun"]
+def light_at(sky: Sky, width: float, horizon: float, rng: Random) -> tuple[float, float]:
+    """Where the sun or moon of `sky` stands: to one side, high by day and night, low at dawn and dusk."""
+    side = rng.choice((0.2, 0.8)) + rng.uniform(-0.05, 0.05)
+    heights = {"sun": 84.0, "moon": 88.0, "low_sun": horizon - 40, "set_sun": horizon - 6}
+    return width * side, heights.get(sky.body or "", 84.0)
 
 
 def _body(kind: str, x: float, y: float, r: float) -> str:
@@ -133,12 +134,17 @@ def cloud(x: float, y: float, size: float, *, fill: str = "#fffdf6", stroke: str
 
 
 def clouds(stage: Stage, *, count: int = 3, y: float = 90, size: float = 110, fill: str = "#fffdf6") -> str:
-    """White clouds over the sky; none when the weather brings its own grey ones."""
+    """White clouds over the sky, clear of sun and moon; none when the weather brings its own grey ones."""
     if stage.weather:
         return ""
     parts = []
+    tone = mix(fill, stage.sky.top, 0.55 if stage.sky.stars else 0.0)
     for x in spread(stage, count):
-        parts.append(cloud(x, y + stage.rng.uniform(-36, 36), size * stage.rng.uniform(0.75, 1.25), fill=fill))
+        at, wide = y + stage.rng.uniform(-36, 36), size * stage.rng.uniform(0.75, 1.25)
+        lx, ly = stage.light
+        if stage.sky.body and abs(x - lx) < 0.62 * wide + 40 and abs(at - 0.2 * wide - ly) < 0.3 * wide + 40:
+            x = lx + (1 if lx < stage.width / 2 else -1) * (0.62 * wide + 44)
+        parts.append(cloud(x, at, wide, fill=tone))
     return "".join(parts)
 
 
@@ -177,22 +183,29 @@ def _drops(rng: Random, box: tuple[float, float, float, float], count: int, slan
     )
 
 
-def opening(stage: Stage, x: float, y: float, width: float, height: float) -> str:
-    """The sky seen through a window or door: its colour, sun or moon, stars, and the weather inside the hole."""
-    parts = [rect(x, y, width, height, fill=mix(stage.sky.top, stage.sky.low, 0.35), stroke=None)]
+def opening(stage: Stage, x: float, y: float, width: float, height: float, *, hole: bool = True) -> str:
+    """The sky seen through a window or door: its colour, sun or moon, stars, and the weather inside the hole.
+
+    `hole=False` leaves the colour to the caller, who has cut a hole of another shape.
+    """
+    parts = [rect(x, y, width, height, fill=through(stage), stroke=None)] if hole else []
     if stage.sky.stars:
         parts.append(_stars(stage.rng, x + 5, y + 5, width - 10, height - 10, 7))
     if stage.sky.body:
         r = min(width, height) * 0.17
         low = stage.sky.body in ("low_sun", "set_sun")
-        parts.append(
-            _body(stage.sky.body, x + width * 0.62, y + height * (0.68 if low else 0.4), r / (1.8 if low else 1))
-        )
+        spot = (x + width * 0.62, y + height * (0.68 if low else 0.4))
+        parts.append(_body(stage.sky.body, *spot, r / (1.8 if low else 1)))
     if stage.weather:
         slant = 0.5 if stage.weather == "storm" else 0.2
-        parts.append(cloud(x + width / 2, y + height * 0.34, width * 0.8, fill="#7b8293"))
+        parts.append(cloud(x + width / 2, y + height * 0.4, min(width, height) * 0.72, fill="#7b8293"))
         parts.append(_drops(stage.rng, (x + 4, y + height * 0.3, width - 8, height * 0.66), 12, slant))
     return "".join(parts)
+
+
+def through(stage: Stage) -> str:
+    """The one colour of the sky in a small hole."""
+    return mix(stage.sky.top, stage.sky.low, 0.35)
 
 
 def cloud_floor(stage: Stage, *, fill: str = "#fffdf6") -> str:

@@ -27,6 +27,8 @@ __all__ = ["Backdrop", "draw_setting", "motifs"]
 _MODULES: tuple[ModuleType, ...] = (terrain, plants, water, buildings, indoors)
 _FADE = 0.14
 """Share of paper in scenery, so that figures in front of it stand out."""
+_AIRY = frozenset({"clouds", "pane", "arches", "cave_mouth"})
+"""Motifs that show the sky itself and so keep their colours."""
 _PLAIN_HORIZON = 318.0
 
 
@@ -69,7 +71,8 @@ def draw_setting(
     data: Mapping[str, Any] = setting_data(concept) if concept else {}
     sky = air.sky_of(time, weather)
     horizon = float(data.get("horizon", _PLAIN_HORIZON))
-    stage = Stage(width / scale, horizon, sky, weather, Random(f"{concept}/{seed}"))
+    rng, across = Random(f"{concept}/{seed}"), width / scale
+    stage = Stage(across, horizon, sky, weather, rng, air.light_at(sky, across, horizon, rng))
     back = _land(stage, concept, data) if concept else _paper(stage, time)
     front, box = _front(stage, data.get("front"))
     inside = bool(data.get("indoors"))
@@ -92,7 +95,7 @@ def _land(stage: Stage, concept: str | None, data: Mapping[str, Any]) -> str:
     parts = [] if inside else [air.heavens(stage)]
     for name, parameters in _rows(concept, data):
         drawn = _motif(concept, name)(stage, **_checked(concept, name, parameters))
-        parts.append(drawn if name in ("clouds", "pane", "cave_mouth") else _lit(drawn, stage.sky))
+        parts.append(drawn if name in _AIRY else _lit(drawn, stage.sky))
     return "".join(parts)
 
 

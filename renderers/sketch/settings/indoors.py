@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from katha.renderers.sketch.settings.air import opening
+from katha.renderers.sketch.settings.air import opening, through
 from katha.renderers.sketch.settings.stage import HEIGHT, LINE, Stage, spread
 from katha.renderers.sketch.style import colour, darker, lighter
 from katha.renderers.sketch.svg import circle, ellipse, line, path, points, polygon, rect, trace
@@ -190,8 +190,9 @@ def straw(stage: Stage, *, fill: str = "golden", count: int = 40) -> str:
     return path("".join(d), stroke=darker(fill, 0.1), width=3.4)
 
 
-def arches(stage: Stage, *, fill: str = "cream", gap: str = "purple", count: int = 3, sky: bool = True) -> str:
-    """A row of pillared arches; through them the sky, or a wall of colour `gap`."""
+def arches(stage: Stage, *, fill: str = "cream", count: int = 3) -> str:
+    """A row of pillared arches with the sky through them."""
+    lit = stage.rng.randrange(count)
     step, base, parts = stage.width / count, stage.horizon + 6, []
     for i in range(count):
         a, b, top = i * step + 24, (i + 1) * step - 24, 110.0
@@ -209,7 +210,9 @@ def arches(stage: Stage, *, fill: str = "cream", gap: str = "purple", count: int
             (b, base),
             "Z",
         )
-        parts.append(path(hole, fill=colour(gap) if not sky else stage.sky.low, width=5))
+        parts.append(path(hole, fill=through(stage), width=5))
+        if i == lit:
+            parts.append(opening(stage, a + 12, top + 24, b - a - 24, base - top - 60, hole=False))
     for i in range(count + 1):
         x = i * step
         parts.append(rect(x - 20, 128, 40, base - 128, fill=lighter(fill, 0.3), line_width=LINE))

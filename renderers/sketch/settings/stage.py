@@ -45,13 +45,17 @@ class Sky:
 
 @dataclass(frozen=True)
 class Stage:
-    """One backdrop in the making: `width` units wide, 512 tall; land begins at `horizon` (units from the top)."""
+    """One backdrop in the making: `width` units wide, 512 tall; land begins at `horizon` (units from the top).
+
+    `light` is where the sun or moon stands.
+    """
 
     width: float
     horizon: float
     sky: Sky
     weather: str | None
     rng: Random
+    light: tuple[float, float] = (0.0, 0.0)
 
 
 def spread(stage: Stage, count: int, *, jitter: float = 0.5, clear: float = 0.0) -> list[float]:
