@@ -1,0 +1,255 @@
+"""Asking a judge: one question a call, nothing paid twice, and a failure is never an answer.
+
+The cache key holds everything that can change a reply: condition, ordered pixel hashes and their preprocessing, text,
+the exact prompt, and the judge's own specification (revision, decoding, reuse mode). It holds neither method, story nor
+question id, so a text-only answer is asked once for all methods, and equal boards are judged once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol, get_args
+
+from katha.errors import TransientJudgeError
+from katha.eval_bridge.images import PREPROCESSING
+from katha.eval_bridge.instructions import AnswersFormat, judge_prompt, prompt_sha256
+from katha.eval_bridge.normal import normalise
+from katha.eval_bridge.packets import packet_sha256
+from katha.jsonio import digest
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question
+
+__all__ = ["AnswerCache", "OnAnswer", "Retry", "answer_key", "ask", "judge_name"]
+
+OnAnswer = Callable[[Answer, bool], None]
+"""Called with each answer as soon as it exists, and whether it was reused (not paid for)."""
+
+_EVIDENCE = frozenset(("recoverable", "unclear", "omitted", "contradicted"))
+_SUPPORT = frozenset(("supported", "omitted", "contradicted", "ambiguous"))
+
+
+class AnswerCache(Protocol):
+    """Answers by key, kept across runs. Only answers with status `ok` are ever put."""
+
+    def get(self, key: str) -> Answer | None:
+        """The answer stored under `key`."""
+        ...
+
+    def put(self, key: str, answer: Answer) -> None:
+        """Store `answer` durably under `key`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How a transient failure is tried again: `attempts` in all, waits that grow by `factor` from `first_wait` s."""
+
+    attempts: int = 4
+    first_wait: float = 0.5
+    factor: float = 2.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, failures: int) -> None:
+        """Wait after the `failures`-th failure in a row (from 1)."""
+        seconds = self.first_wait * self.factor ** (failures - 1)
+        if seconds > 0:
+            self.sleep(seconds)
+
+
+def judge_name(judge: Judge) -> str:
+    """The name under which a judge's answers are kept."""
+    return str(judge.spec().get("name", type(judge).__name__))
+
+
+def answer_key(packet: Packet, prompt: JudgePrompt, spec: Mapping[str, Any]) -> str:
+    """The cache key of one reply."""
+    return _key(packet_sha256(packet), prompt_sha256(prompt), digest(dict(spec)))
+
+
+def _key(packet: str, prompt: str, judge: str) -> str:
+    return digest({"images": PREPROCESSING, "judge": judge, "packet": packet, "prompt": prompt})
+
+
+def _literal(answer: str | None, options: tuple[str, ...] | None) -> str | None:
+    """The option that `answer` names (case, punctuation and blanks aside), or the answer itself when free."""
+    if answer is None or not answer.strip():
+        return None
+    if options is None or answer in options:
+        return answer
+    wanted = normalise(answer)
+    return next((option for option in options if normalise(option) == wanted), None)
+
+
+def _checked(reply: JudgeReply, prompt: JudgePrompt) -> JudgeReply:
+    """`reply`, or a typed failure when it breaks the reply's form. A failure carries no answer."""
+    if reply.status != "ok":
+        known = reply.status in get_args(AnswerStatus)
+        error = reply.error if known else f"unknown status {reply.status!r}"
+        return JudgeReply(reply.status if known else "unparseable", raw=reply.raw, error=error, usage=reply.usage)
+    answer = _literal(reply.answer, prompt.options)
+    checks = (
+        (answer is not None, f"answer {reply.answer!r} is not one of the options" if reply.answer else "no answer"),
+        (reply.evidence_status in {None, *_EVIDENCE}, f"evidence status {reply.evidence_status!r}"),
+        (reply.image_support in {None, *_SUPPORT}, f"image support {reply.image_support!r}"),
+        (reply.confidence in {None, *get_args(Confidence)}, f"confidence {reply.confidence!r}"),
+    )
+    wrong = next((message for fine, message in checks if not fine), None)
+    if wrong is not None:
+        raw = reply.raw if reply.raw is not None else reply.answer
+        return JudgeReply("unparseable", raw=raw, error=wrong, usage=reply.usage)
+    return JudgeReply(
+        "ok", answer, reply.evidence_status, reply.image_support, reply.confidence, reply.raw, None, reply.usage
+    )
+
+
+def _replies(
+    judge: Judge, evidence: Evidence, prompts: Sequence[JudgePrompt], retry: Retry
+) -> Iterator[JudgeReply]:
+    """One reply per prompt. What was yielded before a transient failure stands; only the rest is asked again."""
+    done, failures, error = 0, 0, ""
+    while done < len(prompts) and failures < retry.attempts:
+        before = done
+        try:
+            for reply in islice(judge.ask(evidence, prompts[done:]), len(prompts) - done):
+                done += 1
+                yield reply
+            error = "the judge gave fewer replies than questions"
+        except TransientJudgeError as failure:
+            error = str(failure)
+        if done < len(prompts):
+            failures = 1 if done > before else failures + 1
+            if failures < retry.attempts:
+                retry.wait(failures)
+    for _ in prompts[done:]:
+        yield JudgeReply("transport_failed", error=f"{error} ({retry.attempts} attempts)")
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One question of a packet with everything that labels its answer."""
+
+    question: Question
+    prompt: JudgePrompt
+    key: str
+    labels: Mapping[str, Any]
+
+    def answer(self, reply: JudgeReply) -> Answer:
+        return Answer(
+            **self.labels,
+            status=reply.status,
+            answer=reply.answer,
+            evidence_status=reply.evidence_status,
+            image_support=reply.image_support,
+            confidence=reply.confidence,
+            raw=reply.raw,
+            error=reply.error,
+            usage=dict(reply.usage),
+        )
+
+    def relabel(self, stored: Answer) -> Answer:
+        return stored.model_copy(update=dict(self.labels))
+
+
+def _plan_calls(
+    packet: Packet,
+    questions: Sequence[Question],
+    judge: Judge,
+    *,
+    method: str | None,
+    variant: str,
+    answers_format: AnswersFormat,
+    name: str,
+) -> list[_Call]:
+    packet_hash, spec_hash = packet_sha256(packet), digest(dict(judge.spec()))
+    calls = []
+    for question in questions:
+        prompt = judge_prompt(
+            question, packet.condition, variant=variant, answers_format=answers_format, count=len(packet.images)
+        )
+        prompt_hash = prompt_sha256(prompt)
+        labels = {
+            "method": method,
+            "judge": name,
+            "story_id": packet.story_id,
+            "question_id": question.question_id,
+            "condition": packet.condition,
+            "role": question.role,
+            "prompt_sha256": prompt_hash,
+            "packet_sha256": packet_hash,
+        }
+        calls.append(_Call(question, prompt, _key(packet_hash, prompt_hash, spec_hash), labels))
+    return calls
+
+
+def ask(
+    evidence: Evidence,
+    packet: Packet,
+    questions: Sequence[Question],
+    judge: Judge,
+    *,
+    method: str | None,
+    variant: str,
+    answers_format: AnswersFormat,
+    cache: AnswerCache | None = None,
+    on_answer: OnAnswer | None = None,
+    name: str | None = None,
+    retry: Retry | None = None,
+) -> list[Answer]:
+    """Every question of one packet put to one judge; the answers in the order of the questions.
+
+    A hit in the cache is not paid for; of two equal questions one is asked. A transient failure is tried again with
+    the same bytes; what still fails is a typed answer (`transport_failed`), never cached and never scored. Text-only
+    answers hold for every method: give `method=None`. `name` labels the answers (default: the judge's own name).
+
+    Raises:
+        UsageError: a question cannot be put in this form. JudgeError: the judge cannot be asked at all (a wrong key).
+    """
+    calls = _plan_calls(
+        packet,
+        questions,
+        judge,
+        method=method,
+        variant=variant,
+        answers_format=answers_format,
+        name=name or judge_name(judge),
+    )
+    given: dict[str, Answer] = {}
+
+    def hand_over(key: str, answer: Answer, reused: bool) -> None:
+        waiting = [call for call in calls if call.key == key]
+        given[key] = answer
+        for position, call in enumerate(waiting):
+            if on_answer is not None:
+                on_answer(call.relabel(answer), reused or position > 0)
+
+    pending: dict[str, _Call] = {}
+    for call in calls:
+        stored = cache.get(call.key) if cache is not None and call.key not in given else None
+        if stored is not None and stored.status == "ok":
+            hand_over(call.key, stored, True)
+        elif call.key not in given:
+            pending.setdefault(call.key, call)
+    _ask_pending(evidence, list(pending.values()), judge, retry or Retry(), cache, hand_over)
+    return [call.relabel(given[call.key]) for call in calls]
+
+
+def _ask_pending(
+    evidence: Evidence,
+    calls: Sequence[_Call],
+    judge: Judge,
+    retry: Retry,
+    cache: AnswerCache | None,
+    hand_over: Callable[[str, Answer, bool], None],
+) -> None:
+    """Ask what the cache does not hold; each answer is stored before it is handed over."""
+    if not calls:
+        return
+    replies = _replies(judge, evidence, [call.prompt for call in calls], retry)
+    for call, reply in zip(calls, replies, strict=True):
+        answer = call.answer(_checked(reply, call.prompt))
+        if answer.status == "ok" and cache is not None:
+            cache.put(call.key, answer)
+        hand_over(call.key, answer, False)
