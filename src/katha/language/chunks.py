@@ -434,7 +434,7 @@ class _Chunker:
             return not (forms <= {"base"} and self._after("prep"))
         if self._after("prep"):
             return False
-        return self._after_noun() or self._after("rel") or (self._after("and") and not self._noun_before_and())
+        return self._after_noun() or self._after("look") or self._after("rel") or (self._after("and") and not self._noun_before_and())
 
     def _after(self, kind: str) -> bool:
         return bool(self.chunks) and self.chunks[-1].type == kind
@@ -499,7 +499,7 @@ class _Chunker:
     def _adjective(self, length: int, looks: Sequence[Sense]) -> bool:
         sense = next((sense for sense in looks if sense.kind in {"emotion", "attribute"}), looks[0])
         at = self.at + length
-        joins = self._span(1, at) in {",", "and"} and self._noun_ahead(at + 1)
+        joins = self._span(1, at) in {",", "and"} and self._adjective_ahead(at + 1) and self._noun_ahead(at + 1)
         attributive = self.phrase.open or self._noun_ahead(at) or joins
         if sense.kind == "shot":
             self._close()

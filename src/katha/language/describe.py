@@ -40,6 +40,8 @@ def describe_actor(actor: Actor, article: str = "the") -> str:
     vocabulary = load_vocabulary()
     adjectives, worn = _looks(actor, vocabulary)
     noun = vocabulary.get("character", actor.concept).words[0]
+    if adjectives and f"{adjectives[-1]} {noun}" in vocabulary.senses:
+        adjectives[-1] = vocabulary.get("attribute", actor.attributes[len(adjectives) - 1]).words[1]
     number = ""
     if actor.count > 1:
         noun = vocabulary.grammar.inflector.plural(noun)

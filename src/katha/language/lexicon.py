@@ -242,7 +242,7 @@ def load_vocabulary() -> Vocabulary:
         if kind == "action":
             says[concept] = Say(*entry.get("say", (words[0], "")))
         elif kind in {"setting", "time", "weather"}:
-            leads[concept] = " ".join(entry.get("say", ("in",)))
+            leads[concept] = " ".join(entry.get("say", ("in",))).strip()
         if kind == "moral":
             cues[concept] = entry
     _add_known(senses, _read("known"))

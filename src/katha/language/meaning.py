@@ -16,8 +16,9 @@ _PLACE_PREPS = frozenset(
     "in at to into by near through across over inside on toward towards from around along beside outside under "
     "behind within above upon beyond up down".split()
 )
+_HOLDING = frozenset({"in", "by", "under", "to"})
 _TO_PREPS = frozenset(
-    {"to", "at", "on", "upon", "toward", "towards", "after", "with", "over", "against", "into", "from"}
+    {"to", "at", "on", "upon", "toward", "towards", "after", "with", "over", "against", "into", "from", "around", "beside"}
 )
 
 
@@ -125,9 +126,8 @@ def _passive(fact: Fact, people: list[Noun], emotion: str | None, negated: bool)
     verb = fact.verb
     assert verb is not None
     agents = [noun for prep, noun in fact.around if prep == "by" and noun.kind in PEOPLE]
-    holder = next(
-        (noun for prep, noun in fact.around if noun.kind == "prop" and prep in {"in", "by", "under", "to"}), None
-    )
+    holder = next((noun for prep, noun in fact.around if noun.kind == "prop" and prep in _HOLDING), None)
+    holder = holder or next((noun for prep, noun in fact.around if noun.kind in PEOPLE and prep == "in"), None)
     if verb.action == "trapped":
         if agents:
             yield Happening(fact, agents, "take", verb.lemma, people[0] if people else None, negated=negated)
