@@ -1,7 +1,8 @@
 """A small deterministic English reader over a closed vocabulary."""
 
-from katha.language.describe import describe_actor, describe_scene, describe_thing
+from katha.language.describe import describe_actor, describe_deed, describe_scene, describe_thing
 from katha.language.lexicon import Vocabulary, load_vocabulary
+from katha.language.moral import guess_moral, moral_scores
 from katha.language.phrase import PhraseEvent, PhraseReading, read_phrase
 from katha.language.scene import read_scene
 from katha.language.story import read_story
@@ -18,9 +19,12 @@ __all__ = [
     "StoryReading",
     "Vocabulary",
     "describe_actor",
+    "describe_deed",
     "describe_scene",
     "describe_thing",
+    "guess_moral",
     "load_vocabulary",
+    "moral_scores",
     "read_phrase",
     "read_scene",
     "read_story",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from katha.language.lexicon import Vocabulary, load_vocabulary
 from katha.language.looks import clash
@@ -10,6 +12,7 @@ from katha.language.types import Actor, SceneReading
 
 __all__ = ["describe_actor", "describe_scene", "describe_thing"]
 
+_NO_WORDS: Mapping[str, str] = MappingProxyType({})
 _SHOTS = {"close_up": "Close-up", "medium": "Medium shot", "wide": "Wide shot"}
 _NUMBERS = ("", "", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _FROM = {"take": "from", "carry": "to", "give": "to", "throw": "at"}
@@ -19,10 +22,10 @@ def _article(phrase: str) -> str:
     return f"{'an' if phrase[0] in 'aeio' or phrase.startswith('umb') else 'a'} {phrase}"
 
 
-def describe_thing(concept: str, article: str = "a") -> str:
-    """A prop in words: "a net", "the net", "bread"."""
+def describe_thing(concept: str, article: str = "a", words: Mapping[str, str] = _NO_WORDS) -> str:
+    """A prop in words: "a net", "the net", "bread". `words` overrides the noun for a concept."""
     vocabulary = load_vocabulary()
-    word = vocabulary.get("prop", concept).words[0]
+    word = words.get(concept, vocabulary.get("prop", concept).words[0])
     if vocabulary.grammar.has("mass", concept) and article == "a":
         return word
     return f"the {word}" if article == "the" else _article(word)
@@ -34,12 +37,12 @@ def _looks(actor: Actor, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
     return [word for word in words if " " not in word], [word for word in words if " " in word]
 
 
-def describe_actor(actor: Actor, article: str = "the") -> str:
+def describe_actor(actor: Actor, article: str = "the", words: Mapping[str, str] = _NO_WORDS) -> str:
     """Who an actor is, with every look and what it carries without doing anything with it: "the small grey mouse with
     a red scarf", "three crows"."""
     vocabulary = load_vocabulary()
     adjectives, worn = _looks(actor, vocabulary)
-    noun = vocabulary.get("character", actor.concept).words[0]
+    noun = words.get(actor.concept, vocabulary.get("character", actor.concept).words[0])
     if adjectives and f"{adjectives[-1]} {noun}" in vocabulary.senses:
         adjectives[-1] = vocabulary.get("attribute", actor.attributes[len(adjectives) - 1]).words[1]
     number = ""
@@ -61,11 +64,12 @@ class _Writer:
 
     reading: SceneReading
     vocabulary: Vocabulary
+    words: Mapping[str, str] = field(default_factory=dict)
     named: set[int] = field(default_factory=set)
     things: set[str] = field(default_factory=set)
 
     def text(self) -> str:
-        sentences = [self._where(), *(self._actor(at) for at in range(len(self.reading.actors))), self._rest()]
+        sentences = [self._where(), *(self.actor(at) for at in range(len(self.reading.actors))), self._rest()]
         return " ".join(sentence[0].upper() + sentence[1:] for sentence in sentences if sentence)
 
     def _where(self) -> str:
@@ -83,7 +87,7 @@ class _Writer:
         return f"{shot}{where}." if where else shot.strip()
 
     def _lead(self, kind: str, concept: str, article: str) -> str:
-        word = self.vocabulary.get(kind, concept).words[0]  # type: ignore[arg-type]
+        word = self.words.get(concept, self.vocabulary.get(kind, concept).words[0])  # type: ignore[arg-type]
         return " ".join(part for part in (self.vocabulary.leads[concept], article, word) if part)
 
     def _name(self, at: int) -> str:
@@ -92,14 +96,14 @@ class _Writer:
         first = at not in self.named
         self.named.add(at)
         if not first and len(same) == 1:
-            return describe_actor(Actor(actor.concept, count=actor.count))
+            return describe_actor(Actor(actor.concept, count=actor.count), words=self.words)
         earlier = [
             other
             for position, other in enumerate(self.reading.actors)
             if position < at and other.concept == actor.concept and (other.count > 1) == (actor.count > 1)
         ]
         alike = any(not clash(other.attributes, actor.attributes) for other in earlier)
-        return describe_actor(actor, "another" if alike else "the")
+        return describe_actor(actor, "another" if alike else "the", self.words)
 
     def _target(self, target: str) -> str:
         for at, actor in enumerate(self.reading.actors):
@@ -107,17 +111,18 @@ class _Writer:
                 return self._name(at)
         if target in {concept.id for concept in self.vocabulary.concepts("prop")}:
             self.things.add(target)
-            return describe_thing(target, "the")
-        return f"the {self.vocabulary.get('character', target).words[0]}"
+            return describe_thing(target, "the", self.words)
+        return describe_actor(Actor(target), words=self.words)
 
-    def _actor(self, at: int) -> str:
+    def actor(self, at: int) -> str:
+        """The sentence about the actor at index `at`."""
         actor = self.reading.actors[at]
         who = self._name(at)
         handled = actor.action in _FROM and bool(actor.carries)
         held = actor.carries[1:] if handled else actor.carries
         if held:
             glue = "and" if " with " in who else "with"
-            who = f"{who} {glue} {' and '.join(describe_thing(prop) for prop in held)}"
+            who = f"{who} {glue} {' and '.join(describe_thing(prop, words=self.words) for prop in held)}"
         feels = self._emotion(actor)
         does = self._does(actor, handled)
         be = "are" if actor.count > 1 else "is"
@@ -138,7 +143,7 @@ class _Writer:
         if handled:
             thing = actor.carries[0]
             self.things.add(thing)
-            direct = f"{verb} {describe_thing(thing, 'the')}"
+            direct = f"{verb} {describe_thing(thing, 'the', self.words)}"
             if actor.target is None or actor.target == thing:
                 return direct
             return f"{direct} {_FROM[actor.action]} {self._target(actor.target)}"
@@ -153,12 +158,22 @@ class _Writer:
 
     def _rest(self) -> str:
         rest = [prop for prop in self.reading.props if prop not in self.things]
-        return ", ".join(describe_thing(prop) for prop in rest) + "." if rest else ""
+        return ", ".join(describe_thing(prop, words=self.words) for prop in rest) + "." if rest else ""
 
 
-def describe_scene(reading: SceneReading) -> str:
+def describe_scene(reading: SceneReading, words: Mapping[str, str] = _NO_WORDS) -> str:
     """A prompt in plain sentences, without pronouns, that `read_scene` reads back as `reading`.
 
-    Names and unread words are not part of a prompt; two actors of one kind have to differ in their looks.
+    `words` overrides the noun for a concept id ({"rabbit": "hare"}). Names and unread words are not part of a prompt;
+    two actors of one kind have to differ in their looks.
     """
-    return _Writer(reading, load_vocabulary()).text()
+    return _Writer(reading, load_vocabulary(), words).text()
+
+
+def describe_deed(actor: Actor, others: Sequence[Actor] = (), words: Mapping[str, str] = _NO_WORDS) -> str:
+    """What one actor does and feels, as a sentence without looks: "The mouse is happy and gives the cheese to the
+    lion." `others` are the actors that its target may be."""
+    plain = [replace(one, attributes=(), carries=one.carries) for one in (actor, *others)]
+    writer = _Writer(SceneReading(tuple(plain)), load_vocabulary(), words)
+    sentence = writer.actor(0)
+    return sentence[0].upper() + sentence[1:]

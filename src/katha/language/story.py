@@ -51,6 +51,7 @@ class _Teller:
         self.time: str | None = None
         self.speaker: list[Member] = []
         self.drafts: list[_Draft] = []
+        self.words: dict[str, str] = {}
 
     def sentence(self, index: int, sentence: Sentence, chunks: Sequence[Chunk]) -> None:
         """Read one sentence. A speaker named after the quote is found first, so that "I" is known."""
@@ -146,6 +147,8 @@ class _Teller:
     def _notice(self, fact: Fact) -> None:
         """Remember what was named last: a thing for "it", and everybody mentioned besides subject and target."""
         for noun in fact.nouns():
+            if noun.kind in {"prop", "setting"} and noun.concept is not None:
+                self.words.setdefault(noun.concept, noun.word)
             if noun.kind == "prop" and not noun.plural:
                 self.cast.thing = noun.concept
             elif noun.kind == "character":
@@ -197,6 +200,7 @@ def _finish(draft: _Draft, titles: dict[int, str | None]) -> Event:
         text=draft.text,
         actor=actor.concept if actor is not None else None,
         actor_name=titles[id(actor)] if actor is not None else None,
+        actor_word=actor.word if actor is not None else None,
         attributes=tuple(actor.attributes) if actor is not None else (),
         action=draft.action,
         verb=draft.verb,
@@ -244,4 +248,4 @@ def read_story(text: str) -> StoryReading:
         unread.extend(unknown)
         teller.sentence(index, sentence, chunks)
     texts = tuple(sentence.text for sentence in sentences)
-    return StoryReading(texts, teller.events(), tuple(dict.fromkeys(unread)))
+    return StoryReading(texts, teller.events(), tuple(dict.fromkeys(unread)), teller.words)

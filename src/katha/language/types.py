@@ -61,13 +61,14 @@ class SceneReading:
 class Event:
     """One thing that happens in a story: who does or feels what, to whom, with what, where.
 
-    `sentence` counts from 0. `negated` holds for "did not eat"; `speech` for what is only said or wished.
+    `actor_word` is the story's own noun ("hare" for the concept rabbit). `sentence` counts from 0. `negated` holds for "did not eat"; `speech` for what is only said or wished.
     """
 
     sentence: int
     text: str
     actor: str | None = None
     actor_name: str | None = None
+    actor_word: str | None = None
     attributes: tuple[str, ...] = ()
     action: str | None = None
     verb: str | None = None
@@ -85,8 +86,12 @@ class Event:
 
 @dataclass(frozen=True)
 class StoryReading:
-    """A whole text: its sentences and the events in them, in order."""
+    """A whole text: its sentences and the events in them, in order.
+
+    `words` holds the story's own noun for each thing and place it names ("pebble" for the prop stone).
+    """
 
     sentences: tuple[str, ...]
     events: tuple[Event, ...]
     unread: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
