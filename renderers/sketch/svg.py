@@ -38,7 +38,7 @@ def path(
 ) -> str:
     """A path with round caps and joins; `stroke=None` draws the fill alone."""
     if stroke is None:
-        return el("path", d=d, fill=fill, opacity=opacity)
+        return el("path", d=d, fill=fill, fill_opacity=opacity)
     return el(
         "path",
         d=d,
@@ -47,7 +47,8 @@ def path(
         stroke_width=width,
         stroke_linecap="round",
         stroke_linejoin="round",
-        opacity=opacity,
+        fill_opacity=opacity,
+        stroke_opacity=opacity,
     )
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from katha.renderers.sketch.settings.stage import HEIGHT, LINE, Sky, Stage, spread
 from katha.renderers.sketch.style import INK, mix
-from katha.renderers.sketch.svg import circle, el, number, path, points, polygon, rect, trace
+from katha.renderers.sketch.svg import circle, number, path, points, polygon, rect, trace
 
 __all__ = ["SKIES", "cloud_floor", "clouds", "falling", "heavens", "light_at", "opening", "sky_of", "through"]
 
@@ -17,11 +17,14 @@ SKIES: Mapping[str | None, Sky] = MappingProxyType(
     {
         None: Sky("#d9e9e8", "#f3efdc"),
         "day": Sky("#8ccbe8", "#d9f0f2", "sun"),
-        "morning": Sky("#f8d9b4", "#fdeec2", "low_sun", "#ffd98a", 0.16, 0.04),
+        "morning": Sky("#f8d9b4", "#fdeec2", "low_sun", "#ffd070", 0.22, 0.05),
         "evening": Sky("#8f6fa3", "#f3925c", "set_sun", "#a3503f", 0.3, 0.1),
         "night": Sky("#1d2547", "#3f4f86", "moon", "#1f2f6b", 0.54, 0.18, stars=True),
     }
 )
+
+_BANDS = 7
+"""Flat washes from the top of the sky to the horizon (a gradient would cost a third of the frame's time)."""
 
 _WEATHER: Mapping[str, tuple[str, float]] = MappingProxyType({"rain": ("#8d99a6", 0.5), "storm": ("#454b5f", 0.62)})
 
@@ -44,19 +47,13 @@ def sky_of(time: str | None, weather: str | None) -> Sky:
 
 
 def heavens(stage: Stage) -> str:
-    """The whole sky down to a little under the horizon: gradient, sun or moon, stars, and clouds of the weather."""
-    gradient = el(
-        "linearGradient",
-        el("stop", offset="0", stop_color=stage.sky.top),
-        el("stop", offset="1", stop_color=stage.sky.low),
-        id="sky",
-        x1="0",
-        y1="0",
-        x2="0",
-        y2="1",
-    )
-    depth = stage.horizon + 60
-    parts = [el("defs", gradient), rect(-40, -40, stage.width + 80, depth + 40, fill="url(#sky)", stroke=None)]
+    """The whole sky to a little under the horizon: flat bands of wash, sun or moon, stars, and the weather's clouds."""
+    depth = (stage.horizon + 60) / _BANDS
+    parts = [
+        rect(-40, -40 * (band == 0) + band * depth, stage.width + 80, depth + 6 + 40 * (band == 0),
+             fill=mix(stage.sky.top, stage.sky.low, band / (_BANDS - 1)), stroke=None)
+        for band in range(_BANDS)
+    ]  # fmt: skip
     if stage.sky.stars:
         parts.append(_stars(stage.rng, 0, 10, stage.width, stage.horizon - 40, 26))
     if stage.sky.body:
@@ -138,7 +135,7 @@ def clouds(stage: Stage, *, count: int = 3, y: float = 90, size: float = 110, fi
     if stage.weather:
         return ""
     parts = []
-    tone = mix(fill, stage.sky.top, 0.55 if stage.sky.stars else 0.0)
+    tone = mix(fill, stage.sky.top if stage.sky.stars else stage.sky.low, 0.55 if stage.sky.stars else stage.sky.share)
     for x in spread(stage, count):
         at, wide = y + stage.rng.uniform(-36, 36), size * stage.rng.uniform(0.75, 1.25)
         lx, ly = stage.light
@@ -175,11 +172,11 @@ def _drops(rng: Random, box: tuple[float, float, float, float], count: int, slan
     x, y, width, height = box
     strokes = []
     for _ in range(count):
-        long = rng.uniform(16, 30)
+        long = rng.uniform(20, 36)
         ax, ay = x + rng.uniform(long, max(long, width)), y + rng.uniform(0, max(1.0, height - long))
         strokes.append(trace("M", (ax, ay), "l", (-long * slant, long)))
-    return path("".join(strokes), stroke="#dcecf5", width=4.2, opacity=0.55) + path(
-        "".join(strokes), stroke="#557694", width=1.9, opacity=0.9
+    return path("".join(strokes), stroke="#e6f2f8", width=4.8, opacity=0.6) + path(
+        "".join(strokes), stroke="#4d6f90", width=2.4
     )
 
 
