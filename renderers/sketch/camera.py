@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from katha.renderers.sketch.pieces import Box, Piece, union
 
-__all__ = ["SHOTS", "Camera", "Dice", "point_camera", "roll"]
+__all__ = ["SHOTS", "Camera", "Dice", "Land", "point_camera", "roll"]
 
 SHOTS: Mapping[str, float] = MappingProxyType({"wide": 0.25, "medium": 0.45, "close_up": 0.30})
 """How often the seed takes each shot size when the prompt asks for none."""
@@ -33,6 +33,14 @@ class Dice:
     focus: float
     occluded: bool
     backdrop: int
+
+
+@dataclass(frozen=True)
+class Land:
+    """Where a backdrop's ground begins (`horizon`) and where dry ground begins (`shore`), y in pixels."""
+
+    horizon: float
+    shore: float
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,13 @@ def roll(rng: Random, asked: str | None) -> Dice:
     )
 
 
-def point_camera(pieces: Sequence[Piece], dice: Dice, horizon: float, width: float, height: float) -> Camera:
-    """The camera for `pieces` in a frame of `width` x `height` pixels whose ground begins at `horizon` pixels."""
+def point_camera(pieces: Sequence[Piece], dice: Dice, land: Land, width: float, height: float) -> Camera:
+    """The camera for `pieces` in a frame of `width` x `height` pixels."""
+    horizon = land.horizon
     if not pieces:
         shot = "wide" if dice.shot == "close_up" else dice.shot
         return Camera(shot, height / 300, width / 2, height * 0.9, 1.0 if shot == "wide" else 1.12, width / 2, horizon)
-    return {"wide": _wide, "medium": _medium, "close_up": _close}[dice.shot](pieces, dice, horizon, width, height)
+    return {"wide": _wide, "medium": _medium, "close_up": _close}[dice.shot](pieces, dice, land, width, height)
 
 
 def _subject(pieces: Sequence[Piece]) -> list[Piece]:
@@ -92,19 +101,21 @@ def _tall(pieces: Sequence[Piece]) -> float:
     return max(38.0, *(piece.box[3] - piece.box[1] for piece in _subject(pieces)))
 
 
-def _wide(pieces: Sequence[Piece], dice: Dice, horizon: float, width: float, height: float) -> Camera:
-    everything = union(piece.box for piece in pieces)
+def _wide(pieces: Sequence[Piece], dice: Dice, land: Land, width: float, height: float) -> Camera:
+    everything, horizon = union(piece.box for piece in pieces), land.horizon
     k = min(
         (0.17 + 0.06 * dice.size) * height / _tall(pieces),
         0.88 * width / (everything[2] - everything[0]),
         0.8 * height / -min(everything[1], -1.0),
     )
     ground = horizon + (0.34 + 0.3 * (dice.tilt + 1) / 2) * (height - horizon)
+    ground = min(max(ground, land.shore), 0.94 * height)
     return Camera("wide", k, _left(everything, k, width, 0.8 * dice.pan), ground, 1.0, width / 2, horizon)
 
 
-def _medium(pieces: Sequence[Piece], dice: Dice, horizon: float, width: float, height: float) -> Camera:
+def _medium(pieces: Sequence[Piece], dice: Dice, land: Land, width: float, height: float) -> Camera:
     people, everything = union(piece.box for piece in _subject(pieces)), union(piece.box for piece in pieces)
+    horizon = land.horizon
     wanted = (0.5 + 0.1 * dice.size) * height / _tall(pieces)
     fits = 0.93 * width / (people[2] - people[0])
     whole = 0.95 * width / (everything[2] - everything[0])
@@ -125,8 +136,8 @@ def _left(box: Box, k: float, width: float, pan: float) -> float:
     return width / 2 - k * (box[0] + box[2]) / 2 + pan * free
 
 
-def _close(pieces: Sequence[Piece], dice: Dice, horizon: float, width: float, height: float) -> Camera:
-    subject = _subject(pieces)
+def _close(pieces: Sequence[Piece], dice: Dice, land: Land, width: float, height: float) -> Camera:
+    subject, horizon = _subject(pieces), land.horizon
     floor = 1.3 * min(0.52 * height / _tall(pieces), 0.93 * width / max(1.0, _breadth(subject)))
     cx, cy, r = _focus(subject, dice)
     k = max((0.225 + 0.08 * dice.size) * height / r, floor)

@@ -14,7 +14,7 @@ from random import Random
 from typing import Literal
 
 from katha.language import SceneReading, read_scene
-from katha.renderers.sketch.camera import Camera, point_camera, roll
+from katha.renderers.sketch.camera import Camera, Land, point_camera, roll
 from katha.renderers.sketch.layout import arrange
 from katha.renderers.sketch.pieces import Box, Piece
 from katha.renderers.sketch.settings import Backdrop, draw_setting
@@ -83,7 +83,8 @@ def _compose(reading: SceneReading, key: str, seed: int, width: int, height: int
     dice = roll(rng, reading.shot)
     backdrop = draw_setting(reading.setting, reading.time, reading.weather, width, height, dice.backdrop)
     pieces = arrange(reading, rng)
-    camera = point_camera(pieces, dice, backdrop.horizon, width, height)
+    land = Land(backdrop.horizon, backdrop.water[1] + 0.06 * height if backdrop.water else backdrop.horizon)
+    camera = point_camera(pieces, dice, land, width, height)
     afloat = [_afloat(piece, camera, backdrop) for piece in pieces]
     pieces = tuple(sorted(afloat, key=lambda piece: piece.depth))
     front = backdrop.front if dice.occluded and camera.shot != "wide" else ""

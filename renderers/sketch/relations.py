@@ -57,7 +57,22 @@ def _held(actor: Actor, piece: Piece, prop: str, nth: int, phase: float, facing:
     scale = min(1.0, max(share * body, _SMALLEST_HELD) / max(tall, wide))
     hx, hy = piece.anchor("hand")
     grip = 0.32 if prop in _LONG else 0.5
-    return _scaled(raw, scale).moved(hx + facing * 9.0 * nth, hy + grip * tall * scale - 3.0 * nth)
+    held = _scaled(raw, scale).moved(hx + facing * 9.0 * nth, hy + grip * tall * scale - 3.0 * nth)
+    return _off_face(held, piece, facing)
+
+
+def _off_face(held: Piece, piece: Piece, facing: int) -> Piece:
+    """`held` moved forward or down, whichever is less, until the middle of the face is free."""
+    if piece.head is None:
+        return held
+    cx, cy, r = piece.head
+    r *= 0.72
+    x0, y0, x1, y1 = held.box
+    if x1 <= cx - r or x0 >= cx + r or y1 <= cy - r or y0 >= cy + r:
+        return held
+    forward = cx + r - x0 if facing > 0 else x1 - (cx - r)
+    down = cy + r - y0
+    return held.moved(facing * forward, 0.0) if forward <= down else held.moved(0.0, down)
 
 
 def _scaled(piece: Piece, scale: float) -> Piece:
@@ -137,7 +152,7 @@ class _Relation:
         return next((prop for prop in choice if prop is not None and prop not in used), None)
 
 
-_REST = frozenset({"sit", "sleep", "think", "sing", "look", "die"})
+_REST = frozenset({"sit", "sleep", "sing"})
 _RELATIONS: tuple[_Relation, ...] = (
     _Relation(frozenset({"trapped"}), frozenset({"net", "cage", "web"}), _caught),
     _Relation(frozenset({"trapped"}), frozenset({"trap", "rope"}), _clamped),
