@@ -41,7 +41,14 @@ class Cast:
         self.thing: str | None = None
         self.clock = 0
 
-    def meet(self, noun: Noun, *, others: list[Member] | None = None, speaker: list[Member] | None = None, quiet: bool = False) -> list[Member]:
+    def meet(
+        self,
+        noun: Noun,
+        *,
+        others: list[Member] | None = None,
+        speaker: list[Member] | None = None,
+        quiet: bool = False,
+    ) -> list[Member]:
         """Whom `noun` means: one member, several for "they", none for a thing or a stranger in a pronoun.
 
         `others` are the members that it cannot mean (the subject, for an object); `speaker` is who "I" is. A `quiet`
@@ -128,7 +135,9 @@ class Cast:
     def _join(self, noun: Noun) -> Member:
         assert noun.concept is not None
         labels = ["other"] if noun.fresh else []
-        member = Member(noun.concept, noun.word, noun.name, labels=labels, gender=self._gender_of(noun.word), count=noun.count)
+        member = Member(
+            noun.concept, noun.word, noun.name, labels=labels, gender=self._gender_of(noun.word), count=noun.count
+        )
         self.members.append(member)
         return member
 

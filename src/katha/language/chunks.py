@@ -434,7 +434,12 @@ class _Chunker:
             return not (forms <= {"base"} and self._after("prep"))
         if self._after("prep"):
             return False
-        return self._after_noun() or self._after("look") or self._after("rel") or (self._after("and") and not self._noun_before_and())
+        return (
+            self._after_noun()
+            or self._after("look")
+            or self._after("rel")
+            or (self._after("and") and not self._noun_before_and())
+        )
 
     def _after(self, kind: str) -> bool:
         return bool(self.chunks) and self.chunks[-1].type == kind

@@ -14,10 +14,11 @@ from typing import Any
 import yaml
 
 from katha.errors import UsageError
+from katha.jsonio import sha256_hex
 from katha.language.inflect import Inflector
 from katha.language.types import Concept, ConceptKind
 
-__all__ = ["Grammar", "Say", "Sense", "Vocabulary", "load_vocabulary"]
+__all__ = ["Grammar", "Say", "Sense", "Vocabulary", "load_vocabulary", "vocabulary_sha256"]
 
 _FILES: tuple[tuple[str, ConceptKind | None], ...] = (
     ("characters", "character"),
@@ -223,6 +224,14 @@ def _longest(surfaces: Iterable[str]) -> dict[str, int]:
         first = surface.split(" ", 1)[0]
         found[first] = max(found.get(first, 1), surface.count(" ") + 1)
     return found
+
+
+@cache
+def vocabulary_sha256() -> str:
+    """The hash of every vocabulary file: it changes whenever a text could be read differently."""
+    folder = files("katha.language.vocabulary")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    return sha256_hex(b"\0".join(folder.joinpath(name).read_bytes() for name in names))
 
 
 @cache

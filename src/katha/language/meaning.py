@@ -18,7 +18,22 @@ _PLACE_PREPS = frozenset(
 )
 _HOLDING = frozenset({"in", "by", "under", "to"})
 _TO_PREPS = frozenset(
-    {"to", "at", "on", "upon", "toward", "towards", "after", "with", "over", "against", "into", "from", "around", "beside"}
+    {
+        "to",
+        "at",
+        "on",
+        "upon",
+        "toward",
+        "towards",
+        "after",
+        "with",
+        "over",
+        "against",
+        "into",
+        "from",
+        "around",
+        "beside",
+    }
 )
 
 

@@ -125,7 +125,8 @@ class _Reader:
         target = self._target(happening.target, actors)
         kinds: list[str | None] = [member.concept for member in actors] if happening.actors else [None]
         return [
-            PhraseEvent(actor, happening.action, target, happening.emotion, happening.negated) for actor in kinds or [None]
+            PhraseEvent(actor, happening.action, target, happening.emotion, happening.negated)
+            for actor in kinds or [None]
         ]
 
     def _members(self, noun: Noun, others: list[Member]) -> list[Member]:

@@ -14,6 +14,7 @@ from katha.language.types import Actor, SceneReading
 
 __all__ = ["read_scene"]
 
+
 class _Stage:
     """The characters and things of one moment, merged over its sentences."""
 

@@ -96,12 +96,16 @@ class _Teller:
             while person.kind not in PEOPLE and person.owner is not None:
                 person = person.owner
             speaker = self.speaker if fact.speech else []
-            found.extend(m for m in self.cast.meet(person, others=others, speaker=speaker, quiet=fact.speech) if m not in found)
+            found.extend(
+                m for m in self.cast.meet(person, others=others, speaker=speaker, quiet=fact.speech) if m not in found
+            )
         return found
 
     def _happening(self, index: int, text: str, fact: Fact, happening: Happening, subjects: list[Member]) -> None:
         own = all(any(actor is noun for noun in fact.subjects) for actor in happening.actors)
-        actors = subjects if own and happening.actors else self._members(happening.actors, subjects if not own else [], fact)
+        actors = (
+            subjects if own and happening.actors else self._members(happening.actors, subjects if not own else [], fact)
+        )
         target = self._target(happening.target, actors, fact)
         feeler = happening.actors or [None]
         for at in range(max(len(actors), 1)):
@@ -137,7 +141,9 @@ class _Teller:
         self.drafts.append(draft)
 
     def _surroundings(self, fact: Fact) -> None:
-        named = [(prep, noun.concept) for prep, noun in places(fact) if prep not in {"from", "out of"} and not noun.none]
+        named = [
+            (prep, noun.concept) for prep, noun in places(fact) if prep not in {"from", "out of"} and not noun.none
+        ]
         if named:
             self.setting = next((concept for prep, concept in named if prep in _INSIDE), named[-1][1])
         for noun in fact.nouns():

@@ -1,0 +1,145 @@
+"""One part of a story to one moment that can be drawn: the main event, who is there, how they feel, what is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from katha.language import Actor, Event, SceneReading, describe_deed, describe_scene
+from katha.planners.cast import Key, Role, role_key
+from katha.planners.segments import salience
+
+__all__ = ["Moment", "Stage", "moment_of"]
+
+_HANDLED = frozenset({"give", "take", "throw", "carry"})
+_FELT = {"trapped": "afraid", "cry": "sad", "dance": "happy"}
+_STATES = frozenset({"trapped", "sleep", "die", "cry", "sit"})
+_MOST_ACTORS = 3
+_MOST_PROPS = 4
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What one panel shows, and the events that it stands for."""
+
+    reading: SceneReading
+    key: Event
+    cast: tuple[Role, ...]
+    events: tuple[Event, ...]
+    words: Mapping[str, str]
+
+    @property
+    def prompt(self) -> str:
+        """The prompt, in plain sentences that `read_scene` reads back."""
+        return describe_scene(self.reading, self.words)
+
+    @property
+    def deed(self) -> str:
+        """The main event as one sentence."""
+        return describe_deed(self.reading.actors[0], self.reading.actors[1:], self.words)
+
+    def emotions(self) -> dict[str, str]:
+        """What each character feels, by its name in the plan."""
+        pairs = zip(self.cast, self.reading.actors, strict=True)
+        return {role.name: actor.emotion for role, actor in pairs if actor.emotion is not None}
+
+    def must_show(self) -> list[str]:
+        """What has to be visible: the deed, every feeling, every thing, the place."""
+        deeds = [describe_deed(actor, self.reading.actors, self.words).rstrip(".") for actor in self.reading.actors]
+        place = [self.reading.setting] if self.reading.setting is not None else []
+        things = [prop for actor in self.reading.actors for prop in actor.carries]
+        named = [self.words.get(thing, thing.replace("_", " ")) for thing in [*things, *self.reading.props, *place]]
+        return list(dict.fromkeys([*deeds, *named]))
+
+
+@dataclass
+class Stage:
+    """What goes on from panel to panel: the roles, the story's own nouns, the place and the time."""
+
+    roles: Mapping[Key, Role]
+    words: Mapping[str, str]
+    setting: str | None = None
+    time: str | None = None
+    things: frozenset[str] = field(default_factory=frozenset)
+
+
+def _feeling(key: Key, events: Sequence[Event], until: int) -> str | None:
+    """What a character feels at the main event: the last feeling told up to its sentence, or else in this part."""
+    told = [event for event in events if role_key(event) == key and event.emotion is not None and not event.negated]
+    before = [event for event in told if event.sentence <= until]
+    chosen = before[-1] if before else told[0] if told else None
+    return chosen.emotion if chosen is not None else None
+
+
+def _doing(key: Key, main: Event, events: Sequence[Event]) -> Event | None:
+    """What else a character is seen doing at the main event: the same deed, or a state that lasts."""
+    own = [event for event in events if role_key(event) == key and event.action is not None and _real(event)]
+    together = [event for event in own if event.sentence == main.sentence and event.action == main.action]
+    lasting = [event for event in own if event.action in _STATES and event.sentence <= main.sentence]
+    freed = main.action == "free"
+    chosen = together or ([] if freed and main.target == key[0] else lasting[-1:])
+    return chosen[0] if chosen else None
+
+
+def _real(event: Event) -> bool:
+    return not event.negated and not event.speech
+
+
+def _drawn(role: Role, event: Event | None, emotion: str | None, present: Sequence[str]) -> Actor:
+    actor = replace(role.actor, emotion=emotion)
+    if event is None or event.action is None:
+        return actor
+    target = event.target
+    if target is not None and target not in present and target not in event.props:
+        target = None
+    carries: tuple[str, ...] = ()
+    if event.action in _HANDLED:
+        things = [prop for prop in event.props if prop != target] or ([target] if target in event.props else [])
+        carries = tuple(thing for thing in things[:1] if thing is not None)
+        target = target or (carries[0] if carries else None)
+        if event.action == "carry" and carries:
+            target = carries[0]
+    felt = emotion or _FELT.get(event.action)
+    return replace(actor, action=event.action, target=target, carries=carries, emotion=felt)
+
+
+def _present(main: Event, events: Sequence[Event], roles: Mapping[Key, Role]) -> list[Key]:
+    """Who is in the picture, the main event's actor and target first."""
+    keys = [role_key(main)]
+    if main.target is not None:
+        keys.append((main.target, main.target_name))
+    near = [event for event in events if event.actor is not None and event.sentence == main.sentence]
+    rest = [event for event in events if event.actor is not None and _real(event)]
+    for event in [*near, *rest]:
+        keys.append(role_key(event))
+    return list(dict.fromkeys(key for key in keys if key in roles))[:_MOST_ACTORS]
+
+
+def moment_of(events: Sequence[Event], stage: Stage) -> Moment:
+    """The moment that stands for `events`, which hold at least one event with an actor."""
+    main = max(reversed(events), key=salience)
+    if main.actor is None:
+        main = next(event for event in events if event.actor is not None)
+    keys = _present(main, events, stage.roles)
+    cast = tuple(stage.roles[key] for key in keys)
+    kinds = [key[0] for key in keys]
+    actors = [_drawn(cast[0], main, _feeling(keys[0], events, main.sentence), kinds)]
+    taken = set(actors[0].carries)
+    for key, role in zip(keys[1:], cast[1:], strict=True):
+        doing = _doing(key, main, events)
+        drawn = _drawn(role, doing, _feeling(key, events, main.sentence), kinds)
+        if set(drawn.carries) & taken:
+            drawn = replace(drawn, carries=(), action=None, target=None)
+        taken.update(drawn.carries)
+        actors.append(drawn)
+    reading = SceneReading(tuple(actors), _props(main, events, actors, taken), main.setting or stage.setting, main.time)
+    words = {**stage.words, **{role.actor.concept: role.word for role in cast}}
+    return Moment(reading, main, cast, tuple(events), words)
+
+
+def _props(main: Event, events: Sequence[Event], actors: Sequence[Actor], taken: set[str]) -> tuple[str, ...]:
+    near = [prop for event in events if event.sentence == main.sentence for prop in event.props]
+    targets = [actor.target for actor in actors if actor.target is not None]
+    things = {prop for event in events for prop in event.props}
+    seen = [*(target for target in targets if target in things), *main.props, *near]
+    return tuple(prop for prop in dict.fromkeys(seen) if prop not in taken)[:_MOST_PROPS]
