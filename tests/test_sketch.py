@@ -210,6 +210,19 @@ def test_a_held_thing_is_at_the_hand_and_a_net_lies_over_the_caught() -> None:
     assert "fill-opacity" in caught["net"].svg
 
 
+def test_a_net_lets_the_caught_be_seen_and_is_drawn_once() -> None:
+    reading = scene(Actor("lion", action="trapped", target="net"), props=("net",), shot="medium")
+    seen = {placed.concept: placed.visible for placed in compose_scene(reading, 0, W, H).placed}
+    assert seen["lion"] > 0.95
+    bed = scene(Actor("girl", carries=("bed",)), Actor("boy", action="sleep"), props=("bed",))
+    assert Counter(placed.concept for placed in compose_scene(bed, 0, W, H).placed)["bed"] == 1
+
+
+def test_somebody_flying_is_above_those_who_stand() -> None:
+    flight = pieces(scene(Actor("bear", action="fly"), Actor("rabbit", action="look", target="bear")))
+    assert flight["bear"].box[3] < flight["rabbit"].box[3] - 20
+
+
 def test_somebody_hiding_keeps_the_face_free() -> None:
     hidden = pieces(scene(Actor("wolf", action="hide", target="bush"), props=("bush",)))
     assert hidden["bush"].depth > hidden["wolf"].depth

@@ -139,7 +139,7 @@ def _left(box: Box, k: float, width: float, pan: float) -> float:
 def _close(pieces: Sequence[Piece], dice: Dice, land: Land, width: float, height: float) -> Camera:
     subject, horizon = _subject(pieces), land.horizon
     floor = 1.3 * min(0.52 * height / _tall(pieces), 0.93 * width / max(1.0, _breadth(subject)))
-    cx, cy, r = _focus(subject, dice)
+    cx, cy, r = _focus(subject, dice, width / height)
     k = max((0.225 + 0.08 * dice.size) * height / r, floor)
     left = width * (0.5 + 0.13 * dice.pan) - k * cx
     ground = height * (0.45 + 0.05 * dice.tilt) - k * cy
@@ -152,7 +152,7 @@ def _breadth(pieces: Sequence[Piece]) -> float:
     return box[2] - box[0]
 
 
-def _focus(subject: Sequence[Piece], dice: Dice) -> tuple[float, float, float]:
+def _focus(subject: Sequence[Piece], dice: Dice, aspect: float) -> tuple[float, float, float]:
     """What the close-up looks at, as a circle: the main character's head, sometimes two heads, or a thing."""
     heads = [piece.head for piece in sorted(subject, key=lambda piece: piece.rank) if piece.head is not None]
     if not heads:
@@ -165,5 +165,5 @@ def _focus(subject: Sequence[Piece], dice: Dice) -> tuple[float, float, float]:
     if dice.focus > 0.85:
         return second
     apart = abs(second[0] - first[0])
-    radius = max((first[2] + second[2]) / 2, 0.26 * apart)
+    radius = max((first[2] + second[2]) / 2, 0.39 * apart / aspect)
     return ((first[0] + second[0]) / 2, (first[1] + second[1]) / 2, radius)

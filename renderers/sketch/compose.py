@@ -25,6 +25,8 @@ from katha.renderers.sketch.svg import el, group, number
 __all__ = ["Composition", "Placed", "compose", "compose_scene", "rasterise"]
 
 _GRID = 12
+_STANDING = 12.0
+"""What is farther from the ground line than this many units does not stand on it."""
 _SOLID = 0.14
 """Share of a box's width and height that its drawing leaves free at each side, for the estimate of what it covers."""
 
@@ -123,7 +125,17 @@ def _sheet(pieces: Sequence[Piece], camera: Camera, backdrop: Backdrop, front: s
 
 def _drawn(piece: Piece, camera: Camera) -> str:
     x, y = camera.left + camera.k * piece.x, camera.ground + camera.k * piece.y
-    return group(piece.svg, transform=f"translate({number(x)} {number(y)}) scale({camera.k * piece.scale:.4f})")
+    put = f"translate({number(x)} {number(y)}) scale({camera.k * piece.scale:.4f})"
+    return group(_shadow(piece), piece.svg, transform=put)
+
+
+def _shadow(piece: Piece) -> str:
+    """A soft shadow on the ground under what stands on it."""
+    if abs(piece.y) > _STANDING or piece.swims or piece.veil:
+        return ""
+    x0, _, x1, y1 = piece.local
+    reach = 0.34 * (x1 - x0)
+    return el("ellipse", cx=(x0 + x1) / 2, cy=min(y1, 1.0), rx=reach, ry=0.13 * reach, fill=INK, fill_opacity=0.16)
 
 
 def _border(width: int, height: int) -> str:
@@ -141,7 +153,7 @@ def _border(width: int, height: int) -> str:
 
 def _place(pieces: Sequence[Piece], nth: int, camera: Camera, front: Box | None, width: int, height: int) -> Placed:
     piece = pieces[nth]
-    nearer = [_core(camera.box(other.box)) for other in pieces[nth + 1 :]]
+    nearer = [_core(camera.box(other.box)) for other in pieces[nth + 1 :] if not other.veil]
     if front is not None:
         nearer.append(_core(front))
     head = piece.head

@@ -23,6 +23,8 @@ COPIES = 4
 
 _TALL = 58.0
 """Props taller than this stand behind the actors, others in front of them."""
+_ALOFT = 34.0
+"""How much higher than its pose lifts it somebody flies above others."""
 _APART, _NEAR = 20.0, 7.0
 _GAPS: Mapping[str, float] = {"hug": -12.0, "fight": -2.0, "bite": -4.0, "free": 0.0, "chase": 16.0, "ride": 0.0}
 
@@ -108,7 +110,8 @@ def _fill(reading: SceneReading, order: Sequence[int | str], place: int, rng: Ra
         figure = _draw(actor, facing, (0.29 * copy + 0.17 * name) % 1.0)
         piece = piece_of_figure(actor, figure, facing, name, depth=10.0 - 0.1 * name - 0.3 * copy)
         step = 0.62 * (figure.bbox[2] - figure.bbox[0])
-        piece = replace(piece, x=-facing * step * copy, y=piece.y - 5.0 * (copy % 2))
+        aloft = (_ALOFT if len(order) > 1 else 0.3 * _ALOFT) * (actor.action == "fly")
+        piece = replace(piece, x=-facing * step * copy, y=-5.0 * (copy % 2) - aloft)
         pieces.append(piece)
     extra, taken = attach(reading, actor, pieces[0], facing, rng.random(), used)
     used |= taken

@@ -24,7 +24,7 @@ def _ink(value: str) -> str:
 
 
 def _pencil(value: str) -> str:
-    return mix("#5d5a5e", "#f4f0e6", _luminance(value))
+    return mix("#4b484f", "#f7f3ea", min(1.0, 1.12 * _luminance(value)))
 
 
 LOOKS: Mapping[str, Callable[[str], str] | None] = MappingProxyType({"colour": None, "ink": _ink, "pencil": _pencil})

@@ -45,6 +45,7 @@ class Piece:
     hang: float = 0.0
     facing: int = 1
     rank: int = 0
+    veil: bool = False
 
     @property
     def box(self) -> Box:

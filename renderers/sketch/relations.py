@@ -30,8 +30,9 @@ def attach(reading: SceneReading, actor: Actor, piece: Piece, facing: int, phase
     """The actor's piece (first, perhaps moved) with the props that belong to it, and those props' ids."""
     taken: set[str] = set()
     props: list[Piece] = []
+    others = {prop for other in reading.actors if other is not actor for prop in other.carries}
     for relation in _RELATIONS:
-        prop = relation.pick(actor, reading.props, used | taken)
+        prop = relation.pick(actor, reading.props, used | others)
         if prop is None:
             continue
         piece, placed = relation.place(actor, piece, piece_of_prop(prop, phase, depth=piece.depth), facing)
@@ -100,7 +101,7 @@ def _caught(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece
     a0, b0, a1, b1 = prop.local
     scale = max(1.12 * (x1 - x0) / (a1 - a0), 1.08 * (y1 - y0) / (b1 - b0), 0.6)
     middle = (x0 + x1) / 2 - scale * (a0 + a1) / 2
-    prop = replace(prop, svg=el("g", prop.svg, fill_opacity=0.12))
+    prop = replace(prop, svg=el("g", prop.svg, fill_opacity=0.12), veil=True)
     return piece, _scaled(prop, scale).moved(middle, y1 + 3.0, depth=0.05)
 
 
