@@ -17,7 +17,16 @@ from katha.jsonio import digest
 from katha.protocols import BoardContext, FrameRequest
 from katha.schema import Board, Event, Frame, FrameKind, Plan, Stage
 
-__all__ = ["draw_board", "draw_inserted", "frame_request", "images_of", "insert_frame", "numbered", "scene_requests"]
+__all__ = [
+    "draw_again",
+    "draw_board",
+    "draw_inserted",
+    "frame_request",
+    "images_of",
+    "insert_frame",
+    "numbered",
+    "scene_requests",
+]
 
 Emit = Callable[[Event], None]
 _TOGETHER = {"none": False, "bank": False, "batch": True, "reference": True}
@@ -203,6 +212,19 @@ def draw_inserted(
             sha256 = context.store.frames.put(key, context.store.blobs.put(png))
     _show(context, sha256, request, emit, reused=reused)
     return sha256
+
+
+def draw_again(
+    context: RunContext, request: FrameRequest, around: Board, others: Sequence[FrameRequest], position: int, emit: Emit
+) -> str:
+    """The hash of one frame drawn anew into the place it was taken from; `around` is the board without it.
+
+    A renderer whose frames do not depend on one another draws a scene as it draws any scene, so that a seed gives the
+    same picture here and in a board; otherwise the frame is inserted among the others.
+    """
+    if request.kind == "scene" and not _TOGETHER[context.plugins.renderer.capabilities.identity]:
+        return _draw_scenes(context, [request], emit)[0]
+    return draw_inserted(context, request, around, others, position, emit)
 
 
 def _insertion_key(

@@ -21,13 +21,15 @@ __all__ = ["RETRY", "build_graph"]
 RETRY = RetryPolicy(
     initial_interval=0.5, backoff_factor=2.0, max_attempts=4, retry_on=(TransientRenderError, TransientJudgeError)
 )
-"""What is tried again: failures that their plug-in calls transient, with the same bytes."""
+"""What is tried again: failures that their plug-in calls transient, with the same bytes. What was done before the
+failure is in the cache, so that only the rest is done."""
 
 Graph = CompiledStateGraph[RunState, RunContext, RunState, RunState]
 
 
-def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, retry: RetryPolicy = RETRY) -> Graph:
+def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
     """The compiled machine; run it with a `RunContext`."""
+    retry = RETRY
     graph = StateGraph(RunState, context_schema=RunContext)
     graph.add_node("plan", nodes.plan, retry_policy=retry)
     graph.add_node("render", nodes.render, input_schema=RenderTask, retry_policy=retry)

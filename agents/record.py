@@ -18,7 +18,7 @@ from katha.errors import OutputFolderError
 from katha.jsonio import digest, sha256_hex
 from katha.schema import Answer, Candidates, Plan, StoryRecord
 
-__all__ = ["check_same", "new_record", "paid", "prompt_hashes"]
+__all__ = ["check_same", "new_record", "paid", "prompt_hashes", "same_plugins"]
 
 _PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
 _PARTS = {
@@ -68,6 +68,19 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], out: Path) -> Non
         raise OutputFolderError(
             f"{str(out)!r} holds a run of {old.get('story_id')!r} with {' and '.join(differs)}.",
             hint="Choose another --out, or remove that folder.",
+        )
+
+
+def same_plugins(old: Mapping[str, Any], plugins: Plugins, out: Path) -> None:
+    """Refuse to go on with a run whose plug-ins have changed since.
+
+    Raises:
+        OutputFolderError: they have; which ones is named.
+    """
+    differs = [_PARTS[key] for key, spec in plugins.specs().items() if digest(old.get(key)) != digest(spec)]
+    if differs:
+        raise OutputFolderError(
+            f"{str(out)!r} was made with {' and '.join(differs)}.", hint="Run the story anew into another --out."
         )
 
 

@@ -27,14 +27,17 @@ def reporting_boards(context: RunContext, base: Board, final: Board) -> dict[str
     return {"base": base.model_copy(update={"method": "base"}), context.mode.name: final}
 
 
-def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit) -> list[Answer]:
-    """The reporting answers: text once for all boards, images and text with images for each (equal ones are reused)."""
+def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, text: bool = True) -> list[Answer]:
+    """The reporting answers: text once for all boards, images and text with images for each (equal ones are reused).
+
+    `text` is False when the text-only answers are in the log already.
+    """
     questions = context.questions("reporting")
 
     def put(condition: Any, images: list[bytes], method: str | None) -> list[Answer]:
         return ask_all(context, condition, images, questions, method=method, role="reporting", stage="judge", emit=emit)
 
-    rows = put("text", [], None)
+    rows = put("text", [], None) if text else []
     for method, board in boards.items():
         images = images_of(context, board)
         rows += put("image", images, method) + put("text+image", images, method)

@@ -56,6 +56,7 @@ def run_story(
     folder = RunFolder(out)
     fresh = new_record(record, config, made, plan)
     with folder.claim():
+        folder.restore()
         known = folder.read_run()
         if known is not None:
             check_same(known, fresh, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -153,6 +154,40 @@ class RunFolder:
     def write_line(self, path: Path, value: Any) -> None:
         """Write a JSON Lines file of one line, atomically."""
         write_bytes_atomic(path, canonical(value) + b"\n")
+
+    def keep_version(self) -> Path:
+        """Copy the files that a change is about to replace into `versions/NNN`, durably, and mark the change as begun.
+
+        `restore` brings them back until `commit_version` is called.
+        """
+        number = len([path for path in self.versions.glob("[0-9]*") if path.is_dir()]) + 1
+        version = self.versions / f"{number:03d}"
+        for path in self._versioned():
+            write_bytes_atomic(version / path.name, path.read_bytes())
+        write_bytes_atomic(self._pending, version.name.encode("ascii"))
+        return version
+
+    def commit_version(self) -> None:
+        """The change is whole: the old version stays for reading only."""
+        self._pending.unlink(missing_ok=True)
+
+    def restore(self) -> bool:
+        """Undo a change that was killed half way; True when there was one."""
+        if not self._pending.exists():
+            return False
+        version = self.versions / self._pending.read_text(encoding="ascii")
+        for path in self._versioned():
+            write_bytes_atomic(path, (version / path.name).read_bytes())
+        self._pending.unlink()
+        shutil.rmtree(version)
+        return True
+
+    @property
+    def _pending(self) -> Path:
+        return self.versions / "pending"
+
+    def _versioned(self) -> list[Path]:
+        return [self.run_json, self.storyboard, self.candidates, self.answers, self.scores]
 
     def tidy(self) -> None:
         """Remove what a killed process left half written in `panels/`."""

@@ -1,0 +1,139 @@
+"""One frame of a finished run drawn again: every other frame keeps its bytes, and only what depends on it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from katha.agents.context import Plugins, RunContext, load_plugins
+from katha.agents.critique import measure
+from katha.agents.draw import draw_again, frame_request, scene_requests
+from katha.agents.inserting import insertion_of
+from katha.agents.record import same_plugins
+from katha.agents.report import judge_boards, write_results
+from katha.agents.run import finish, load_result
+from katha.agents.types import RunResult
+from katha.compass import Insertion
+from katha.config import RunConfig, cache_folder
+from katha.errors import OutputFolderError, UsageError
+from katha.protocols import FrameRequest
+from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, StoryRecord
+from katha.store import RunFolder, Store
+
+__all__ = ["redo_frame"]
+
+Emit = Callable[[Event], None]
+
+
+def redo_frame(
+    run: Path, frame: int, seed: int, on_event: Emit | None = None, *, plugins: Plugins | None = None
+) -> RunResult:
+    """Draw frame number `frame` (from 1) of the storyboard in `run` with `seed`; the old version goes to `versions/`.
+
+    A call that was killed leaves the old version or the new one; the same call again finishes it.
+
+    Raises:
+        UsageError: there is no such frame. OutputFolderError: `run` is no finished run, or its plug-ins have changed.
+    """
+    if not run.is_dir():
+        raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
+    folder = RunFolder(run)
+    emit = on_event or (lambda event: None)
+    with folder.claim():
+        folder.restore()
+        state = _finished(folder)
+        config = RunConfig.model_validate(state["config"])
+        made = plugins or load_plugins(config)
+        same_plugins(state, made, run)
+        with Store(cache_folder(), owner=state["run_id"]) as store:
+            record = StoryRecord.model_validate_json(folder.story.read_bytes())
+            context = RunContext(record, config, made, store, folder)
+            return _redo(context, state, frame, seed, emit)
+
+
+def _finished(folder: RunFolder) -> dict[str, Any]:
+    state = folder.read_run()
+    if state is None or state["status"] != "finished":
+        raise OutputFolderError(
+            f"{str(folder.path)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
+        )
+    return state
+
+
+def _redo(context: RunContext, state: dict[str, Any], number: int, seed: int, emit: Emit) -> RunResult:
+    before = load_result(context.folder, reused=False)
+    frames = before.board.frames
+    if not 1 <= number <= len(frames):
+        raise UsageError(f"There is no frame {number}.", hint=f"The storyboard has frames 1 to {len(frames)}.")
+    context.plan(before.board.plan_sha256)
+    old = frames[number - 1]
+    emit(Event(stage="render", kind="started", total=1))
+    board = _with_frame(context, before.board, old, seed, emit)
+    emit(Event(stage="render", kind="finished"))
+    if board.frames == frames:
+        return load_result(context.folder, reused=True)
+    name = f"redo:{number}:{seed}"
+    version = context.folder.keep_version()
+    candidate = measure(context, name, board.model_copy(update={"method": name}), emit)
+    final = board.model_copy(update={"method": context.mode.name})
+    candidates = _replaced(before.candidates, candidate, old, seed)
+    judge_boards(context, {context.mode.name: final}, emit, text=False)
+    write_results(context, candidates, final, _kept(candidates))
+    emit(Event(stage="decide", kind="decision", message=candidates.decision.reason))
+    redone = [*state.get("redone", []), {"frame": number, "seed": seed, "version": version.name}]
+    result = finish(context, {**state, "redone": redone})
+    context.folder.commit_version()
+    return result
+
+
+def _with_frame(context: RunContext, board: Board, old: Frame, seed: int, emit: Emit) -> Board:
+    """`board` with frame `old` drawn again; the others are untouched."""
+    requests = {frame.index: _request(context, frame, frame.seed) for frame in board.frames}
+    request = _request(context, old, seed)
+    others = [frame for frame in board.frames if frame.index != old.index]
+    around = board.model_copy(update={"frames": others})
+    sha256 = draw_again(context, request, around, [requests[frame.index] for frame in others], old.index - 1, emit)
+    new = old.model_copy(update={"seed": seed, "sha256": sha256, "image": f"panels/{sha256}.png"})
+    return board.model_copy(update={"frames": [new if frame.index == old.index else frame for frame in board.frames]})
+
+
+def _request(context: RunContext, frame: Frame, seed: int) -> FrameRequest:
+    """The request that draws `frame`, from its prompt as it was used."""
+    plan = context.plan()
+    if frame.scene is not None:
+        return scene_requests(context, plan, seed)[frame.scene - 1]
+    pair = frame.transition or (1, 2)
+    what = insertion_of(context, pair)
+    return frame_request(
+        context, plan, Insertion(frame.prompt, what.negative_prompt, what.characters), seed, kind=frame.kind
+    )
+
+
+def _replaced(candidates: Candidates, new: Candidate, old: Frame, seed: int) -> Candidates:
+    """`candidates` with `new` as the board that the decision leaves, and a sentence on how it came about."""
+    decision = candidates.decision
+    role = "inserted" if decision.accepted else "selected"
+    former = (decision.inserted if decision.accepted else decision.selected) or decision.selected
+    total = next(item.score.total for item in candidates.candidates if item.name == former)
+    sentence = (
+        f"Then frame {old.index} was drawn again by hand with seed {seed} instead of {old.seed}; "
+        f"the score went from {total:.3f} to {new.score.total:.3f}."
+    )
+    kept = [item for item in candidates.candidates if item.name != new.name and not _is_redo(item.name)]
+    changed = decision.model_copy(update={role: new.name, "reason": f"{decision.reason} {sentence}"})
+    return candidates.model_copy(update={"candidates": [*kept, new], "decision": changed})
+
+
+def _is_redo(name: str) -> bool:
+    return name.startswith("redo:")
+
+
+def _kept(candidates: Candidates) -> Callable[[Answer], bool]:
+    """Whether a row of the log belongs to a board that is still part of the run."""
+    names = {item.name for item in candidates.candidates}
+
+    def keep(row: Answer) -> bool:
+        return row.role == "reporting" or row.method is None or row.method.split("/")[0] in names
+
+    return keep
