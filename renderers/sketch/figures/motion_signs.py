@@ -85,8 +85,6 @@ def _pole(ink: Ink, a: Around) -> None:
     ink.draw(f"M {x} 2 Q {x + 2} {top / 2} {x} {top} L {x + 13} {top} Q {x + 11} {top / 2} {x + 14} 2 Z", fill="brown")
     for share in (0.15, 0.4, 0.65, 0.85):
         ink.draw(f"M {x + 3} {top * share} Q {x + 7} {top * share + 3} {x + 10} {top * share}", width=0.6)
-    for y in (-40, -30):
-        ink.line([(a.body[0] - 6, y), (a.body[0] - 6, y + 22 + y * 0.2)], width=1)
 
 
 def _plunge(ink: Ink, a: Around) -> None:
@@ -107,7 +105,7 @@ def _stool(ink: Ink, a: Around) -> None:
 def _moons(ink: Ink, a: Around) -> None:
     """Crescent moons that rise from a sleeper's mouth, ever larger."""
     x, y, r = a.joints.head
-    for k, (dx, dy, size) in enumerate(((0.4, -1.35, 4.5), (0.9, -1.9, 6.5), (0.3, -2.55, 9))):
+    for k, (dx, dy, size) in enumerate(((0.4, -1.35, 6), (0.95, -2.0, 8.5), (0.2, -2.8, 12))):
         pen = ink.at(x + dx * r + k * 2, y + dy * r, 18, size)
         pen.draw("M 0.3 -1 Q -1.1 -0.8 -1 0.3 Q -0.6 1.3 0.7 0.9 Q -0.2 0.6 -0.2 -0.1 Q -0.2 -0.7 0.3 -1 Z", fill="#c9d4f2", width=0.8)
 
@@ -115,6 +113,8 @@ def _moons(ink: Ink, a: Around) -> None:
 def _pillow(ink: Ink, a: Around) -> None:
     x0, _, x1, _ = a.body
     ink.blob([(x0 - 6, 1), (x0 - 2, -8), (x0 + 16, -10), (x1 - 12, -6), (x1 + 6, -4), (x1 + 8, 2)], fill="leaf")
+    hx, _, r = a.joints.head
+    ink.blob([(hx - r * 1.3, 0), (hx - r * 1.25, -r * 0.55), (hx, -r * 0.7), (hx + r * 1.1, -r * 0.5), (hx + r * 1.2, 0)], fill="white")
 
 
 def _halo(ink: Ink, a: Around) -> None:

@@ -47,14 +47,14 @@ def _flute(ink: Ink, near: Arm, far: Arm) -> None:
     (x0, y0), (x1, y1) = near[2], far[2]
     angle = math.degrees(math.atan2(y1 - y0, x1 - x0))
     pen = ink.at((x0 + x1) / 2, (y0 + y1) / 2, angle)
-    pen.limb([(-17, 0), (0, 0), (19, 0)], 5, "golden")
+    pen.limb([(-17, 0), (0, 0), (24, 0)], 6.5, "golden")
     for x in (-4, 1, 6, 11):
         pen.ellipse(x, 0, 0.8, fill="dark_brown", width=0)
 
 
 def _food(ink: Ink, near: Arm, far: Arm) -> None:
     x, y = near[2]
-    pen = ink.at(x + 3, y - 5)
+    pen = ink.at(x + 6, y - 7, sx=1.45)
     pen.ellipse(0, 0, 6.5, 6, fill="red")
     pen.ellipse(3.8, -3.2, 3, fill="cream", width=0.7)
     pen.line([(-1, -6), (1, -10)], width=0.9)
@@ -62,7 +62,7 @@ def _food(ink: Ink, near: Arm, far: Arm) -> None:
 
 def _cup(ink: Ink, near: Arm, far: Arm) -> None:
     x, y = near[2]
-    ink.at(x + 3, y - 3, -38).draw("M -6 -7 L 6 -7 L 4.5 7 L -4.5 7 Z", fill="water")
+    ink.at(x + 5, y - 5, -42, 1.35).draw("M -6 -7 L 6 -7 L 4.5 7 L -4.5 7 Z", fill="water")
 
 
 def _stone(ink: Ink, near: Arm, far: Arm) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from katha.renderers.sketch.figures.details import HOLDS
@@ -20,6 +20,7 @@ __all__ = ["Skeleton", "draw_upright", "skeleton"]
 
 _TRUNK, _THIGH, _SHIN, _ARM, _HAND = 23.0, 11.5, 11.5, 13.5, 13.5
 _HEAD, _FOOT, _HIP, _SHOULDER = 23.5, 4.2, 13.0, 10.0
+_HOLDING = (44.0, 72.0)  # the far arm of somebody with a staff
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,16 @@ class Skeleton:
 
 def draw_upright(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> Joints:
     """Draw a person or an upright animal; see `Rig`."""
+    if _holding(draw, pose):
+        pose = replace(pose, arm_far=_HOLDING)
     bones = skeleton(draw, pose, face)
     skin, limb = draw["coat"], draw.get("limbs", draw["coat"])
     thick = 9.0 * draw.get("limb_girth", 1.0) * (0.5 + 0.5 * bones.girth)
-    draw_tail(ink.at(*bones.hip, bones.angle).at(-3.5 * bones.girth, 0), draw)
-    if "holds" in draw and not pose.tool and not pose.lying and abs(pose.turn) < 30 and bones.arm_far[2][1] > bones.head[1]:
+    if pose.lying:
+        draw_tail(ink.at(*bones.hip).at(4, 0, sx=-1, sy=1), draw)
+    else:
+        draw_tail(ink.at(*bones.hip, bones.angle).at(-3.5 * bones.girth, 0), draw)
+    if _holding(draw, pose):
         x, y = bones.arm_far[2]
         HOLDS[draw["holds"]](ink.at(x, y), -y)
     sleeve = draw.get("sleeve", draw.get("dress")) or limb
@@ -63,6 +69,11 @@ def draw_upright(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose
     ink.limb(bones.arm_near, thick * 0.9, sleeve)
     ink.ellipse(*bones.arm_near[2], thick * 0.55, fill=draw.get("paws", skin), width=0.9)
     return _joints(bones, draw)
+
+
+def _holding(draw: Mapping[str, Any], pose: Pose) -> bool:
+    """Whether the far hand is free to hold what this character always holds."""
+    return "holds" in draw and not pose.tool and not pose.lying and abs(pose.turn) < 30 and 0 <= pose.arm_far[0] <= 45
 
 
 def skeleton(draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> Skeleton:

@@ -113,7 +113,7 @@ def _plea(ink: Ink, a: Around) -> None:
     x, y = a.joints.hand
     for degrees in (-70, -35, 0, 35):
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        ink.line([(x + 12 * c, y + 12 * s), (x + 20 * c, y + 20 * s)], stroke="#e8924a", width=1.3)
+        ink.line([(x + 16 * c, y + 16 * s), (x + 27 * c, y + 27 * s)], stroke="#e8924a", width=1.3)
 
 
 def _love(ink: Ink, a: Around) -> None:

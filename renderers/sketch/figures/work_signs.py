@@ -30,18 +30,17 @@ def _gulps(ink: Ink, a: Around) -> None:
 def _effort(ink: Ink, a: Around) -> None:
     """Sweat and strain above a head that works hard."""
     x, y, r = a.joints.head
-    for dx, dy, angle in ((-0.75, -1.15, -30), (-1.15, -0.75, -55)):
-        drop(ink, x + dx * r, y + dy * r, 4.2, angle)
+    for dx, dy, angle in ((-1.35, -0.95, -45), (-1.75, -0.45, -65), (-0.9, -1.5, -25)):
+        drop(ink, x + dx * r, y + dy * r, 5, angle)
 
 
 def _grab(ink: Ink, a: Around) -> None:
-    """Quick strokes behind snatching hands."""
+    """A curved arrow that brings something back to snatching hands."""
     x, y = a.joints.hand
-    for dy in (-9, 0, 9):
-        ink.line([(x - 11, y + dy - 2), (x - 25, y + dy - 4)], width=1.3)
-    for degrees in (-50, 0, 50):
-        c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        ink.line([(x + 8 * c, y + 8 * s), (x + 16 * c, y + 16 * s)], stroke="#d8584f", width=1.5)
+    ink.draw(f"M {x + 36} {y - 12} Q {x + 28} {y - 24} {x + 12} {y - 10}", stroke="#d8584f", width=1.8)
+    ink.draw(f"M {x + 10} {y - 20} L {x + 11} {y - 9} L {x + 22} {y - 9}", stroke="#d8584f", width=1.8)
+    for dy in (2, 10):
+        ink.line([(x + 16, y + dy), (x + 30, y + dy * 1.6)], width=1.3)
 
 
 def _swing(ink: Ink, a: Around) -> None:
