@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from katha.errors import UsageError
-from katha.language import Actor, SceneReading
+from katha.language import Actor, SceneReading, load_vocabulary
 from katha.protocols import BoardContext, FrameRequest, Renderer
 from katha.renderers.sketch import Composition, SketchRenderer, compose, compose_scene, rasterise
 from katha.renderers.sketch.camera import SHOTS, roll
@@ -253,6 +253,40 @@ def test_what_the_frame_cuts_off_is_not_visible() -> None:
     assert all(one.visible == 0 for one in outside)
     assert min(one.visible for one in frame.placed) < 0.5
     assert all(0 <= one.visible <= 1 for one in frame.placed)
+
+
+def test_random_scenes_drop_nothing_and_leave_faces_free() -> None:
+    rng, vocabulary = Random(7), load_vocabulary()
+    people = ("lion", "fox", "mouse", "elephant", "man", "girl", "king", "old_woman", "hunter")
+    ids = {kind: [one.id for one in vocabulary.concepts(kind)] for kind in ("prop", "action", "emotion", "setting")}
+    faces = covered = 0
+    for seed in range(150):
+        cast, props = rng.sample(people, rng.randint(1, 3)), rng.sample(ids["prop"], rng.randint(0, 3))
+        actors = [
+            Actor(
+                who,
+                action=rng.choice(ids["action"]),
+                target=rng.choice([*(other for other in cast if other != who), *props, None]),
+                emotion=rng.choice(ids["emotion"]),
+                carries=tuple(props[:1]) if nth == 0 and rng.random() < 0.5 else (),
+            )
+            for nth, who in enumerate(cast)
+        ]
+        frame = compose_scene(scene(*actors, props=tuple(props), setting=rng.choice(ids["setting"])), seed, W, H)
+        assert Counter(placed.concept for placed in frame.placed) == Counter([*cast, *props])
+        for nth, placed in enumerate(frame.placed):
+            if placed.head is not None:
+                nearer = [one for one in frame.placed[nth + 1 :] if one.concept not in {"net", "cage", "web"}]
+                faces += 1
+                covered += any(holds(one.bbox, placed.head[:2]) for one in nearer)
+    assert covered <= 0.02 * faces
+
+
+def holds(box: tuple[float, float, float, float], point: tuple[float, float]) -> bool:
+    """Whether `point` is in the inner part of `box`."""
+    x0, y0, x1, y1 = box
+    dx, dy = 0.15 * (x1 - x0), 0.15 * (y1 - y0)
+    return x0 + dx < point[0] < x1 - dx and y0 + dy < point[1] < y1 - dy
 
 
 def test_a_prompt_that_names_nothing_is_an_empty_sheet() -> None:

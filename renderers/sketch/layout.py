@@ -25,7 +25,7 @@ _TALL = 58.0
 """Props taller than this stand behind the actors, others in front of them."""
 _ALOFT = 34.0
 """How much higher than its pose lifts it somebody flies above others."""
-_APART, _NEAR = 20.0, 7.0
+_APART, _NEAR = 14.0, 6.0
 _GAPS: Mapping[str, float] = {"hug": -12.0, "fight": -2.0, "bite": -4.0, "free": 0.0, "chase": 16.0, "ride": 0.0}
 
 _AHEAD = frozenset({"chase", "ride"})

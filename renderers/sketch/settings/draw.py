@@ -1,8 +1,8 @@
 """A setting from its entry in the vocabulary: `draw: {horizon, layers: [{motif: {parameters}}], front, water}`.
 
-Motif names are the public functions of terrain, plants, water, buildings, indoors, and `clouds` of air. `indoors: true`
-says that the sky is seen through openings only. `front` is `{shape, fill}` of `foreground`; `water` is the band
-`[top, bottom]` in units under the horizon where swimmers swim.
+Motif names are the public functions of terrain, plants, water, buildings, indoors, halls, and the clouds of air.
+`indoors: true` says that the sky is seen through openings only. `front` is `{shape, fill}` of `foreground`; `water` is
+the band `[top, bottom]` in units under the horizon where swimmers swim.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from katha.errors import RenderError
-from katha.renderers.sketch.settings import air, buildings, indoors, plants, terrain, water
+from katha.renderers.sketch.settings import air, buildings, halls, indoors, plants, terrain, water
 from katha.renderers.sketch.settings.data import setting_data
 from katha.renderers.sketch.settings.foreground import FOREGROUNDS
 from katha.renderers.sketch.settings.stage import HEIGHT, Motif, Sky, Stage, tint
@@ -24,7 +24,7 @@ from katha.renderers.sketch.svg import ellipse, group, number, rect
 
 __all__ = ["Backdrop", "draw_setting", "motifs"]
 
-_MODULES: tuple[ModuleType, ...] = (terrain, plants, water, buildings, indoors)
+_MODULES: tuple[ModuleType, ...] = (terrain, plants, water, buildings, indoors, halls)
 _FADE = 0.14
 """Share of paper in scenery, so that figures in front of it stand out."""
 _AIRY = frozenset({"clouds", "pane", "arches", "cave_mouth"})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from katha.renderers.sketch.settings.stage import HEIGHT, LINE, Stage, spread
-from katha.renderers.sketch.style import INK, colour, darker, lighter
+from katha.renderers.sketch.style import colour, darker, lighter
 from katha.renderers.sketch.svg import line, path, polygon, smooth, trace
 
-__all__ = ["dunes", "furrows", "ground", "hills", "mounds", "peaks", "road", "steps"]
+__all__ = ["dunes", "furrows", "ground", "hills", "mounds", "peaks", "road"]
 
 
 def ground(stage: Stage, *, fill: str = "leaf", marks: str = "", count: int = 16, wave: float = 6) -> str:
@@ -136,13 +136,3 @@ def road(stage: Stage, *, fill: str = "sand", wide: float = 300) -> str:
     )  # fmt: skip
     dashes = [(far + bend * 0.35, top + 26), (middle + bend * 0.5, top + 84), (middle + bend * 0.1, bottom)]
     return path(lane, fill=colour(fill), width=LINE) + smooth(dashes, closed=False, stroke=darker(fill, 0.25), width=3)
-
-
-def steps(stage: Stage, *, fill: str = "stone", count: int = 3, wide: float = 0.6) -> str:
-    """Broad stone steps in the middle, each lower one wider."""
-    parts, middle = [], stage.width / 2
-    for i in range(count):
-        half, y = stage.width * wide / 2 * (0.8 + 0.14 * i), stage.horizon - 8 + i * 15
-        shape = [(middle - half, y), (middle + half, y), (middle + half, y + 15), (middle - half, y + 15)]
-        parts.append(polygon(shape, fill=lighter(fill, 0.35 - 0.1 * i), stroke=INK, width=LINE))
-    return "".join(parts)
