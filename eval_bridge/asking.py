@@ -105,9 +105,7 @@ def _checked(reply: JudgeReply, prompt: JudgePrompt) -> JudgeReply:
     )
 
 
-def _replies(
-    judge: Judge, evidence: Evidence, prompts: Sequence[JudgePrompt], retry: Retry
-) -> Iterator[JudgeReply]:
+def _replies(judge: Judge, evidence: Evidence, prompts: Sequence[JudgePrompt], retry: Retry) -> Iterator[JudgeReply]:
     """One reply per prompt. What was yielded before a transient failure stands; only the rest is asked again."""
     done, failures, error = 0, 0, ""
     while done < len(prompts) and failures < retry.attempts:

@@ -46,9 +46,7 @@ class RecordedJudge:
                 f"{path!r} holds the judges {', '.join(names)}.", hint=f"Choose one: recorded:{path}#{names[0]}."
             )
         self._name = wanted or names[0]
-        self._answers = {
-            (row.packet_sha256, row.prompt_sha256): row for row in rows if row.judge == self._name
-        }
+        self._answers = {(row.packet_sha256, row.prompt_sha256): row for row in rows if row.judge == self._name}
         self._archive = sha256_hex(Path(path).read_bytes())
 
     def spec(self) -> Mapping[str, Any]:

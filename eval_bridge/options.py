@@ -1,0 +1,238 @@
+"""Preparing questions for a run: the steering and reporting halves, and the fixed options of each question.
+
+Halves. Split once per story by a hash of seed and question id, dimension by dimension, so that each half has every
+dimension that has two questions (an odd one goes to steering). Of the dimensions with one question, moral goes to
+reporting (selection has no business with the lesson of the whole) and the rest take turns, reporting first. Then a
+transition without a steering question gets one by an exchange within its dimension, or else by moving one whose
+dimension keeps another reporting question.
+
+Options (E.5, Table 36). The canonical answer, three distractors of the same dimension and `Unclear`, last. Distractors
+come from the question's own `distractors`, its contrastive variants, the story's other answers, one-concept changes of
+the canonical answer, and other stories, in this order; none may match an accepted answer or another option. All of it
+depends on seed and question id alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+
+from katha.eval_bridge.instructions import UNCLEAR
+from katha.eval_bridge.matching import match_text
+from katha.eval_bridge.normal import normalise
+from katha.eval_bridge.wording import sentence, swaps
+from katha.jsonio import digest
+from katha.language import load_vocabulary, read_phrase
+from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, Role
+
+__all__ = ["DISTRACTORS", "assign_roles", "chance_level", "fill_options", "prepare_questions"]
+
+DISTRACTORS = 3
+_RULE = "lemma-set"
+_ORDERED = " before "
+_LESSONS = (
+    "Those who think only of themselves end alone",
+    "A quick tongue wins more than patience",
+    "Strength alone settles every quarrel",
+    "It is best never to trust a stranger",
+    "Fine looks matter more than deeds",
+)
+
+
+def _rank(seed: int, question: Question) -> str:
+    return digest([seed, question.story_id, question.question_id])
+
+
+def _by_dimension(questions: Iterable[Question]) -> dict[str, list[Question]]:
+    groups: dict[str, list[Question]] = {}
+    for question in questions:
+        groups.setdefault(question.question_type, []).append(question)
+    return groups
+
+
+def _first_split(questions: Sequence[Question], seed: int) -> dict[str, Role]:
+    """Roles by question id, dimension by dimension."""
+    roles: dict[str, Role] = {}
+    single: list[Question] = []
+    for members in _by_dimension(sorted(questions, key=lambda item: _rank(seed, item))).values():
+        if len(members) == 1:
+            single += members
+            continue
+        steering = (len(members) + 1) // 2
+        roles |= {item.question_id: "steering" if at < steering else "reporting" for at, item in enumerate(members)}
+    turns: tuple[Role, Role] = ("reporting", "steering")
+    morals = [item for item in single if item.question_type == "moral"]
+    roles |= {item.question_id: "reporting" for item in morals}
+    others = [item for item in single if item.question_type != "moral"]
+    return roles | {item.question_id: turns[at % 2] for at, item in enumerate(others)}
+
+
+def _cover_transitions(questions: Sequence[Question], roles: dict[str, Role], seed: int) -> None:
+    """Give each transition a steering question where that leaves the dimensions balanced."""
+    ranked = sorted(questions, key=lambda item: _rank(seed, item))
+
+    def steering_at(pair: tuple[int, int] | None) -> list[Question]:
+        return [q for q in ranked if q.target_transition == pair and roles[q.question_id] == "steering"]
+
+    for pair in sorted({q.target_transition for q in questions if q.target_transition is not None}):
+        if steering_at(pair):
+            continue
+        own = [q for q in ranked if q.target_transition == pair and q.question_type != "moral"]
+        for question in own:
+            mates = [q for q in ranked if q.question_type == question.question_type and q is not question]
+            spare = [
+                q
+                for q in mates
+                if roles[q.question_id] == "steering"
+                and (q.target_transition is None or len(steering_at(q.target_transition)) > 1)
+            ]
+            if spare:
+                roles[spare[0].question_id], roles[question.question_id] = "reporting", "steering"
+                break
+            if any(roles[q.question_id] == "reporting" for q in mates):
+                roles[question.question_id] = "steering"
+                break
+
+
+def assign_roles(questions: Sequence[Question], seed: int = 42) -> list[Question]:
+    """`questions` of one or more stories with `role` filled in; roles that are there already stay."""
+    stories: dict[str, list[Question]] = {}
+    for question in questions:
+        stories.setdefault(question.story_id, []).append(question)
+    done: dict[tuple[str, str], Role] = {}
+    for story, members in stories.items():
+        open_ones = [item for item in members if item.role is None]
+        roles = _first_split(open_ones, seed)
+        _cover_transitions(open_ones, roles, seed)
+        done |= {(story, name): role for name, role in roles.items()}
+    return [
+        item if item.role else item.model_copy(update={"role": done[item.story_id, item.question_id]})
+        for item in questions
+    ]
+
+
+def _concepts(questions: Iterable[Question]) -> tuple[str, ...]:
+    """The vocabulary's concepts that the answers name, sorted."""
+    found: set[str] = set()
+    for question in questions:
+        for ids in read_phrase(question.gold_answer).concepts.values():
+            found.update(ids)
+    return tuple(sorted(found))
+
+
+def _moral_pool(question: Question) -> list[str]:
+    labels = {normalise(label) for label in MORAL_LABELS}
+    return list(MORAL_LABELS if normalise(question.gold_answer) in labels else _LESSONS)
+
+
+def _reversed(text: str) -> list[str]:
+    """The same two events the other way round."""
+    if _ORDERED not in text:
+        return []
+    first, second = sentence(text).split(_ORDERED, 1)
+    return [f"{sentence(second)}{_ORDERED}{first[:1].lower()}{first[1:]}"]
+
+
+def _tiers(
+    question: Question,
+    story: Sequence[Question],
+    pool: Sequence[Question],
+    variants: Sequence[ContrastiveVariant],
+    seed: int,
+) -> list[Callable[[], list[str]]]:
+    """Where distractors come from, best source first; each is made only when it is needed."""
+    kind, key = question.question_type, f"{seed}:{question.question_id}"
+
+    def mates(others: Iterable[Question]) -> list[str]:
+        found = {item.gold_answer for item in others if item.question_type == kind}
+        return random.Random(key).sample(sorted(found), len(found))
+
+    def own() -> list[str]:
+        given = (question.model_extra or {}).get("distractors") or []
+        return [item for item in given if isinstance(item, str)]
+
+    def contrast() -> list[str]:
+        ours = [item for item in variants if item.base_story_id == question.story_id]
+        morals = sorted({item.contrastive_moral for item in ours if item.contrastive_moral})
+        return morals if kind == "moral" else []
+
+    def labels() -> list[str]:
+        known = _moral_pool(question) if kind == "moral" else []
+        return random.Random(key).sample(known, len(known))
+
+    def changed() -> list[str]:
+        return [] if kind == "moral" else swaps(question.gold_answer, key, _concepts(story))
+
+    def reversed_order() -> list[str]:
+        return _reversed(question.gold_answer) if kind == "temporal_order" else []
+
+    def feelings() -> list[str]:
+        words = [concept.words[0] for concept in load_vocabulary().concepts("emotion")] if kind == "emotional" else []
+        return random.Random(key).sample(words, len(words))
+
+    def other_stories() -> list[str]:
+        return mates(pool)
+
+    def same_story() -> list[str]:
+        return [] if kind == "moral" else mates(item for item in story if item is not question)
+
+    def happenings() -> list[str]:
+        found = sorted({item.gold_answer for item in (*story, *pool) if item.question_type not in ("moral", kind)})
+        return random.Random(key).sample(found, len(found)) if kind != "moral" else []
+
+    return [own, contrast, reversed_order, labels, same_story, changed, feelings, other_stories, happenings]
+
+
+def _equivalent(text: str, chosen: Sequence[str], question: Question) -> bool:
+    """Whether `text` would be accepted, or says what an option already says."""
+    if match_text(text, question.model_copy(update={"options": None}), _RULE).right:
+        return True
+    for other in chosen:
+        probe = question.model_copy(update={"gold_answer": other, "accepted_answers": [], "options": None})
+        if match_text(text, probe, _RULE).right:
+            return True
+    return False
+
+
+def fill_options(
+    question: Question,
+    story: Sequence[Question],
+    pool: Sequence[Question] = (),
+    variants: Sequence[ContrastiveVariant] = (),
+    seed: int = 42,
+) -> Question:
+    """`question` with its options; fewer than three distractors only if nothing else is left to say."""
+    if question.options:
+        return question
+    chosen: list[str] = []
+    for source in _tiers(question, story, pool, variants, seed):
+        for text in source() if len(chosen) < DISTRACTORS else ():
+            said = text if question.question_type == "moral" else sentence(text)
+            if len(chosen) < DISTRACTORS and normalise(said) and not _equivalent(said, chosen, question):
+                chosen.append(said)
+    gold = question.gold_answer if question.question_type == "moral" else sentence(question.gold_answer)
+    options = [gold, *chosen]
+    random.Random(f"{seed}:{question.question_id}:order").shuffle(options)
+    return question.model_copy(update={"options": [*options, UNCLEAR]})
+
+
+def prepare_questions(
+    questions: Sequence[Question],
+    others: Sequence[Question] = (),
+    seed: int = 42,
+    *,
+    variants: Sequence[ContrastiveVariant] = (),
+) -> list[Question]:
+    """`questions` of one or more stories with roles and options; `others` is a pool of questions of other stories."""
+    ready = assign_roles(questions, seed)
+    pool = sorted(others, key=lambda item: (item.story_id, item.question_id))
+    stories: dict[str, list[Question]] = {}
+    for question in sorted(ready, key=lambda item: item.question_id):
+        stories.setdefault(question.story_id, []).append(question)
+    return [fill_options(item, stories[item.story_id], pool, variants, seed) for item in ready]
+
+
+def chance_level(questions: Iterable[Question]) -> float | None:
+    """The share of right answers, in 0..1, of a guess among each question's options without `Unclear`."""
+    rates = [1 / (len(item.options) - 1) for item in questions if item.options and len(item.options) > 1]
+    return sum(rates) / len(rates) if rates else None

@@ -1,0 +1,181 @@
+"""From rows to outcomes: for each method, judge, condition and question whether the answer was right, wrong or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from katha.errors import RecordError
+from katha.eval_bridge.matching import match, require_rule
+from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
+
+__all__ = ["ENSEMBLE", "MISSING", "RIGHT", "WRONG", "Outcomes", "Selection", "collect", "majority"]
+
+Selection = Literal["reporting", "steering", "all"]
+ENSEMBLE = "ensemble"
+MISSING, WRONG, RIGHT = -1, 0, 1
+_NO_ROW = -2
+_DIMENSION = {name: place for place, name in enumerate(DIMENSIONS)}
+_CONDITION = {name: place for place, name in enumerate(CONDITIONS)}
+_TEXT = _CONDITION["text"]
+
+Cells = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Everything that scoring needs, in an order that depends on names alone.
+
+    questions: (Q,) sorted by story and id. story_of, dimension_of: (Q,) places in `stories` and DIMENSIONS. cells: shape
+    (methods, judges, conditions, Q) of RIGHT, WRONG or MISSING; the judges are `judges`, and the ensemble last if there
+    is more than one. answered: (methods, stories), whether any image row of the method is about that story.
+    """
+
+    stories: tuple[str, ...]
+    questions: tuple[Question, ...]
+    story_of: NDArray[np.intp]
+    dimension_of: NDArray[np.intp]
+    methods: tuple[str, ...]
+    judges: tuple[str, ...]
+    cells: Cells
+    answered: NDArray[np.bool_]
+    notes: tuple[str, ...]
+
+
+def majority(votes: Cells) -> Cells:
+    """The ensemble's outcome of `votes`, shape (judges, ...): right only with strictly more than half of the votes cast.
+
+    A failure is no vote. With fewer than half of the judges voting the outcome is MISSING. A tie is wrong (Sec. E.7).
+    """
+    cast = (votes >= WRONG).sum(axis=0)
+    right = (votes == RIGHT).sum(axis=0)
+    outcome = np.where(2 * right > cast, RIGHT, WRONG)
+    return np.where((2 * cast < votes.shape[0]) | (cast == 0), MISSING, outcome).astype(np.int8)
+
+
+def _select(records: Iterable[StoryRecord], selection: Selection) -> tuple[list[tuple[str, Question]], list[str]]:
+    """The questions that count, sorted by story and id, and notes about them."""
+    chosen: dict[tuple[str, str], Question] = {}
+    stories: set[str] = set()
+    unsplit = 0
+    for record in records:
+        if record.story_id in stories:
+            raise RecordError(f"Story {record.story_id!r} is given twice.", hint="Keep one of the two records.")
+        stories.add(record.story_id)
+        for question in record.recoverability_questions:
+            key = (record.story_id, question.question_id)
+            if key in chosen:
+                raise RecordError(f"Story {record.story_id!r} has the question {question.question_id!r} twice.")
+            if selection == "all" or question.role in (selection, None):
+                chosen[key] = question
+                unsplit += selection != "all" and question.role is None
+    notes = [f"{unsplit} questions carry no role and are counted as {selection}."] if unsplit else []
+    return [(story, chosen[story, name]) for story, name in sorted(chosen)], notes
+
+
+class _Board:
+    """Collects rows into cells; a later row replaces an earlier one with the same key."""
+
+    def __init__(self, questions: Sequence[tuple[str, Question]], matching: str) -> None:
+        self.matching = require_rule(matching)
+        self.questions = questions
+        self.place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
+        self.shared: dict[str, Cells] = {}
+        self.own: dict[tuple[str, str], Cells] = {}
+        self.verdicts: dict[tuple[object, ...], int] = {}
+        self.strangers = 0
+        self.homeless = 0
+
+    def add(self, row: Answer) -> None:
+        at = self.place.get((row.story_id, row.question_id))
+        if at is None:
+            self.strangers += 1
+            return
+        question = self.questions[at][1]
+        if row.role is not None and question.role is not None and row.role != question.role:
+            self.strangers += 1
+            return
+        count = len(self.questions)
+        if row.method is None and row.condition != "text":
+            self.homeless += 1
+        elif row.method is None:
+            self._cell(self.shared, row.judge, (count,))[at] = self._outcome(row, question, at)
+        else:
+            cells = self._cell(self.own, (row.method, row.judge), (len(CONDITIONS), count))
+            cells[_CONDITION[row.condition], at] = self._outcome(row, question, at)
+
+    @staticmethod
+    def _cell(store: dict, key: object, shape: tuple[int, ...]) -> Cells:  # type: ignore[type-arg]
+        if key not in store:
+            store[key] = np.full(shape, _NO_ROW, dtype=np.int8)
+        cells: Cells = store[key]
+        return cells
+
+    def _outcome(self, row: Answer, question: Question, at: int) -> int:
+        if row.status != "ok" or row.answer is None:
+            return MISSING
+        key = (at, row.answer, row.condition, row.evidence_status, row.image_support)
+        if key not in self.verdicts:
+            self.verdicts[key] = int(match(row, question, self.matching).right)
+        return self.verdicts[key]
+
+    def cells(self, methods: Sequence[str], judges: Sequence[str]) -> Cells:
+        """Shape (methods, judges, conditions, questions), with shared text answers filled in and the ensemble added."""
+        count = len(self.questions)
+        table = np.full((len(methods), len(judges), len(CONDITIONS), count), _NO_ROW, dtype=np.int8)
+        for m, method in enumerate(methods):
+            for j, judge in enumerate(judges):
+                if (method, judge) in self.own:
+                    table[m, j] = self.own[method, judge]
+                if judge in self.shared:
+                    text = table[m, j, _TEXT]
+                    table[m, j, _TEXT] = np.where(text == _NO_ROW, self.shared[judge], text)
+        return table
+
+
+def collect(
+    records: Iterable[StoryRecord], answers: Iterable[Answer], *, matching: str, selection: Selection
+) -> Outcomes:
+    """Match every answer to a selected question.
+
+    Raises:
+        RecordError: a story or question is given twice. UsageError: unknown matching rule.
+    """
+    questions, notes = _select(records, selection)
+    board = _Board(questions, matching)
+    for row in answers:
+        board.add(row)
+    methods = tuple(sorted({method for method, _ in board.own}))
+    judges = tuple(sorted({judge for _, judge in board.own} | set(board.shared)))
+    if ENSEMBLE in judges:
+        raise RecordError(f"A judge must not be called {ENSEMBLE!r}.", hint="Rename it in the answers file.")
+    table = board.cells(methods, judges)
+    stories = tuple(sorted({story for story, _ in questions}))
+    order = {story: at for at, story in enumerate(stories)}
+    story_of = np.array([order[story] for story, _ in questions], dtype=np.intp)
+    seen = (table[:, :, 1:] != _NO_ROW).any(axis=(1, 2))
+    answered = np.zeros((len(methods), len(stories)), dtype=bool)
+    for m in range(len(methods)):
+        answered[m, story_of[seen[m]]] = True
+    table = np.maximum(table, MISSING)
+    if len(judges) > 1:
+        table = np.concatenate([table, majority(np.moveaxis(table, 1, 0))[:, None]], axis=1)
+    if board.strangers:
+        notes.append(f"{board.strangers} rows answer no selected question of these stories and are left out.")
+    if board.homeless:
+        notes.append(f"{board.homeless} rows about images name no method and are left out.")
+    return Outcomes(
+        stories=stories,
+        questions=tuple(question for _, question in questions),
+        story_of=story_of,
+        dimension_of=np.array([_DIMENSION[question.question_type] for _, question in questions], dtype=np.intp),
+        methods=methods,
+        judges=(*judges, ENSEMBLE) if len(judges) > 1 else judges,
+        cells=table,
+        answered=answered,
+        notes=tuple(notes),
+    )

@@ -1,0 +1,115 @@
+"""Resampling of stories and paired tests, from per-story counts alone.
+
+Questions of one story are correlated, so stories are resampled, never questions. One seeded index matrix serves every
+method, judge, block and dimension; each comparison is therefore paired. Counts are whole numbers in float64, so sums
+do not depend on their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from katha.schema import DIMENSIONS
+
+__all__ = ["averages", "interval", "paired_p", "replicates", "resample_counts", "story_counts", "wilcoxon"]
+
+Floats = NDArray[np.float64]
+_CHUNK_CELLS = 2_000_000
+_LEVELS = (2.5, 97.5)
+COUNTS = 4
+"""Per story and dimension: questions, right under text, under image, under text+image."""
+
+
+def story_counts(right: NDArray[np.bool_], kept: NDArray[np.bool_], cell_of: NDArray[np.intp], stories: int) -> Floats:
+    """Sufficient statistics of shape (stories, dimensions, COUNTS).
+
+    right: (conditions, Q). kept: (Q,) the block's questions. cell_of: (Q,) story * dimensions + dimension.
+    """
+    cells = stories * len(DIMENSIONS)
+    where = cell_of[kept]
+    columns = [np.bincount(where, minlength=cells).astype(np.float64)]
+    columns += [np.bincount(where, weights=row[kept].astype(np.float64), minlength=cells) for row in right]
+    return np.stack(columns, axis=1).reshape(stories, len(DIMENSIONS), COUNTS)
+
+
+def averages(counts: Floats) -> Floats:
+    """Mean over the dimensions that have a question, for each condition: (..., dimensions, COUNTS) to (..., 3).
+
+    In 0..1; NaN where no dimension has a question (Eqs. 17 and 18, missing dimensions left out).
+    """
+    number = counts[..., 0]
+    present = number > 0
+    rates = counts[..., 1:] / np.where(present, number, 1.0)[..., None]
+    total = np.where(present[..., None], rates, 0.0).sum(axis=-2)
+    dimensions = present.sum(axis=-1)[..., None]
+    return np.where(dimensions > 0, total / np.maximum(dimensions, 1), np.nan)
+
+
+def resample_counts(stories: int, resamples: int, seed: int) -> Iterator[Floats]:
+    """How often each story is drawn, in chunks of shape (rows, stories), `resamples` rows in all.
+
+    The rows are those of `numpy.random.default_rng(seed).integers(0, stories, (resamples, stories))`, whatever the
+    chunk size.
+    """
+    generator = np.random.default_rng(seed)
+    step = max(1, _CHUNK_CELLS // stories)
+    for start in range(0, resamples, step):
+        rows = min(step, resamples - start)
+        drawn = generator.integers(0, stories, (rows, stories))
+        flat = (drawn + stories * np.arange(rows)[:, None]).ravel()
+        yield np.bincount(flat, minlength=rows * stories).reshape(rows, stories).astype(np.float64)
+
+
+def replicates(counts: Floats, resamples: int, seed: int) -> Floats:
+    """`averages` of each resample: counts (blocks, stories, dimensions, COUNTS) to (resamples, blocks, 3)."""
+    blocks, stories = counts.shape[:2]
+    columns = np.moveaxis(counts, 1, 0).reshape(stories, -1)
+    parts = []
+    for drawn in resample_counts(stories, resamples, seed):
+        sums = (drawn @ columns).reshape(len(drawn), blocks, len(DIMENSIONS), COUNTS)
+        parts.append(averages(sums))
+    return np.concatenate(parts)
+
+
+def interval(values: Floats) -> list[float] | None:
+    """The percentile 95% interval of `values` in percentage points, NaN left out; None without any value."""
+    kept = values[~np.isnan(values)]
+    if not kept.size:
+        return None
+    low, high = np.percentile(kept, _LEVELS)
+    return [100.0 * float(low), 100.0 * float(high)]
+
+
+def paired_p(differences: Floats) -> float | None:
+    """Two-sided bootstrap p of a difference: 2 (1 + smaller tail) / (1 + resamples), at most 1; None without any."""
+    kept = differences[~np.isnan(differences)]
+    if not kept.size:
+        return None
+    tail = min(int((kept <= 0).sum()), int((kept >= 0).sum()))
+    return min(1.0, 2.0 * (1 + tail) / (1 + kept.size))
+
+
+def wilcoxon(differences: Floats) -> dict[str, Any]:
+    """Two-sided Wilcoxon signed-rank test over stories, zero_method "wilcox" (zero differences are dropped).
+
+    Returns `p`, `n_nonzero` and `rank_biserial` (W+ - W-) / (W+ + W-) (Eq. 49); p and effect are None without a nonzero
+    difference. Exact for up to 50 differences without ties, else the normal approximation.
+    """
+    nonzero = differences[np.abs(differences) > 1e-12]
+    if not nonzero.size:
+        return {"p": None, "n_nonzero": 0, "rank_biserial": None}
+    from scipy import stats
+
+    sizes = np.round(np.abs(nonzero), 12)
+    ranks = stats.rankdata(sizes)
+    plus, minus = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
+    exact = nonzero.size <= 50 and len(np.unique(sizes)) == nonzero.size
+    method = "exact" if exact else "asymptotic"
+    rounded = np.sign(nonzero) * sizes
+    p = float(stats.wilcoxon(rounded, zero_method="wilcox", alternative="two-sided", method=method).pvalue)
+    effect = (plus - minus) / (plus + minus)
+    return {"p": None if np.isnan(p) else p, "n_nonzero": int(nonzero.size), "rank_biserial": effect}
