@@ -15,7 +15,8 @@ __all__ = ["dressed"]
 def dressed(spec: FigureSpec) -> Mapping[str, Any]:
     """The drawing data of the figure's character with its attributes applied.
 
-    Attribute data: `scale` and `girth` multiply, `tint` recolours the coat (animals) or the dress (people), `fade` greys the
+    Attribute data: `scale` and `girth` multiply, `tint` recolours the coat (animals) or the dress (people), `fade`
+    greys the
     coat and hair, `pattern` replaces the pattern, `wears` adds an accessory.
 
     Raises:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
 
-import yaml
-
 from katha.errors import RenderError
+from katha.language import load_vocabulary
+from katha.language.types import ConceptKind
 
 __all__ = ["drawing", "drawings"]
+
+_KINDS: Mapping[str, ConceptKind] = {
+    "characters": "character", "actions": "action", "emotions": "emotion", "attributes": "attribute",
+}  # fmt: skip
 
 
 @cache
 def drawings(kind: str) -> Mapping[str, Mapping[str, Any]]:
     """Every `draw:` mapping of one vocabulary file ("characters", "actions", "emotions", "attributes")."""
-    text = (resources.files("katha.language.vocabulary") / f"{kind}.yaml").read_text(encoding="utf-8")
-    entries = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return {name: (entry or {}).get("draw") or {} for name, entry in entries.items()}
+    return {concept.id: concept.draw for concept in load_vocabulary().concepts(_KINDS[kind])}
 
 
 def drawing(kind: str, name: str) -> Mapping[str, Any]:

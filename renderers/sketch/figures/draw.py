@@ -32,7 +32,7 @@ def draw_figure(spec: FigureSpec) -> Figure:
     rig = RIGS.get(draw.get("rig", ""))
     if rig is None:
         raise RenderError(
-            f"The sketch cannot draw {spec.concept!r}: its drawing data names no rig that exists ({draw.get('rig')!r}).",
+            f"The sketch cannot draw {spec.concept!r}: its data names no rig that exists ({draw.get('rig')!r}).",
             hint=f"Set draw: rig to one of {', '.join(sorted(RIGS))} in characters.yaml.",
         )
     pose = pose_of(spec)

@@ -83,7 +83,8 @@ def _belt(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     wide = bones.girth * 1.27
     if "sash" in draw:
         _pen(ink, bones).draw(
-            f"M {-9.6 * wide:.1f} -6 Q 0 -3 {9.6 * wide:.1f} -6 L {9.9 * wide:.1f} -1.5 Q 0 1.5 {-9.9 * wide:.1f} -1.5 Z",
+            f"M {-9.6 * wide:.1f} -6 Q 0 -3 {9.6 * wide:.1f} -6"
+                f" L {9.9 * wide:.1f} -1.5 Q 0 1.5 {-9.9 * wide:.1f} -1.5 Z",
             fill=draw["sash"], width=0.8,
         )  # fmt: skip
 
@@ -100,7 +101,8 @@ def _robe(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
 
 def _sari(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     _robe(ink, draw, bones)
-    _pen(ink, bones).at(sx=1.2, sy=1).draw("M -6 -30 Q 3 -17 10 -2 L 5 1 Q -4 -14 -9 -25 Z", fill=draw.get("sash", "golden"), width=0.8
+    _pen(ink, bones).at(sx=1.2, sy=1).draw(
+        "M -6 -30 Q 3 -17 10 -2 L 5 1 Q -4 -14 -9 -25 Z", fill=draw.get("sash", "golden"), width=0.8
     )
 
 
@@ -112,7 +114,9 @@ def _dhoti(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     )
     ink.bundle([*circles, (*bones.leg_near[1], 7), (*_between(*bones.leg_near[1:], 0.4), 5)], fill=draw["dress"])
     if "sash" in draw:
-        _pen(ink, bones).at(sx=1.2, sy=1).draw("M -7 -28 Q 2 -20 9 -6 L 5 -3 Q -4 -14 -9 -24 Z", fill=draw["sash"], width=0.8)
+        _pen(ink, bones).at(sx=1.2, sy=1).draw(
+            "M -7 -28 Q 2 -20 9 -6 L 5 -3 Q -4 -14 -9 -24 Z", fill=draw["sash"], width=0.8
+        )
 
 
 def _armour(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
@@ -126,7 +130,9 @@ def _armour(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
 
 def _apron(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     _robe(ink, draw, bones)
-    _pen(ink, bones).at(sx=1.2, sy=1).draw("M -4 -19 L 8 -19 L 11 8 Q 4 12 -3 8 Z", fill=draw.get("sash", "cream"), width=0.8)
+    _pen(ink, bones).at(sx=1.2, sy=1).draw(
+        "M -4 -19 L 8 -19 L 11 8 Q 4 12 -3 8 Z", fill=draw.get("sash", "cream"), width=0.8
+    )
 
 
 def _wool(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
@@ -146,7 +152,8 @@ def _vest(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     ink.bundle(_trunk(bones), fill=draw.get("shirt", "cream"))
     pen, wide = _pen(ink, bones), bones.girth * 1.25
     pen.draw(
-        f"M {-6 * wide:.1f} -30 L {0.5 * wide:.1f} -31 Q {2.5 * wide:.1f} -12 {-0.5 * wide:.1f} 3 Q {-7 * wide:.1f} 5 {-9.8 * wide:.1f} 1 Q -10 -14 {-6 * wide:.1f} -30 Z",
+        f"M {-6 * wide:.1f} -30 L {0.5 * wide:.1f} -31 Q {2.5 * wide:.1f} -12 {-0.5 * wide:.1f} 3"
+        f" Q {-7 * wide:.1f} 5 {-9.8 * wide:.1f} 1 Q -10 -14 {-6 * wide:.1f} -30 Z",
         fill=draw["dress"],
         width=0.8,
     )

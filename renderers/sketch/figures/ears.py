@@ -32,10 +32,22 @@ def _pointed(height: float, spread: float = 0.0) -> Part:
     def draw_ears(ink: Ink, draw: Mapping[str, Any]) -> None:
         for side in (-1, 1):
             pen = ink.at(side * 0.58, -0.62, side * (16 + spread), sx=side, sy=1)
-            pen.draw(f"M -0.38 0.2 Q -0.3 {-0.5 * height} 0.1 {-height} Q 0.42 {-0.45 * height} 0.42 0.28 Z", fill=draw["coat"])
-            pen.draw(f"M -0.14 0.05 Q -0.1 {-0.4 * height} 0.09 {-0.7 * height} Q 0.25 {-0.35 * height} 0.25 0.1 Z", fill=_inner(draw), width=0)
+            pen.draw(
+                f"M -0.38 0.2 Q -0.3 {-0.5 * height} 0.1 {-height} Q 0.42 {-0.45 * height} 0.42 0.28 Z",
+                fill=draw["coat"],
+            )
+            pen.draw(
+                f"M -0.14 0.05 Q -0.1 {-0.4 * height} 0.09 {-0.7 * height} Q 0.25 {-0.35 * height} 0.25 0.1 Z",
+                fill=_inner(draw),
+                width=0,
+            )
             if "ear_tip" in draw:
-                pen.draw(f"M -0.15 {-0.62 * height} Q -0.05 {-0.8 * height} 0.1 {-height} Q 0.24 {-0.8 * height} 0.31 {-0.56 * height} Z", fill=draw["ear_tip"], width=0)
+                pen.draw(
+                    f"M -0.15 {-0.62 * height} Q -0.05 {-0.8 * height} 0.1 {-height}"
+                    f" Q 0.24 {-0.8 * height} 0.31 {-0.56 * height} Z",
+                    fill=draw["ear_tip"],
+                    width=0,
+                )
 
     return draw_ears
 
@@ -73,15 +85,24 @@ def _floppy(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 
 def _flap(ink: Ink, draw: Mapping[str, Any]) -> None:
-    ink.draw("M -0.55 -0.75 Q -1.5 -1.25 -1.85 -0.3 Q -1.95 0.65 -1.3 0.85 Q -0.8 0.75 -0.6 0.35 Q -0.45 -0.2 -0.55 -0.75 Z", fill=draw["coat"])
-    ink.draw("M -0.75 -0.5 Q -1.35 -0.85 -1.58 -0.2 Q -1.62 0.4 -1.25 0.55 Q -0.9 0.4 -0.78 0.1 Z", fill=_inner(draw), width=0)
+    ink.draw(
+        "M -0.55 -0.75 Q -1.5 -1.25 -1.85 -0.3 Q -1.95 0.65 -1.3 0.85 Q -0.8 0.75 -0.6 0.35 Q -0.45 -0.2 -0.55 -0.75 Z",
+        fill=draw["coat"],
+    )
+    ink.draw(
+        "M -0.75 -0.5 Q -1.35 -0.85 -1.58 -0.2 Q -1.62 0.4 -1.25 0.55 Q -0.9 0.4 -0.78 0.1 Z",
+        fill=_inner(draw),
+        width=0,
+    )
     ink.draw("M 0.85 -0.6 Q 1.35 -1.05 1.55 -0.3 Q 1.5 0.35 1.15 0.4 Q 1.0 0.1 0.85 -0.6 Z", fill=draw["coat"])
 
 
 EARS: Mapping[str, Part] = {
     "round": _round(0.36, 0.76, -0.72), "big_round": _round(0.66, 0.9, -0.78), "side_round": _round(0.36, 1.0, -0.02),
-    "tiny_round": _round(0.26, 0.72, -0.72), "pointed": _pointed(0.72), "tall_pointed": _pointed(1.0), "cat": _pointed(0.66, 4),
-    "jackal": _pointed(1.28, 2), "tufted": _pointed(0.8, -4), "pig": _pointed(0.55, 26), "long": _long, "donkey": _donkey,
+    "tiny_round": _round(0.26, 0.72, -0.72), "pointed": _pointed(0.72), "tall_pointed": _pointed(1.0),
+    "cat": _pointed(0.66, 4),
+    "jackal": _pointed(1.28, 2), "tufted": _pointed(0.8, -4), "pig": _pointed(0.55, 26), "long": _long,
+    "donkey": _donkey,
     "leaf": _leaf(0.72, 4), "droop": _leaf(0.78, 30), "floppy": _floppy, "flap": _flap, "horse": _pointed(0.62, -4),
 }  # fmt: skip
 """Ears by the names that `draw: ears` uses."""
@@ -90,13 +111,16 @@ EARS: Mapping[str, Part] = {
 def _bull_horns(ink: Ink, draw: Mapping[str, Any]) -> None:
     for side in (-1, 1):
         ink.at(side * 0.5, -0.62, sx=side, sy=1).draw(
-            "M -0.1 -0.2 Q 0.5 -0.3 0.72 -0.55 Q 0.9 -0.85 0.75 -1.2 Q 1.35 -0.8 1.12 -0.2 Q 0.8 0.25 0.1 0.28 Z", fill="cream"
+            "M -0.1 -0.2 Q 0.5 -0.3 0.72 -0.55 Q 0.9 -0.85 0.75 -1.2 Q 1.35 -0.8 1.12 -0.2 Q 0.8 0.25 0.1 0.28 Z",
+            fill="cream",
         )
 
 
 def _small_horns(ink: Ink, draw: Mapping[str, Any]) -> None:
     for side in (-1, 1):
-        ink.at(side * 0.42, -0.8, sx=side, sy=1).draw("M -0.2 0.1 Q -0.1 -0.45 0.2 -0.5 Q 0.22 -0.2 0.22 0.15 Z", fill="cream")
+        ink.at(side * 0.42, -0.8, sx=side, sy=1).draw(
+            "M -0.2 0.1 Q -0.1 -0.45 0.2 -0.5 Q 0.22 -0.2 0.22 0.15 Z", fill="cream"
+        )
 
 
 def _goat_horns(ink: Ink, draw: Mapping[str, Any]) -> None:
@@ -117,7 +141,10 @@ def _ram_horns(ink: Ink, draw: Mapping[str, Any]) -> None:
 def _antlers(ink: Ink, draw: Mapping[str, Any]) -> None:
     for side in (-1, 1):
         pen = ink.at(side * 0.34, -0.8, sx=side, sy=1)
-        d = "M 0 0.1 L 0.2 -0.5 L 0.75 -0.85 L 0.85 -1.35 M 0.2 -0.5 L 0.1 -1.0 M 0.75 -0.85 L 1.2 -0.85 M 0.47 -0.68 L 0.42 -1.2"
+        d = (
+            "M 0 0.1 L 0.2 -0.5 L 0.75 -0.85 L 0.85 -1.35 M 0.2 -0.5"
+            " L 0.1 -1.0 M 0.75 -0.85 L 1.2 -0.85 M 0.47 -0.68 L 0.42 -1.2"
+        )
         pen.draw(d, width=3.4)
         pen.draw(d, stroke="tan", width=1.6)
 
@@ -139,7 +166,8 @@ def _lion_mane(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 def _horse_mane(ink: Ink, draw: Mapping[str, Any]) -> None:
     ink.draw(
-        "M 0.35 -1.1 Q -0.3 -1.35 -0.8 -0.95 Q -1.4 -0.5 -1.35 0.2 Q -1.5 0.7 -1.25 1.2 Q -0.8 1.2 -0.6 0.7 L -0.3 -0.6 Z",
+        "M 0.35 -1.1 Q -0.3 -1.35 -0.8 -0.95 Q -1.4 -0.5 -1.35 0.2"
+        " Q -1.5 0.7 -1.25 1.2 Q -0.8 1.2 -0.6 0.7 L -0.3 -0.6 Z",
         fill=draw.get("mane", "hair"),
     )
 

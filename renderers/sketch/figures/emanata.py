@@ -1,6 +1,7 @@
 """Signs of action around a figure (motion lines, dust, bubbles, notes, drops), shared by every rig and free of letters.
 
-The drawings are in `motion_signs`, `voice_signs` and `work_signs`; this module is the table and the way to draw from it.
+The drawings are in `motion_signs`, `voice_signs` and `work_signs`; this module is the table and the way to draw from
+it.
 """
 
 from __future__ import annotations

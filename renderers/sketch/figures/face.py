@@ -1,6 +1,7 @@
 """Faces: one system of eyes, brows, mouths and signs of feeling for every rig, driven by `FaceParams`.
 
-`draw_face` works in the unit circle of a head: origin at its centre, radius 1, facing right. A rig says where its eyes and mouth
+`draw_face` works in the unit circle of a head: origin at its centre, radius 1, facing right. A rig says where its
+eyes and mouth
 sit with a `FaceLayout`; a beaked rig leaves the mouth out and opens its own beak by `gape(face.mouth)`.
 """
 
@@ -81,7 +82,7 @@ def _round(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None:
 
 
 def _closed(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None:
-    ink.draw("M -1 -0.1 Q 0 1.1 1 -0.1", stroke=layout.brow, width=1.2)
+    ink.draw("M -1.05 -0.1 Q 0 1.2 1.05 -0.1", stroke=layout.brow, width=1.5)
 
 
 def _smiling(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None:

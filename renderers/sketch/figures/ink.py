@@ -1,6 +1,8 @@
-"""A pen that draws in a figure's own units, applies transforms to the points themselves, and keeps the drawing's bounding box.
+"""A pen that draws in a figure's own units, applies transforms to the points themselves, and keeps the drawing's
+bounding box.
 
-Every shape becomes one SVG `<path>` in the figure's final coordinates, so the box is known without parsing SVG and a line keeps
+Every shape becomes one SVG `<path>` in the figure's final coordinates, so the box is known without parsing SVG and a
+line keeps
 its weight however much its part of the figure is scaled.
 """
 
@@ -46,7 +48,8 @@ def parse_path(d: str) -> tuple[Segment, ...]:
 
 @dataclass
 class Sheet:
-    """What several pens have drawn so far: SVG elements and the box around them (figure units, line widths included)."""
+    """What several pens have drawn so far: SVG elements and the box around them (figure units, line widths
+    included)."""
 
     parts: list[str] = field(default_factory=list)
     box: Box | None = None
@@ -65,7 +68,8 @@ class Sheet:
 class Ink:
     """A pen with a transform `matrix` (a, b, c, d, e, f as in SVG) and a line `weight`; children share its sheet.
 
-    Colours are palette names or `#rrggbb`. Stroke widths are multiples of the outline, so `width=1` is the ordinary ink line wherever it is drawn.
+    Colours are palette names or `#rrggbb`. Stroke widths are multiples of the outline, so `width=1` is the ordinary
+    ink line wherever it is drawn.
     """
 
     sheet: Sheet = field(default_factory=Sheet)
@@ -73,7 +77,8 @@ class Ink:
     weight: float = OUTLINE
 
     def at(self, x: float = 0.0, y: float = 0.0, angle: float = 0.0, sx: float = 1.0, sy: float | None = None) -> Ink:
-        """A pen whose origin is (x, y) of this one, turned by `angle` degrees (clockwise on screen), scaled by sx, sy."""
+        """A pen whose origin is (x, y) of this one, turned by `angle` degrees (clockwise on screen), scaled by sx,
+        sy."""
         a, b, c, d, e, f = self.matrix
         cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
         sy = sx if sy is None else sy
@@ -173,7 +178,8 @@ class Ink:
         self.polygon(_hull(rim), fill=fill, stroke=stroke, width=width)
 
     def limb(self, points: Sequence[Point], thick: float, fill: str, stroke: str = INK, taper: float = 1.0) -> None:
-        """A rounded tube of `thick` units along the points (three points bend smoothly), with an outline of normal weight.
+        """A rounded tube of `thick` units along the points (three points bend smoothly), with an outline of normal
+        weight.
 
         `taper` below 1 makes the second half thinner.
         """

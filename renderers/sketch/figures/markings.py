@@ -18,20 +18,32 @@ def _light(draw: Mapping[str, Any]) -> str:
 
 
 def _tiger(ink: Ink, draw: Mapping[str, Any]) -> None:
-    ink.draw("M -0.97 0.2 Q -0.3 0.15 0.1 0.5 Q 0.6 0.15 0.97 0.15 Q 0.85 0.95 0 0.95 Q -0.85 0.95 -0.97 0.2 Z", fill=_light(draw), width=0)
+    ink.draw(
+        "M -0.97 0.2 Q -0.3 0.15 0.1 0.5 Q 0.6 0.15 0.97 0.15 Q 0.85 0.95 0 0.95 Q -0.85 0.95 -0.97 0.2 Z",
+        fill=_light(draw),
+        width=0,
+    )
     marks = draw.get("marks", "#3a3338")
     for d in (
-        "M 0.1 -0.95 Q 0.18 -0.7 0.12 -0.5 Q 0.02 -0.7 0.1 -0.95 Z", "M -0.3 -0.92 Q -0.15 -0.72 -0.15 -0.55 Q -0.32 -0.68 -0.3 -0.92 Z",
-        "M 0.48 -0.86 Q 0.42 -0.7 0.36 -0.55 Q 0.36 -0.72 0.48 -0.86 Z", "M -0.98 -0.1 Q -0.78 -0.12 -0.62 0.0 Q -0.8 0.05 -0.98 -0.1 Z",
-        "M -0.98 0.22 Q -0.75 0.15 -0.58 0.25 Q -0.76 0.34 -0.98 0.22 Z", "M -0.9 0.5 Q -0.7 0.4 -0.52 0.48 Q -0.68 0.58 -0.9 0.5 Z",
-        "M 0.99 0.05 Q 0.88 0.06 0.8 0.12 Q 0.9 0.2 0.99 0.05 Z", "M 0.95 0.35 Q 0.84 0.34 0.76 0.4 Q 0.84 0.48 0.95 0.35 Z",
+        "M 0.1 -0.95 Q 0.18 -0.7 0.12 -0.5 Q 0.02 -0.7 0.1 -0.95 Z", "M -0.3 -0.92 Q -0.15 -0.72 -0.15 -0.55"
+            " Q -0.32 -0.68 -0.3 -0.92 Z",
+        "M 0.48 -0.86 Q 0.42 -0.7 0.36 -0.55"
+            " Q 0.36 -0.72 0.48 -0.86 Z", "M -0.98 -0.1 Q -0.78 -0.12 -0.62 0.0 Q -0.8 0.05 -0.98 -0.1 Z",
+        "M -0.98 0.22 Q -0.75 0.15 -0.58 0.25"
+            " Q -0.76 0.34 -0.98 0.22 Z", "M -0.9 0.5 Q -0.7 0.4 -0.52 0.48 Q -0.68 0.58 -0.9 0.5 Z",
+        "M 0.99 0.05 Q 0.88 0.06 0.8 0.12 Q 0.9 0.2 0.99 0.05 Z", "M 0.95 0.35 Q 0.84 0.34 0.76 0.4"
+            " Q 0.84 0.48 0.95 0.35 Z",
     ):  # fmt: skip
         ink.draw(d, fill=marks, stroke=marks, width=0.7)
 
 
 def _cheeks(ink: Ink, draw: Mapping[str, Any]) -> None:
     """White cheeks that run into the muzzle (fox, squirrel)."""
-    ink.draw("M -0.98 0.1 Q -0.45 0.05 -0.1 0.5 Q 0.3 0.1 1 0.3 Q 0.8 0.96 0 0.96 Q -0.85 0.9 -0.98 0.1 Z", fill=_light(draw), width=0)
+    ink.draw(
+        "M -0.98 0.1 Q -0.45 0.05 -0.1 0.5 Q 0.3 0.1 1 0.3 Q 0.8 0.96 0 0.96 Q -0.85 0.9 -0.98 0.1 Z",
+        fill=_light(draw),
+        width=0,
+    )
     ink.draw("M -0.98 0.1 Q -0.9 0.9 0 0.96 Q 0.8 0.95 1 0.2")
 
 
@@ -46,7 +58,11 @@ def _mask(ink: Ink, draw: Mapping[str, Any]) -> None:
 def _saddle(ink: Ink, draw: Mapping[str, Any]) -> None:
     """A dark cap over brow and nose (jackal, wolf)."""
     fill = draw.get("marks", darker(draw["coat"], 0.4))
-    ink.draw("M -0.75 -0.62 Q 0.1 -1.25 0.8 -0.58 Q 0.45 -0.55 0.3 -0.2 L 0.42 0.18 L 0 0.1 Q -0.1 -0.5 -0.75 -0.62 Z", fill=fill, width=0)
+    ink.draw(
+        "M -0.75 -0.62 Q 0.1 -1.25 0.8 -0.58 Q 0.45 -0.55 0.3 -0.2 L 0.42 0.18 L 0 0.1 Q -0.1 -0.5 -0.75 -0.62 Z",
+        fill=fill,
+        width=0,
+    )
 
 
 def _patch(ink: Ink, draw: Mapping[str, Any]) -> None:
@@ -55,7 +71,11 @@ def _patch(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 
 def _blaze(ink: Ink, draw: Mapping[str, Any]) -> None:
-    ink.draw("M 0.02 -0.85 Q 0.3 -0.8 0.26 -0.3 Q 0.5 0.1 0.62 0.4 L 0.3 0.4 Q 0 -0.1 0.02 -0.85 Z", fill=draw.get("marks", "white"), width=0)
+    ink.draw(
+        "M 0.02 -0.85 Q 0.3 -0.8 0.26 -0.3 Q 0.5 0.1 0.62 0.4 L 0.3 0.4 Q 0 -0.1 0.02 -0.85 Z",
+        fill=draw.get("marks", "white"),
+        width=0,
+    )
 
 
 def _tabby(ink: Ink, draw: Mapping[str, Any]) -> None:
@@ -68,19 +88,37 @@ def _tabby(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 def _band(ink: Ink, draw: Mapping[str, Any]) -> None:
     """A dark stripe through the eyes (mongoose)."""
-    ink.draw("M -0.95 -0.25 Q 0.1 -0.5 0.92 -0.25 Q 0.9 0.12 0.5 0.18 Q 0.1 -0.02 -0.5 0.16 Q -0.98 0.15 -0.95 -0.25 Z", fill=draw.get("marks", darker(draw["coat"], 0.4)), width=0)
+    ink.draw(
+        "M -0.95 -0.25 Q 0.1 -0.5 0.92 -0.25 Q 0.9 0.12 0.5 0.18 Q 0.1 -0.02 -0.5 0.16 Q -0.98 0.15 -0.95 -0.25 Z",
+        fill=draw.get("marks", darker(draw["coat"], 0.4)),
+        width=0,
+    )
 
 
 def _tuft(ink: Ink, draw: Mapping[str, Any]) -> None:
     """A forelock (sheep, donkey, bull)."""
     fill = draw.get("mane", darker(draw["coat"], 0.4))
-    ink.blob([(-0.5, -0.75), (-0.3, -1.15), (0.05, -1.05), (0.35, -1.2), (0.6, -0.75), (0.35, -0.5), (0.1, -0.6), (-0.2, -0.48)], fill=fill)
+    ink.blob(
+        [
+            (-0.5, -0.75),
+            (-0.3, -1.15),
+            (0.05, -1.05),
+            (0.35, -1.2),
+            (0.6, -0.75),
+            (0.35, -0.5),
+            (0.1, -0.6),
+            (-0.2, -0.48),
+        ],
+        fill=fill,
+    )
 
 
 def _eye_mask(ink: Ink, draw: Mapping[str, Any]) -> None:
     """A robber's cloth with holes for the eyes."""
     ink.draw(
-        "M -0.93 -0.3 Q 0.1 -0.55 0.93 -0.3 Q 1 0.2 0.5 0.24 Q 0.1 0.02 -0.3 0.24 Q -0.9 0.24 -0.93 -0.3 Z", fill=INK, width=0
+        "M -0.93 -0.3 Q 0.1 -0.55 0.93 -0.3 Q 1 0.2 0.5 0.24 Q 0.1 0.02 -0.3 0.24 Q -0.9 0.24 -0.93 -0.3 Z",
+        fill=INK,
+        width=0,
     )
 
 

@@ -14,7 +14,9 @@ _DUST = "#e3d3b4"
 
 
 def _puff(ink: Ink, x: float, y: float, size: float, fill: str = _DUST) -> None:
-    ink.at(x, y, sx=size).draw("M -1 0.5 Q -1.5 -0.2 -0.8 -0.5 Q -0.5 -1.2 0.2 -0.8 Q 1 -1 1 -0.3 Q 1.6 0.1 1 0.5 Z", fill=fill, width=0.8)
+    ink.at(x, y, sx=size).draw(
+        "M -1 0.5 Q -1.5 -0.2 -0.8 -0.5 Q -0.5 -1.2 0.2 -0.8 Q 1 -1 1 -0.3 Q 1.6 0.1 1 0.5 Z", fill=fill, width=0.8
+    )
 
 
 def _steps(ink: Ink, a: Around) -> None:
@@ -57,9 +59,16 @@ def _wind(ink: Ink, a: Around) -> None:
     x0, y0, x1, y1 = a.body
     for share in (0.2, 0.55):
         y = y0 + (y1 - y0) * share
-        ink.draw(f"M {x0 - 4} {y} L {x0 - 20} {y} Q {x0 - 30} {y - 1} {x0 - 28} {y - 8} Q {x0 - 23} {y - 11} {x0 - 21} {y - 5}", stroke="#7fb0c8", width=1.3)
+        ink.draw(
+            f"M {x0 - 4} {y} L {x0 - 20} {y} Q {x0 - 30} {y - 1} {x0 - 28} {y - 8}"
+            f" Q {x0 - 23} {y - 11} {x0 - 21} {y - 5}",
+            stroke="#7fb0c8",
+            width=1.3,
+        )
     for cx in (x0 + 6, x1 - 8):
-        ink.at(cx, -6).draw("M -15 4 Q -20 -3 -11 -4 Q -7 -11 1 -7 Q 10 -9 11 -3 Q 19 -2 14 4 Z", fill="white", width=0.8)
+        ink.at(cx, -6).draw(
+            "M -15 4 Q -20 -3 -11 -4 Q -7 -11 1 -7 Q 10 -9 11 -3 Q 19 -2 14 4 Z", fill="white", width=0.8
+        )
 
 
 def _water(ink: Ink, a: Around) -> None:
@@ -69,11 +78,23 @@ def _water(ink: Ink, a: Around) -> None:
     top = min(max(hip[1] + 9, y0 * 0.62), -8)
     left, right = x0 - 14, x1 + 14
     step = (right - left) / 6
-    waves = " ".join(f"Q {left + step * (k + 0.5):.1f} {top - (5 if k % 2 else -4):.1f} {left + step * (k + 1):.1f} {top:.1f}" for k in range(6))
-    ink.draw(f"M {left:.1f} {top:.1f} {waves} Q {right + 2:.1f} 5 {right - 22:.1f} 5 L {left + 22:.1f} 5 Q {left - 2:.1f} 5 {left:.1f} {top:.1f} Z", fill="water")
+    waves = " ".join(
+        f"Q {left + step * (k + 0.5):.1f} {top - (5 if k % 2 else -4):.1f} {left + step * (k + 1):.1f} {top:.1f}"
+        for k in range(6)
+    )
+    ink.draw(
+        f"M {left:.1f} {top:.1f} {waves} Q {right + 2:.1f} 5 {right - 22:.1f} 5"
+        f" L {left + 22:.1f} 5 Q {left - 2:.1f} 5 {left:.1f} {top:.1f} Z",
+        fill="water",
+    )
     for k, y in ((0.2, 0.4), (0.6, 0.3), (0.42, 0.72), (0.75, 0.7)):
         cx, cy = left + (right - left) * k, top * (1 - y)
-        ink.draw(f"M {cx - 8:.1f} {cy:.1f} Q {cx - 4:.1f} {cy - 4:.1f} {cx:.1f} {cy:.1f} Q {cx + 4:.1f} {cy + 4:.1f} {cx + 8:.1f} {cy:.1f}", stroke="white", width=1)
+        ink.draw(
+            f"M {cx - 8:.1f} {cy:.1f} Q {cx - 4:.1f} {cy - 4:.1f} {cx:.1f} {cy:.1f}"
+            f" Q {cx + 4:.1f} {cy + 4:.1f} {cx + 8:.1f} {cy:.1f}",
+            stroke="white",
+            width=1,
+        )
     for dx, dy, angle in ((-8, -10, -30), (-14, -2, -50), (8, -10, 30), (14, -2, 50), (0, -16, 0)):
         drop(ink, (left + 10 if dx < 0 else right - 10) + dx, top + dy - 4, 3.6, angle)
 
@@ -99,7 +120,10 @@ def _plunge(ink: Ink, a: Around) -> None:
 def _stool(ink: Ink, a: Around) -> None:
     """A low round stone to sit on."""
     x, y = a.joints.extra.get("hip", (0.0, -12.0))
-    ink.draw(f"M {x - 15} 2 Q {x - 18} {y + 6} {x - 8} {y + 5} L {x + 8} {y + 5} Q {x + 18} {y + 7} {x + 15} 2 Z", fill="stone")
+    ink.draw(
+        f"M {x - 15} 2 Q {x - 18} {y + 6} {x - 8} {y + 5} L {x + 8} {y + 5} Q {x + 18} {y + 7} {x + 15} 2 Z",
+        fill="stone",
+    )
 
 
 def _moons(ink: Ink, a: Around) -> None:
@@ -107,21 +131,33 @@ def _moons(ink: Ink, a: Around) -> None:
     x, y, r = a.joints.head
     for k, (dx, dy, size) in enumerate(((0.4, -1.35, 6), (0.95, -2.0, 8.5), (0.2, -2.8, 12))):
         pen = ink.at(x + dx * r + k * 2, y + dy * r, 18, size)
-        pen.draw("M 0.3 -1 Q -1.1 -0.8 -1 0.3 Q -0.6 1.3 0.7 0.9 Q -0.2 0.6 -0.2 -0.1 Q -0.2 -0.7 0.3 -1 Z", fill="#c9d4f2", width=0.8)
+        pen.draw(
+            "M 0.3 -1 Q -1.1 -0.8 -1 0.3 Q -0.6 1.3 0.7 0.9 Q -0.2 0.6 -0.2 -0.1 Q -0.2 -0.7 0.3 -1 Z",
+            fill="#c9d4f2",
+            width=0.8,
+        )
 
 
 def _pillow(ink: Ink, a: Around) -> None:
     x0, _, x1, _ = a.body
     ink.blob([(x0 - 6, 1), (x0 - 2, -8), (x0 + 16, -10), (x1 - 12, -6), (x1 + 6, -4), (x1 + 8, 2)], fill="leaf")
     hx, _, r = a.joints.head
-    ink.blob([(hx - r * 1.3, 0), (hx - r * 1.25, -r * 0.55), (hx, -r * 0.7), (hx + r * 1.1, -r * 0.5), (hx + r * 1.2, 0)], fill="white")
+    ink.blob(
+        [(hx - r * 1.3, 0), (hx - r * 1.25, -r * 0.55), (hx, -r * 0.7), (hx + r * 1.1, -r * 0.5), (hx + r * 1.2, 0)],
+        fill="white",
+    )
 
 
 def _halo(ink: Ink, a: Around) -> None:
     """A small soul with a ring that leaves a body."""
     x, y = a.centre
     y = a.body[1] - 14
-    ink.draw(f"M {x - 9} {y + 8} Q {x - 11} {y - 14} {x} {y - 14} Q {x + 11} {y - 14} {x + 9} {y + 4} Q {x + 6} {y + 1} {x + 3} {y + 6} Q {x} {y + 12} {x - 2} {y + 17} Q {x - 2} {y + 8} {x - 9} {y + 8} Z", fill="#e6ecf5", width=0.9)
+    ink.draw(
+        f"M {x - 9} {y + 8} Q {x - 11} {y - 14} {x} {y - 14} Q {x + 11} {y - 14} {x + 9} {y + 4}"
+        f" Q {x + 6} {y + 1} {x + 3} {y + 6} Q {x} {y + 12} {x - 2} {y + 17} Q {x - 2} {y + 8} {x - 9} {y + 8} Z",
+        fill="#e6ecf5",
+        width=0.9,
+    )
     for dx in (-3.5, 3.5):
         ink.ellipse(x + dx, y - 4, 1.3, 2, fill="black", width=0)
     ink.ellipse(x, y - 20, 9, 3, stroke="golden", width=1.4)
@@ -135,19 +171,33 @@ def _twirl(ink: Ink, a: Around) -> None:
         star(ink, x, y, 5)
 
 
-def _mount(ink: Ink, a: Around) -> None:
-    """A saddled barrel of a mount, for a rider whose mount the scene does not show."""
-    x, y = a.joints.extra.get("hip", (0.0, -36.0))
-    ink.draw(f"M {x - 24} {y + 24} Q {x - 30} {y + 4} {x - 10} {y + 7} L {x + 12} {y + 7} Q {x + 24} {y + 6} {x + 32} {y - 10} L {x + 44} {y - 4} L {x + 40} {y + 4} Q {x + 36} {y + 8} {x + 30} {y + 22} Q {x + 4} {y + 30} {x - 24} {y + 24} Z", fill="brown")
-    for dx, lean in ((-18, -6), (-10, -2), (18, 3), (26, 8)):
-        ink.limb([(x + dx, y + 20), (x + dx + lean / 2, y + 28), (x + dx + lean, -2)], 6, "brown")
-    ink.draw(f"M {x - 12} {y + 6} Q {x} {y + 1} {x + 12} {y + 6} L {x + 9} {y + 16} L {x - 9} {y + 16} Z", fill="red", width=0.8)
+def _saddle(ink: Ink, a: Around) -> None:
+    """A saddle with its blanket, whatever it lies on."""
+    x, y = a.joints.extra.get("hip", (0.0, -24.0))
+    ink.draw(
+        f"M {x - 19} {y + 6} L {x + 21} {y + 6} L {x + 17} {y + 25} Q {x} {y + 31} {x - 16} {y + 25} Z", fill="red"
+    )
+    ink.draw(f"M {x - 13} {y + 23} Q {x} {y + 28} {x + 14} {y + 23}", stroke="golden", width=1.4)
+    ink.draw(
+        f"M {x - 22} {y - 3} Q {x - 17} {y + 5} {x} {y + 5}"
+        f" Q {x + 17} {y + 5} {x + 20} {y - 9} Q {x + 29} {y + 6} {x + 18} {y + 12}"
+        f" Q {x} {y + 15} {x - 18} {y + 12} Q {x - 27} {y + 8} {x - 22} {y - 3} Z",
+        fill="brown",
+    )
+
+
+def _reins(ink: Ink, a: Around) -> None:
+    """Two loose straps that run forward from the hands."""
+    x, y = a.joints.hand
+    for dip in (6, 12):
+        ink.draw(f"M {x} {y} Q {x + 14} {y + dip} {x + 30} {y - 2}", stroke="#7a4f35", width=1.4)
 
 
 MOTION: Mapping[str, tuple[bool, Emanation]] = {
     "steps": (True, _steps), "speed": (True, _speed), "puffs": (True, _puffs), "dust": (False, _dust),
     "shadow": (True, _shadow), "spring": (True, _spring), "wind": (True, _wind), "water": (False, _water),
     "pole": (True, _pole), "plunge": (True, _plunge), "stool": (True, _stool), "moons": (False, _moons),
-    "pillow": (True, _pillow), "halo": (False, _halo), "twirl": (True, _twirl), "mount": (True, _mount),
+    "pillow": (True, _pillow), "halo": (False, _halo), "twirl": (True, _twirl), "saddle": (True, _saddle),
+    "reins": (False, _reins),
 }  # fmt: skip
 """Signs of motion and rest by name, each with whether it lies behind the figure."""

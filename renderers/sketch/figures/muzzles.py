@@ -18,7 +18,9 @@ def _light(draw: Mapping[str, Any]) -> str:
 
 
 def _nose(ink: Ink, x: float, y: float, size: float, fill: str = INK) -> None:
-    ink.at(x, y, sx=size).draw("M -1 -0.5 Q 0 -0.95 1 -0.5 Q 0.75 0.5 0 0.8 Q -0.75 0.5 -1 -0.5 Z", fill=fill, width=0.6)
+    ink.at(x, y, sx=size).draw(
+        "M -1 -0.5 Q 0 -0.95 1 -0.5 Q 0.75 0.5 0 0.8 Q -0.75 0.5 -1 -0.5 Z", fill=fill, width=0.6
+    )
     ink.ellipse(x - size * 0.2, y - size * 0.35, size * 0.22, fill=PAPER, width=0)
 
 
@@ -66,13 +68,21 @@ def _wolf(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 def _dog(ink: Ink, draw: Mapping[str, Any]) -> None:
     """A short square snout (dog)."""
-    ink.draw("M 0.2 0.02 Q 0.8 -0.1 1.12 0.12 Q 1.35 0.5 1.05 0.8 Q 0.6 1.02 0.0 0.92 Q -0.2 0.5 0.2 0.02 Z", fill=_light(draw), width=0.8)
+    ink.draw(
+        "M 0.2 0.02 Q 0.8 -0.1 1.12 0.12 Q 1.35 0.5 1.05 0.8 Q 0.6 1.02 0.0 0.92 Q -0.2 0.5 0.2 0.02 Z",
+        fill=_light(draw),
+        width=0.8,
+    )
     ink.ellipse(0.98, 0.14, 0.25, 0.2, fill=INK, width=0.6)
 
 
 def _long(ink: Ink, draw: Mapping[str, Any]) -> None:
     """A long drooping muzzle with nostrils (horse, donkey, camel, deer)."""
-    ink.draw("M -0.05 -0.2 Q 0.7 -0.45 1.0 0.25 L 1.2 0.62 Q 1.35 1.12 0.9 1.22 Q 0.4 1.32 0.1 0.9 L -0.35 0.45", fill=draw["coat"], width=0)
+    ink.draw(
+        "M -0.05 -0.2 Q 0.7 -0.45 1.0 0.25 L 1.2 0.62 Q 1.35 1.12 0.9 1.22 Q 0.4 1.32 0.1 0.9 L -0.35 0.45",
+        fill=draw["coat"],
+        width=0,
+    )
     ink.draw("M 0.82 -0.15 Q 0.95 0.1 1.0 0.25 L 1.2 0.62 Q 1.35 1.12 0.9 1.22 Q 0.4 1.32 0.1 0.93")
     ink.draw("M 0.25 0.72 Q 0.7 0.3 1.12 0.5 Q 1.42 1.1 0.92 1.21 Q 0.42 1.3 0.25 0.95 Z", fill=_light(draw), width=0)
     ink.draw("M 1.12 0.5 Q 1.38 1.1 0.92 1.21 Q 0.42 1.3 0.2 0.96")
@@ -91,7 +101,11 @@ def _broad(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 def _soft(ink: Ink, draw: Mapping[str, Any]) -> None:
     """A narrow muzzle with a small dark nose (goat, sheep, deer)."""
-    ink.draw("M -0.25 0.2 Q 0.3 -0.15 0.8 0.2 Q 0.95 0.7 0.75 1.0 Q 0.35 1.3 -0.05 1.0 Q -0.3 0.7 -0.25 0.2 Z", fill=_light(draw), width=0)
+    ink.draw(
+        "M -0.25 0.2 Q 0.3 -0.15 0.8 0.2 Q 0.95 0.7 0.75 1.0 Q 0.35 1.3 -0.05 1.0 Q -0.3 0.7 -0.25 0.2 Z",
+        fill=_light(draw),
+        width=0,
+    )
     ink.draw("M 0.86 0.5 Q 0.9 0.8 0.75 1.0 Q 0.35 1.3 -0.05 1.0")
     _nose(ink, 0.33, 0.36, 0.2, draw.get("nose", INK))
 
@@ -142,7 +156,8 @@ def _human(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 
 MUZZLES: Mapping[str, Part] = {
-    "cat": _cat, "lion": _lion, "bear": _bear, "pointed": _pointed, "wolf": _wolf, "dog": _dog, "long": _long, "broad": _broad,
+    "cat": _cat, "lion": _lion, "bear": _bear, "pointed": _pointed, "wolf": _wolf, "dog": _dog, "long": _long,
+    "broad": _broad,
     "soft": _soft, "small": _small, "rabbit": _rabbit, "pig": _pig, "monkey": _monkey, "trunk": _trunk, "human": _human,
 }  # fmt: skip
 """Muzzles by the names that `draw: muzzle` uses."""

@@ -1,4 +1,5 @@
-"""Poses and faces from the vocabulary's `draw:` data: what an action does to the body and what a feeling does to the face."""
+"""Poses and faces from the vocabulary's `draw:` data: what an action does to the body and what a feeling does to the
+face."""
 
 from __future__ import annotations
 

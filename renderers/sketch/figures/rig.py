@@ -1,7 +1,10 @@
-"""The contract between `draw_figure` and the rigs that draw bodies: what a figure is asked to be, and what a rig answers.
+"""The contract between `draw_figure` and the rigs that draw bodies: what a figure is asked to be, and what a rig
+answers.
 
-A rig draws one body plan (upright, bird, swimmer, ...) with the pen it is given: facing right, ground contact at (0, 0), y down,
-about 100 units tall when it stands. `draw_figure` mirrors, scales and recolours before it calls the rig, and adds accessories
+A rig draws one body plan (upright, bird, swimmer, ...) with the pen it is given: facing right, ground contact at (0,
+0), y down,
+about 100 units tall when it stands. `draw_figure` mirrors, scales and recolours before it calls the rig, and adds
+accessories
 and emanata (motion lines, bubbles, tears) afterwards, at the joints that the rig returns.
 """
 
@@ -20,7 +23,8 @@ __all__ = ["FaceParams", "Figure", "FigureSpec", "Joints", "Pose", "Rig"]
 class FigureSpec:
     """What to draw: a character of the vocabulary with what it looks like, does and feels (all ids of the vocabulary).
 
-    `facing` is 1 (right) or -1 (left); `phase` in 0..1 varies the pose a little, so that repeated figures are not copies.
+    `facing` is 1 (right) or -1 (left); `phase` in 0..1 varies the pose a little, so that repeated figures are not
+    copies.
     """
 
     concept: str
@@ -50,7 +54,8 @@ class Pose:
     """What a body does, in words that any body plan can follow (degrees, figure facing right).
 
     A limb is (upper, lower): absolute directions where 0 hangs straight down, 90 points forward, 180 up, -90 back.
-    `near` limbs are drawn in front of the body and `far` ones behind it. A bird reads arms as wings; a body without limbs reads
+    `near` limbs are drawn in front of the body and `far` ones behind it. A bird reads arms as wings; a body without
+    limbs reads
     `lean`, `turn`, `lift` and `emanata`.
     """
 

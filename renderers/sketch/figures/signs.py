@@ -102,11 +102,13 @@ def _burst(ink: Ink, eyes: Eyes, eye: float) -> None:
         ink.line([(x * 1.28, y * 1.28), (x * 1.7, y * 1.7)], stroke="#e8924a", width=1.5)
 
 
-def _rays(ink: Ink, eyes: Eyes, eye: float) -> None:
-    for degrees in (-160, -125, -90, -55, -20):
-        x, y = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        ink.line([(x * 1.28, y * 1.28), (x * 1.42, y * 1.42)], stroke="golden", width=1.3)
-        ink.ellipse(x * 1.62, y * 1.62, 0.17, fill="yellow", width=0.6)
+def _blossoms(ink: Ink, eyes: Eyes, eye: float) -> None:
+    """Flowers in the air around a happy head."""
+    for x, y, size in ((1.3, -0.85, 0.2), (-1.28, -0.9, 0.18), (0.75, -1.5, 0.15), (-0.6, -1.55, 0.16)):
+        for k in range(5):
+            angle = 2 * math.pi * k / 5 - math.pi / 2
+            ink.ellipse(x + math.cos(angle) * size, y + math.sin(angle) * size, size * 0.75, fill="#f7a8b8", width=0.5)
+        ink.ellipse(x, y, size * 0.6, fill="yellow", width=0)
 
 
 def _sparkle(ink: Ink, eyes: Eyes, eye: float) -> None:
@@ -126,14 +128,16 @@ def _tremble(ink: Ink, eyes: Eyes, eye: float) -> None:
     for side in (-1, 1):
         for k in (1.2, 1.45):
             x = side * k
-            ink.line([(x, -0.1), (x + 0.1, 0.12), (x - 0.02, 0.32), (x + 0.1, 0.54), (x, 0.76)], stroke="#6f86c9", width=1)
+            ink.line(
+                [(x, -0.1), (x + 0.1, 0.12), (x - 0.02, 0.32), (x + 0.1, 0.54), (x, 0.76)], stroke="#6f86c9", width=1
+            )
 
 
 def _gold(ink: Ink, eyes: Eyes, eye: float) -> None:
     """Coins in the air around a greedy head."""
     for x, y, size in ((1.2, -0.95, 0.27), (-1.15, -0.9, 0.24), (0.55, -1.5, 0.22), (-0.55, -1.45, 0.2)):
         ink.ellipse(x, y, size * 0.8, size, fill="golden", width=0.8)
-        ink.line([(x, y - size * 0.45), (x, y + size * 0.45)], width=0.6)
+        star(ink, x, y, size * 0.55, "white")
 
 
 def _scheme(ink: Ink, eyes: Eyes, eye: float) -> None:
@@ -152,7 +156,9 @@ def _swirl(ink: Ink, eyes: Eyes, eye: float) -> None:
 
 SIGNS: Mapping[str, Sign] = {
     "blush": _cheeks(0.2, "pink"), "red_cheeks": _cheeks(0.28, _ROSE), "deep_blush": _deep_blush, "tears": _tears,
-    "sweat": _sweat, "shade": _shade, "gloom": _gloom, "vein": _vein, "puffs": _puffs, "burst": _burst, "rays": _rays,
-    "sparkle": _sparkle, "hearts": _hearts, "scheme": _scheme, "tremble": _tremble, "gold": _gold, "breeze": _breeze, "swirl": _swirl,
+    "sweat": _sweat, "shade": _shade, "gloom": _gloom, "vein": _vein, "puffs": _puffs, "burst": _burst,
+    "blossoms": _blossoms,
+    "sparkle": _sparkle, "hearts": _hearts, "scheme": _scheme, "tremble": _tremble, "gold": _gold,
+    "breeze": _breeze, "swirl": _swirl,
 }  # fmt: skip
 """Signs of feeling by the names that the vocabulary's `draw:` data uses."""

@@ -1,4 +1,5 @@
-"""Tails and backs of upright mammals; pens start at the hip (tails) or the shoulder (backs), along the trunk, x forward."""
+"""Tails and backs of upright mammals; pens start at the hip (tails) or the shoulder (backs), along the trunk, x
+forward."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ def _cup(ink: Ink, near: Arm, far: Arm) -> None:
 
 
 def _stone(ink: Ink, near: Arm, far: Arm) -> None:
-    """A stone that has left the hand, with its path."""
-    x, y = near[2]
+    """A stone that has left the foremost hand, with its path."""
+    x, y = max(near[2], far[2])
     ink.draw(
         f"M {x + 4:.1f} {y - 8:.1f} Q {x + 18:.1f} {y - 20:.1f} {x + 28:.1f} {y - 18:.1f}", stroke="stone", width=1
     )

@@ -77,7 +77,7 @@ def _holding(draw: Mapping[str, Any], pose: Pose) -> bool:
 
 
 def skeleton(draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> Skeleton:
-    """Pose the body so that its lowest part touches the ground (or floats `lift` above it) and its base is around x = 0."""
+    """Pose the body so that its lowest part touches the ground (or floats `lift` above it), around x = 0."""
     size, girth, legs = draw.get("head", 1.0), draw.get("girth", 1.0), draw.get("legs", 1.0)
     lean, turn = math.radians(pose.lean), pose.turn
     r = _HEAD * size

@@ -23,17 +23,36 @@ def _speech(ink: Ink, a: Around) -> None:
     """A speech bubble with a squiggle for words."""
     x, y = _ahead(a, 1.15, -1.05)
     mx, my = a.joints.mouth
-    ink.draw(f"M {x - 10} {y + 6} L {(x - 10 + mx) / 2 + 4:.1f} {(y + my) / 2 + 2:.1f} L {x - 1} {y + 10}", fill="white")
+    ink.draw(
+        f"M {x - 10} {y + 6} L {(x - 10 + mx) / 2 + 4:.1f} {(y + my) / 2 + 2:.1f} L {x - 1} {y + 10}", fill="white"
+    )
     ink.ellipse(x, y, 22, 15, fill="white")
     ink.polygon([(x - 10, y + 7), (x - 1, y + 10), (x - 2, y + 5)], fill="white", width=0)
     for dy, reach in ((-4.5, 12), (3.5, 9)):
-        ink.draw(f"M {x - reach} {y + dy} Q {x - reach * 0.75} {y + dy - 4} {x - reach / 2} {y + dy} Q {x - reach / 4} {y + dy + 4} {x} {y + dy} Q {x + reach / 4} {y + dy - 4} {x + reach / 2} {y + dy} Q {x + reach * 0.75} {y + dy + 4} {x + reach} {y + dy}", width=0.9)
+        ink.draw(
+            f"M {x - reach} {y + dy} Q {x - reach * 0.75} {y + dy - 4} {x - reach / 2} {y + dy}"
+            f" Q {x - reach / 4} {y + dy + 4} {x} {y + dy} Q {x + reach / 4} {y + dy - 4} {x + reach / 2} {y + dy}"
+            f" Q {x + reach * 0.75} {y + dy + 4} {x + reach} {y + dy}",
+            width=0.9,
+        )
 
 
 def _blast(ink: Ink, a: Around) -> None:
     """A jagged burst that widens from the mouth."""
     mx, my = a.joints.mouth
-    points = [(9.0, -3.0), (26, -22), (27, -11), (42, -17), (37, -5), (50, 0), (37, 5), (42, 17), (27, 11), (26, 22), (9, 4)]
+    points = [
+        (9.0, -3.0),
+        (26, -22),
+        (27, -11),
+        (42, -17),
+        (37, -5),
+        (50, 0),
+        (37, 5),
+        (42, 17),
+        (27, 11),
+        (26, 22),
+        (9, 4),
+    ]
     ink.at(mx + 3, my, -10).polygon(points, fill="yellow", stroke="#d8584f", width=1.4)
 
 
@@ -52,7 +71,12 @@ def _laughter(ink: Ink, a: Around) -> None:
     for side in (-1, 1):
         for k in (1.35, 1.7, 2.05):
             cx = x + side * r * k
-            ink.draw(f"M {cx - side * 2:.1f} {y - r * 0.55:.1f} Q {cx + side * 5:.1f} {y:.1f} {cx - side * 2:.1f} {y + r * 0.55:.1f}", stroke="#e8924a", width=1.7)
+            ink.draw(
+                f"M {cx - side * 2:.1f} {y - r * 0.55:.1f}"
+                f" Q {cx + side * 5:.1f} {y:.1f} {cx - side * 2:.1f} {y + r * 0.55:.1f}",
+                stroke="#e8924a",
+                width=1.7,
+            )
     drop(ink, x - r * 0.95, y - r * 0.75, 4, -50)
     drop(ink, x + r * 0.95, y - r * 0.75, 4, 50)
 
@@ -62,7 +86,10 @@ def _fountain(ink: Ink, a: Around) -> None:
     x, y, r = a.joints.head
     for side in (-1, 1):
         sx = x + side * r * 0.55
-        d = f"M {sx:.1f} {y - r * 0.1:.1f} Q {x + side * r * 1.3:.1f} {y - r * 1.3:.1f} {x + side * r * 1.7:.1f} {y + r * 0.9:.1f}"
+        d = (
+            f"M {sx:.1f} {y - r * 0.1:.1f}"
+            f" Q {x + side * r * 1.3:.1f} {y - r * 1.3:.1f} {x + side * r * 1.7:.1f} {y + r * 0.9:.1f}"
+        )
         ink.draw(d, width=3.2)
         ink.draw(d, stroke="#74b9e8", width=1.9)
         drop(ink, x + side * r * 1.75, y + r * 1.35, 5)
@@ -80,7 +107,8 @@ def _thought(ink: Ink, a: Around) -> None:
         ink.ellipse(x + r * k * 0.62, y - r * k * 0.9, size, fill="white", width=0.9)
     cx, cy = x + r * 1.5, y - r * 2.3
     ink.at(cx, cy, sx=1.1).draw(
-        "M -17 9 Q -27 7 -23 -3 Q -24 -13 -13 -12 Q -8 -20 2 -15 Q 11 -20 17 -11 Q 27 -9 23 1 Q 25 10 14 10 Q 8 15 1 10 Q -8 16 -17 9 Z",
+        "M -17 9 Q -27 7 -23 -3 Q -24 -13 -13 -12 Q -8 -20 2 -15"
+        " Q 11 -20 17 -11 Q 27 -9 23 1 Q 25 10 14 10 Q 8 15 1 10 Q -8 16 -17 9 Z",
         fill="white",
     )
     for dx in (-10, 0, 10):
@@ -98,14 +126,22 @@ def _arrow(ink: Ink, a: Around) -> None:
     """Strokes that carry on where a finger points."""
     x, y = a.joints.hand
     ink.draw(f"M {x} {y} L {x + 11} {y - 0.5}", width=2.6)
-    ink.draw(f"M {x + 17} {y} L {x + 36} {y} M {x + 28} {y - 8} L {x + 37} {y} L {x + 28} {y + 8}", stroke="#d8584f", width=1.7)
+    ink.draw(
+        f"M {x + 17} {y} L {x + 36} {y} M {x + 28} {y - 8} L {x + 37} {y} L {x + 28} {y + 8}",
+        stroke="#d8584f",
+        width=1.7,
+    )
 
 
 def _humble(ink: Ink, a: Around) -> None:
     """The arc that a bowing head has described."""
     x, y, r = a.joints.head
     for k in (1.3, 1.65):
-        ink.draw(f"M {x - r * 0.5 * k:.1f} {y - r * k * 0.95:.1f} Q {x + r * 0.65 * k:.1f} {y - r * k:.1f} {x + r * k:.1f} {y - r * 0.1:.1f}", width=1)
+        ink.draw(
+            f"M {x - r * 0.5 * k:.1f} {y - r * k * 0.95:.1f}"
+            f" Q {x + r * 0.65 * k:.1f} {y - r * k:.1f} {x + r * k:.1f} {y - r * 0.1:.1f}",
+            width=1,
+        )
 
 
 def _plea(ink: Ink, a: Around) -> None:

@@ -76,7 +76,17 @@ def _bush(ink: Ink, a: Around) -> None:
     top = y0 * 0.5
     wide = (x1 - x0) / 2 + 12
     cx = (x0 + x1) / 2
-    points = [(-1, 0.02), (-1.02, -0.45), (-0.75, -0.95), (-0.42, -0.8), (-0.1, -1.15), (0.25, -0.85), (0.6, -1.1), (0.95, -0.6), (1.04, 0.02)]
+    points = [
+        (-1, 0.02),
+        (-1.02, -0.45),
+        (-0.75, -0.95),
+        (-0.42, -0.8),
+        (-0.1, -1.15),
+        (0.25, -0.85),
+        (0.6, -1.1),
+        (0.95, -0.6),
+        (1.04, 0.02),
+    ]
     ink.blob([(cx + u * wide, -v * top) for u, v in points], fill="#6f9f63")
     for u, v in ((-0.6, -0.4), (-0.1, -0.65), (0.45, -0.4), (-0.25, -0.2), (0.7, -0.7)):
         px, py = cx + u * wide, -v * top
@@ -87,7 +97,16 @@ def _clods(ink: Ink, a: Around) -> None:
     """Earth thrown up behind the digger."""
     x, y = a.joints.hand
     for dx, dy, size in ((-24, -12, 4.5), (-34, 4, 3.5), (18, -16, 4), (28, -4, 3.2), (10, -26, 3), (24, -24, 2.6)):
-        ink.blob([(x + dx - size, y + dy), (x + dx, y + dy - size), (x + dx + size * 1.1, y + dy), (x + dx, y + dy + size * 0.8)], fill="dark_brown", width=0.8)
+        ink.blob(
+            [
+                (x + dx - size, y + dy),
+                (x + dx, y + dy - size),
+                (x + dx + size * 1.1, y + dy),
+                (x + dx, y + dy + size * 0.8),
+            ],
+            fill="dark_brown",
+            width=0.8,
+        )
 
 
 def _hole(ink: Ink, a: Around) -> None:
@@ -112,7 +131,9 @@ def _chips(ink: Ink, a: Around) -> None:
 
 def _steam(ink: Ink, a: Around) -> None:
     for x, y in ((31, -32), (40, -36), (49, -32)):
-        ink.draw(f"M {x} {y} Q {x - 6} {y - 7} {x} {y - 13} Q {x + 6} {y - 19} {x} {y - 26}", stroke="#9aa3ab", width=1.5)
+        ink.draw(
+            f"M {x} {y} Q {x - 6} {y - 7} {x} {y - 13} Q {x + 6} {y - 19} {x} {y - 26}", stroke="#9aa3ab", width=1.5
+        )
 
 
 def _net(ink: Ink, a: Around) -> None:
@@ -122,11 +143,18 @@ def _net(ink: Ink, a: Around) -> None:
     cx, wide, high = (x0 + x1) / 2, (x1 - x0) / 2, -y0
     ink.draw(f"M {x0} 2 Q {x0 - 2} {y0} {cx} {y0} Q {x1 + 2} {y0} {x1} 2 Z", stroke="#7a4f35", width=1.7)
     for share in (-0.62, -0.2, 0.2, 0.62):
-        ink.draw(f"M {cx + share * wide:.1f} 2 Q {cx + share * wide * 1.25:.1f} {-high * 0.65:.1f} {cx + share * 6:.1f} {y0:.1f}", stroke="#7a4f35", width=1.3)
+        ink.draw(
+            f"M {cx + share * wide:.1f} 2"
+            f" Q {cx + share * wide * 1.25:.1f} {-high * 0.65:.1f} {cx + share * 6:.1f} {y0:.1f}",
+            stroke="#7a4f35",
+            width=1.3,
+        )
     for share in (0.2, 0.42, 0.64, 0.84):
         half = wide * math.sqrt(max(0.05, 1 - share**3))
         y = -high * share
-        ink.draw(f"M {cx - half:.1f} {y:.1f} Q {cx:.1f} {y + 7:.1f} {cx + half:.1f} {y:.1f}", stroke="#7a4f35", width=1.3)
+        ink.draw(
+            f"M {cx - half:.1f} {y:.1f} Q {cx:.1f} {y + 7:.1f} {cx + half:.1f} {y:.1f}", stroke="#7a4f35", width=1.3
+        )
     ink.draw(f"M {cx} {y0} L {cx} {y0 - 14}", stroke="#7a4f35", width=2)
 
 
