@@ -6,8 +6,8 @@ the renderer's identity makes frames depend on one another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any
 
 from katha.agents.context import RunContext, plan_sha256
@@ -129,26 +129,26 @@ def _draw_scenes(context: RunContext, requests: Sequence[FrameRequest], emit: Em
             if sha256 is not None:
                 _show(context, sha256, request, emit, reused=True)
         missing = [place for place, sha256 in enumerate(found) if sha256 is None]
-        drawn = _render(context, [requests[place] for place in missing])
         fresh: list[tuple[int, str]] = []
-        for place, png in zip(missing, drawn, strict=True):
-            sha256 = context.store.blobs.put(png)
-            if not together:
-                sha256 = context.store.frames.put(keys[place], sha256)
-            fresh.append((place, sha256))
-            _show(context, sha256, requests[place], emit, reused=False)
+        with context.renderer_lock, closing(_render(context, [requests[place] for place in missing])) as drawn:
+            for place, png in zip(missing, drawn, strict=True):
+                sha256 = context.store.blobs.put(png)
+                if not together:
+                    sha256 = context.store.frames.put(keys[place], sha256)
+                fresh.append((place, sha256))
+                _show(context, sha256, requests[place], emit, reused=False)
         if together:  # all or nothing: frames of two batches do not belong together
             fresh = [(place, context.store.frames.put(keys[place], sha256)) for place, sha256 in fresh]
     hashes = dict(fresh)
     return [sha256 or hashes[place] for place, sha256 in enumerate(found)]
 
 
-def _render(context: RunContext, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+def _render(context: RunContext, requests: Sequence[FrameRequest]) -> Generator[bytes, None, None]:
     """The renderer's frames for `requests`, each checked; exactly one per request."""
     count = 0
     if not requests:
         return
-    with context.renderer_lock, _named(context):
+    with _named(context):
         for png in context.plugins.renderer.render_board(requests):
             count += 1
             if count > len(requests):
