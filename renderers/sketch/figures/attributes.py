@@ -7,7 +7,7 @@ from typing import Any
 
 from katha.renderers.sketch.figures.data import drawing
 from katha.renderers.sketch.figures.rig import FigureSpec
-from katha.renderers.sketch.style import lighter, mix
+from katha.renderers.sketch.style import darker, lighter, mix
 
 __all__ = ["dressed"]
 
@@ -35,6 +35,8 @@ def dressed(spec: FigureSpec) -> Mapping[str, Any]:
             draw["aged"] = True
         if "pattern" in change:
             draw["pattern"], draw["marks"] = change["pattern"], change.get("marks", draw.get("marks"))
+            if "dress" not in draw:
+                draw["markings"] = change.get("markings", draw.get("markings"))
         draw["wears"] = (*draw.get("wears", ()), *change.get("wears", ()))
     return draw
 
@@ -43,5 +45,7 @@ def _tint(draw: dict[str, Any], tint: str) -> None:
     """Recolour what is large and coloured: the dress of a person, the coat and belly of an animal."""
     if "dress" in draw:
         draw["dress"] = tint
+        if draw.get("wear") == "vest":
+            draw["shirt"], draw["sleeve"], draw["dress"] = tint, tint, darker(tint, 0.3)
     else:
         draw["coat"], draw["belly"] = tint, lighter(tint, 0.55)

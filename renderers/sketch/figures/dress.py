@@ -21,6 +21,8 @@ Circle = tuple[float, float, float]
 def draw_dress(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     """Draw the trunk and what it wears (`wear`, bare by default)."""
     DRESSES[draw.get("wear", "bare")](ink, draw, bones)
+    if draw.get("pattern") and draw.get("wear", "bare") != "bare":
+        _pattern(_pen(ink, bones), draw, bones.girth * 1.25)
 
 
 def _trunk(bones: Skeleton) -> list[Circle]:
@@ -50,20 +52,30 @@ def _pen(ink: Ink, bones: Skeleton) -> Ink:
 def _bare(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     ink.bundle(_trunk(bones), fill=draw["coat"])
     pen, wide = _pen(ink, bones), bones.girth * 1.25
-    pen.ellipse(2.6 * wide, -5, 6.6 * wide, 13, fill=draw.get("belly", lighter(draw["coat"], 0.5)), width=0)
-    _pattern(pen, draw, wide)
+    striped = draw.get("pattern") == "stripes"
+    if striped:
+        _pattern(pen, draw, wide)
+    pen.ellipse(1.4 * wide, -5, 5.8 * wide, 13, fill=draw.get("belly", lighter(draw["coat"], 0.5)), width=0)
+    if not striped:
+        _pattern(pen, draw, wide)
 
 
 def _pattern(pen: Ink, draw: Mapping[str, Any], wide: float) -> None:
     marks = draw.get("marks", darker(draw["coat"], 0.5))
     if draw.get("pattern") == "stripes":
-        for y in (-19, -11, -3, 4):
+        for y in (-21, -14, -7, 0, 6):
             pen.draw(
-                f"M {-9.9 * wide:.1f} {y} Q {-5 * wide:.1f} {y + 1} {-2 * wide:.1f} {y + 3}", stroke=marks, width=1.3
+                f"M {-9.6 * wide:.1f} {y} Q 0 {y + 5} {9.6 * wide:.1f} {y}",
+                stroke=marks,
+                width=1.3,
             )
     if draw.get("pattern") in ("spots", "patches"):
-        size = 1.7 if draw["pattern"] == "spots" else 4.4
-        spots = [(-5, -18), (-7, -9), (-3.5, -3), (-7.5, 2), (4, -22)] if size < 2 else [(-4.5, -14), (-5.5, 2)]
+        size = 2.1 if draw["pattern"] == "spots" else 4.4
+        spots = (
+            [(-2.5, -20), (5, -18), (7.5, -8), (-1, -10), (3.5, -1), (-4, 1), (8, 4)]
+            if size < 3
+            else [(-4.5, -14), (6, 2)]
+        )
         for x, y in spots:
             pen.ellipse(x * wide, y, size, size * 0.9, fill=marks, width=0)
 

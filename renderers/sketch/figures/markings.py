@@ -35,6 +35,7 @@ def _tiger(ink: Ink, draw: Mapping[str, Any]) -> None:
             " Q 0.84 0.48 0.95 0.35 Z",
     ):  # fmt: skip
         ink.draw(d, fill=marks, stroke=marks, width=0.7)
+    ink.ellipse(0, 0, 1, 0.96)
 
 
 def _cheeks(ink: Ink, draw: Mapping[str, Any]) -> None:
@@ -122,8 +123,20 @@ def _eye_mask(ink: Ink, draw: Mapping[str, Any]) -> None:
     )
 
 
+def _dappled(ink: Ink, draw: Mapping[str, Any]) -> None:
+    marks = draw.get("marks", darker(draw["coat"], 0.4))
+    for x, y, size in (
+        (-0.1, -0.72, 0.13),
+        (0.34, -0.66, 0.11),
+        (-0.5, -0.55, 0.12),
+        (-0.72, 0.12, 0.13),
+        (-0.52, 0.5, 0.12),
+    ):
+        ink.ellipse(x, y, size, fill=marks, width=0)
+
+
 MARKINGS: Mapping[str, Part] = {
     "tiger": _tiger, "cheeks": _cheeks, "mask": _mask, "saddle": _saddle, "patch": _patch, "blaze": _blaze,
-    "tabby": _tabby, "eye_mask": _eye_mask, "band": _band, "tuft": _tuft,
+    "tabby": _tabby, "eye_mask": _eye_mask, "dappled": _dappled, "band": _band, "tuft": _tuft,
 }  # fmt: skip
 """Markings by the names that `draw: markings` uses."""

@@ -62,6 +62,7 @@ def _curl(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 def _huge(ink: Ink, draw: Mapping[str, Any]) -> None:
     """A squirrel's tail, as tall as its body and curled at the top."""
+    ink = ink.at(-5, 2, sx=1.25, sy=1.15)
     ink.draw(
         "M -4 6 Q -20 14 -30 2 Q -38 -12 -32 -32 Q -28 -52 -14 -50 Q -4 -47 -7 -38 Q -10 -32 -16 -36 Q -14 -28 -17 -18"
         " Q -18 -6 -5 -5 Z",

@@ -37,10 +37,10 @@ def _effort(ink: Ink, a: Around) -> None:
 def _grab(ink: Ink, a: Around) -> None:
     """A curved arrow that brings something back to snatching hands."""
     x, y = a.joints.hand
-    ink.draw(f"M {x + 36} {y - 12} Q {x + 28} {y - 24} {x + 12} {y - 10}", stroke="#d8584f", width=1.8)
-    ink.draw(f"M {x + 10} {y - 20} L {x + 11} {y - 9} L {x + 22} {y - 9}", stroke="#d8584f", width=1.8)
-    for dy in (2, 10):
-        ink.line([(x + 16, y + dy), (x + 30, y + dy * 1.6)], width=1.3)
+    ink.draw(f"M {x + 40} {y} Q {x + 34} {y + 24} {x + 11} {y + 13}", stroke="#d8584f", width=1.8)
+    ink.draw(f"M {x + 20} {y + 7} L {x + 10} {y + 12} L {x + 16} {y + 22}", stroke="#d8584f", width=1.8)
+    for dy in (-5, 1):
+        ink.line([(x + 14, y + dy), (x + 28, y + dy * 1.6)], width=1.2)
 
 
 def _swing(ink: Ink, a: Around) -> None:
