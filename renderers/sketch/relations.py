@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 
 from katha.language import Actor, SceneReading
+from katha.renderers.sketch.figures.data import drawing
 from katha.renderers.sketch.pieces import Piece, piece_of_prop
 from katha.renderers.sketch.svg import el
 
@@ -56,8 +57,9 @@ def _held(actor: Actor, piece: Piece, prop: str, nth: int, phase: float, facing:
     body = -piece.local[1]
     share = 0.95 if prop in _LONG else 0.46
     scale = min(1.0, max(share * body, _SMALLEST_HELD) / max(tall, wide))
-    hx, hy = piece.anchor("hand")
-    grip = 0.32 if prop in _LONG else 0.5
+    handed = drawing("characters", actor.concept).get("rig") == "upright"
+    hx, hy = piece.anchor("hand" if handed else "mouth")
+    grip = (0.32 if prop in _LONG else 0.5) if handed else 0.8
     held = _scaled(raw, scale).moved(hx + facing * 9.0 * nth, hy + grip * tall * scale - 3.0 * nth)
     return _off_face(held, piece, facing)
 
