@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from katha.errors import PlanError
-from katha.language import Event, SceneReading, StoryReading, load_vocabulary, read_scene, read_story
+from katha.language import (
+    Event,
+    SceneReading,
+    StoryReading,
+    describe_deed,
+    load_vocabulary,
+    read_phrase,
+    read_scene,
+    read_story,
+)
 from katha.planners.cast import Role, cast_of
 from katha.planners.moments import Moment, Stage, moment_of
 from katha.schema import Panel, Scene, StoryRecord
@@ -38,7 +48,7 @@ def annotated_moments(story: StoryRecord, reading: StoryReading) -> tuple[list[M
     everything = [event for part in parts for event in part]
     setting = next((event.setting for event in everything if event.setting is not None), None)
     stage = Stage(cast_of(everything), {**reading.words, **told.words}, setting)
-    return [moment_of(part, stage) for part in parts], stage
+    return [moment_of(part, stage, final=part is parts[-1]) for part in parts], stage
 
 
 def _owners(texts: Sequence[str]) -> list[int]:
@@ -78,17 +88,30 @@ def _from_prompt(story: StoryRecord, scene: Scene) -> list[Event]:
 def annotated_panels(story: StoryRecord, moments: Sequence[Moment], stage: Stage, negative: str) -> list[Panel]:
     """A panel a scene: its generation prompt (or the composed one), completed with what must be visible."""
     scenes = sorted(story.scenes, key=lambda scene: scene.scene_index)
-    return [
-        Panel(
+    panels: list[Panel] = []
+    for scene, moment in zip(scenes, moments, strict=True):
+        prompt = _prompt(scene, moment)
+        panel = Panel(
             index=scene.scene_index,
-            prompt=_prompt(scene, moment),
+            prompt=prompt,
             negative_prompt=negative,
             caption=scene.scene_text,
-            characters=[role.name for role in moment.cast],
+            characters=_shown(prompt, moment, stage),
             must_show=scene.visual_must_show or moment.must_show(),
         )
-        for scene, moment in zip(scenes, moments, strict=True)
-    ]
+        panels.append(panel)
+    return panels
+
+
+def _shown(prompt: str, moment: Moment, stage: Stage) -> list[str]:
+    """Who is in a panel: the characters of its moment, and any other that its prompt names."""
+    names = [role.name for role in moment.cast]
+    covered = {role.actor.concept for role in moment.cast}
+    for actor in read_scene(prompt).actors:
+        if actor.concept not in covered:
+            covered.add(actor.concept)
+            names.extend([role.name for role in stage.roles.values() if role.actor.concept == actor.concept][:1])
+    return names
 
 
 def _prompt(scene: Scene, moment: Moment) -> str:
@@ -97,15 +120,15 @@ def _prompt(scene: Scene, moment: Moment) -> str:
     if prompt[-1] not in ".!?":
         prompt = f"{prompt}."
     reading = read_scene(prompt)
-    extras = [*_missing(scene, prompt, reading), *_felt(scene, moment, reading)]
+    extras = [*_missing(scene, moment, prompt, reading), *_felt(scene, moment, reading)]
     return " ".join([prompt, *extras])
 
 
-def _missing(scene: Scene, prompt: str, reading: SceneReading) -> list[str]:
+def _missing(scene: Scene, moment: Moment, prompt: str, reading: SceneReading) -> list[str]:
     """What must be visible, or is listed as character, object or action, and is not in the prompt yet."""
     listed = [*scene.visual_must_show, *scene.characters, *scene.objects]
     if not any(actor.action for actor in reading.actors):
-        listed.insert(0, scene.action)
+        listed.insert(0, _deed(scene, moment))
     found: list[str] = []
     text = prompt
     for item in listed:
@@ -114,6 +137,17 @@ def _missing(scene: Scene, prompt: str, reading: SceneReading) -> list[str]:
             found.append(f"{sentence[0].upper()}{sentence[1:]}.")
             text = f"{text} {found[-1]}"
     return found
+
+
+def _deed(scene: Scene, moment: Moment) -> str:
+    """The scene's action as a sentence about its main character ("hugs the mouse": "The lion hugs the mouse.")."""
+    claims = read_phrase(scene.action).events
+    if not claims or claims[0].action is None or claims[0].actor is not None:
+        return scene.action
+    role = moment.cast[0]
+    actor = replace(role.plain, action=claims[0].action, target=claims[0].target)
+    others = [other.plain for other in moment.cast if other is not role]
+    return describe_deed(actor, others, moment.words)
 
 
 def _covered(item: str, text: str, reading: SceneReading) -> bool:

@@ -19,11 +19,20 @@ Key = tuple[str, str | None]
 
 @dataclass(frozen=True)
 class Role:
-    """One character of the story: its name in the plan and how it is drawn when it does nothing."""
+    """One character of the story: its name in the plan and how it is drawn when it does nothing.
+
+    `alike` holds when another character is of the same kind, so that its looks have to be said every time.
+    """
 
     name: str
     actor: Actor
     word: str
+    alike: bool = False
+
+    @property
+    def plain(self) -> Actor:
+        """The actor as a sentence names it: with its looks only where they are needed to tell it apart."""
+        return self.actor if self.alike else replace(self.actor, attributes=())
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -67,12 +76,17 @@ def cast_of(events: Iterable[Event]) -> dict[Key, Role]:
         looks = tuple(sorted(set(event.attributes), key=order.__getitem__))
         actor = Actor(key[0], attributes=looks, count=event.count)
         same = [role.actor for role in roles.values() if role.actor.concept == actor.concept]
-        if kinds[key[0]] > 1 and any(not _differs(actor, other) for other in same):
+        rivals = [
+            replace(actor, attributes=other.attributes, count=other.count)
+            for at, other in first.items()
+            if at[0] == key[0] and at != key
+        ]
+        if any(not _differs(actor, other) for other in [*rivals, *same]):
             looks = (*looks, _accessory(same, looks))
             actor = replace(actor, attributes=tuple(sorted(looks, key=order.__getitem__)))
         word = _word(key[0], event.actor_word) if kinds[key[0]] == 1 else _word(key[0], None)
         name = key[1] or _plural(_word(key[0], event.actor_word), event.count)
-        roles[key] = Role(_unique(name, roles), actor, word)
+        roles[key] = Role(_unique(name, roles), actor, word, alike=kinds[key[0]] > 1)
     return roles
 
 

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from katha.language import Actor, Event, describe_deed, load_vocabulary
+from katha.language import describe_actor, describe_aim, load_vocabulary
 from katha.planners.moments import Moment
+from katha.planners.segments import salience
 from katha.schema import Transition, TransitionType
 
 __all__ = ["link"]
 
+_AIMS = {
+    "trapped": "get free",
+    "fall": "get to safety",
+    "die": "live",
+    "cry": "be comforted",
+    "sleep": "rest",
+}
 _CHOICES = frozenset({"free", "give", "hug", "beg", "bow", "throw", "take"})
 
 
 def _lower(sentence: str) -> str:
     return (sentence[0].lower() + sentence[1:]).rstrip(".")
-
-
-def _said(event: Event, moment: Moment) -> str:
-    """An event in words, with the nouns of the story."""
-    targets = (Actor(event.target),) if event.target is not None else ()
-    carries: tuple[str, ...] = ()
-    target = event.target
-    if event.action in {"give", "take", "throw", "carry"}:
-        carries = tuple(prop for prop in event.props if prop != target)[:1]
-    actor = Actor(event.actor or "", action=event.action, target=target, emotion=event.emotion, carries=carries)
-    people = {role.actor.concept for role in moment.cast}
-    return describe_deed(actor, tuple(one for one in targets if one.concept in people), moment.words)
 
 
 def _outcome(moment: Moment) -> str:
@@ -36,36 +32,39 @@ def _outcome(moment: Moment) -> str:
         for event in moment.events
         if event.actor is not None and not event.negated and not event.speech and (event.action or event.emotion)
     ]
-    return _said(shown[-1], moment) if shown else moment.deed
+    return moment.said(shown[-1]) if shown else moment.deed
 
 
 def _causality(before: Moment, after: Moment) -> str:
-    reason = next((event.cause for event in after.events if event.cause is not None), None)
-    if reason is not None:
-        return f"{after.deed.rstrip('.')} because {_lower(reason)}."
-    return f"{after.deed.rstrip('.')} because {_lower(before.deed)}."
+    """Why the later moment follows: the reason that the story gives, or what happened just before."""
+    deed = after.deed.rstrip(".")
+    if after.key.cause is not None:
+        return f"{deed} because {_lower(after.key.cause)}."
+    told = [*before.events, *after.events]
+    at = next(index for index, event in enumerate(told) if event is after.key)
+    earlier = [event for event in told[:at] if salience(event) > 0 and not event.speech]
+    others = [event for event in earlier[-3:] if event.actor != after.key.actor] or earlier[-1:]
+    reason = before.said(others[-1]) if others else before.deed
+    return f"{deed} because {_lower(reason)}."
 
 
 def _intention(after: Moment) -> str:
+    """What the main character wants: what the story says it wishes or says, or else what it does."""
     key = after.key
-    who = after.words.get(key.actor or "", (key.actor or "somebody").replace("_", " "))
     wished = next((e for e in after.events if e.speech and e.actor == key.actor and e.action is not None), key)
-    says = load_vocabulary().says
-    if wished.action is None:
-        return f"The {who} reacts to what has happened."
-    say = says[wished.action]
-    target = after.words.get(wished.target or "", (wished.target or "").replace("_", " "))
-    verb = say.verb if target or wished.action != "trapped" else "get free"
-    verb = "get free" if wished.action == "trapped" else verb
-    aim = f" {say.preposition} the {target}".replace("  ", " ") if target and verb != "get free" else ""
-    return f"The {who} wants to {verb}{aim}."
+    actor, others = after.played(wished)
+    many = actor.count > 1
+    who = describe_actor(after.cast[0].plain, words=after.words)
+    aim = _AIMS.get(actor.action or "", "") or describe_aim(actor, others, after.words_for(wished))
+    if not aim:
+        return f"{who[0].upper()}{who[1:]} {'respond' if many else 'responds'} to what has happened."
+    return f"{who[0].upper()}{who[1:]} {'want' if many else 'wants'} to {aim}."
 
 
 def _emotion(before: Moment, after: Moment) -> str | None:
     """Who feels what now, and what they felt before."""
     earlier, later = before.emotions(), after.emotions()
-    words = {role.name: role.word for role in (*before.cast, *after.cast)}
-    plural = {role.name: role.actor.count > 1 for role in (*before.cast, *after.cast)}
+    roles = {role.name: role for role in after.cast}
     vocabulary = load_vocabulary()
 
     def name(feeling: str) -> str:
@@ -73,16 +72,17 @@ def _emotion(before: Moment, after: Moment) -> str | None:
 
     found: list[str] = []
     for who, feeling in later.items():
-        many = plural[who]
-        noun = vocabulary.grammar.inflector.plural(words[who]) if many else words[who]
+        plain = roles[who].plain
+        many = plain.count > 1
+        noun = describe_actor(plain, words={plain.concept: roles[who].word})
         was = earlier.get(who)
         if was is not None and was != feeling:
-            found.append(f"The {noun} {'change' if many else 'changes'} from {name(was)} to {name(feeling)}.")
+            found.append(f"{noun} {'change' if many else 'changes'} from {name(was)} to {name(feeling)}.")
         elif was == feeling:
-            found.append(f"The {noun} {'are' if many else 'is'} still {name(feeling)}.")
+            found.append(f"{noun} {'are' if many else 'is'} still {name(feeling)}.")
         else:
-            found.append(f"The {noun} {'become' if many else 'becomes'} {name(feeling)}.")
-    return " ".join(found) or None
+            found.append(f"{noun} {'become' if many else 'becomes'} {name(feeling)}.")
+    return " ".join(sentence[0].upper() + sentence[1:] for sentence in found) or None
 
 
 def _kind(after: Moment, last: bool) -> TransitionType:

@@ -9,9 +9,9 @@ from katha.language import Actor, Event, SceneReading, describe_deed, describe_s
 from katha.planners.cast import Key, Role, role_key
 from katha.planners.segments import salience
 
-__all__ = ["Moment", "Stage", "moment_of"]
+__all__ = ["HANDLED", "Moment", "Stage", "moment_of"]
 
-_HANDLED = frozenset({"give", "take", "throw", "carry"})
+HANDLED = frozenset({"give", "take", "throw", "carry"})
 _FELT = {"trapped": "afraid", "cry": "sad", "dance": "happy"}
 _STATES = frozenset({"trapped", "sleep", "die", "cry", "sit"})
 _MOST_ACTORS = 3
@@ -20,13 +20,14 @@ _MOST_PROPS = 4
 
 @dataclass(frozen=True)
 class Moment:
-    """What one panel shows, and the events that it stands for."""
+    """What one panel shows, and the events that it stands for. `roles` are all characters of the story."""
 
     reading: SceneReading
     key: Event
     cast: tuple[Role, ...]
     events: tuple[Event, ...]
     words: Mapping[str, str]
+    roles: Mapping[Key, Role]
 
     @property
     def prompt(self) -> str:
@@ -36,7 +37,38 @@ class Moment:
     @property
     def deed(self) -> str:
         """The main event as one sentence."""
-        return describe_deed(self.reading.actors[0], self.reading.actors[1:], self.words)
+        return self.deeds()[0]
+
+    def deeds(self) -> list[str]:
+        """What each character does and feels, a sentence each."""
+        plain = [
+            replace(actor, attributes=role.plain.attributes)
+            for role, actor in zip(self.cast, self.reading.actors, strict=True)
+        ]
+        return [describe_deed(one, [two for two in plain if two is not one], self.words) for one in plain]
+
+    def said(self, event: Event) -> str:
+        """Any event of the story as one sentence."""
+        actor, others = self.played(event)
+        return describe_deed(actor, others, self.words_for(event))
+
+    def words_for(self, event: Event) -> Mapping[str, str]:
+        """The story's own nouns, with those of the event's characters."""
+        keys = (role_key(event), (event.target or "", event.target_name))
+        return {
+            **self.words,
+            **{self.roles[key].actor.concept: self.roles[key].word for key in keys if key in self.roles},
+        }
+
+    def played(self, event: Event) -> tuple[Actor, list[Actor]]:
+        """The event's actor with its deed, and whoever the deed is directed at."""
+        carries: tuple[str, ...] = ()
+        if event.action in HANDLED:
+            carries = _handled(event)
+        role = self.roles[role_key(event)]
+        actor = replace(role.plain, action=event.action, target=event.target, emotion=event.emotion, carries=carries)
+        target = self.roles.get((event.target or "", event.target_name))
+        return actor, [target.plain] if target is not None else []
 
     def emotions(self) -> dict[str, str]:
         """What each character feels, by its name in the plan."""
@@ -44,12 +76,11 @@ class Moment:
         return {role.name: actor.emotion for role, actor in pairs if actor.emotion is not None}
 
     def must_show(self) -> list[str]:
-        """What has to be visible: the deed, every feeling, every thing, the place."""
-        deeds = [describe_deed(actor, self.reading.actors, self.words).rstrip(".") for actor in self.reading.actors]
+        """What has to be visible: every deed and feeling, every thing, the place."""
         place = [self.reading.setting] if self.reading.setting is not None else []
         things = [prop for actor in self.reading.actors for prop in actor.carries]
         named = [self.words.get(thing, thing.replace("_", " ")) for thing in [*things, *self.reading.props, *place]]
-        return list(dict.fromkeys([*deeds, *named]))
+        return list(dict.fromkeys([*(deed.rstrip(".") for deed in self.deeds()), *named]))
 
 
 @dataclass
@@ -65,7 +96,7 @@ class Stage:
 
 def _feeling(key: Key, events: Sequence[Event], until: int) -> str | None:
     """What a character feels at the main event: the last feeling told up to its sentence, or else in this part."""
-    told = [event for event in events if role_key(event) == key and event.emotion is not None and not event.negated]
+    told = [event for event in events if role_key(event) == key and event.emotion is not None and _real(event)]
     before = [event for event in told if event.sentence <= until]
     chosen = before[-1] if before else told[0] if told else None
     return chosen.emotion if chosen is not None else None
@@ -85,6 +116,13 @@ def _real(event: Event) -> bool:
     return not event.negated and not event.speech
 
 
+def _handled(event: Event) -> tuple[str, ...]:
+    """The one thing that is given, taken, thrown or carried: the deed's own object first."""
+    if event.target in event.props and event.target is not None:
+        return (event.target,)
+    return event.props[:1]
+
+
 def _drawn(role: Role, event: Event | None, emotion: str | None, present: Sequence[str]) -> Actor:
     actor = replace(role.actor, emotion=emotion)
     if event is None or event.action is None:
@@ -93,9 +131,8 @@ def _drawn(role: Role, event: Event | None, emotion: str | None, present: Sequen
     if target is not None and target not in present and target not in event.props:
         target = None
     carries: tuple[str, ...] = ()
-    if event.action in _HANDLED:
-        things = [prop for prop in event.props if prop != target] or ([target] if target in event.props else [])
-        carries = tuple(thing for thing in things[:1] if thing is not None)
+    if event.action in HANDLED:
+        carries = _handled(event)
         target = target or (carries[0] if carries else None)
         if event.action == "carry" and carries:
             target = carries[0]
@@ -115,26 +152,30 @@ def _present(main: Event, events: Sequence[Event], roles: Mapping[Key, Role]) ->
     return list(dict.fromkeys(key for key in keys if key in roles))[:_MOST_ACTORS]
 
 
-def moment_of(events: Sequence[Event], stage: Stage) -> Moment:
-    """The moment that stands for `events`, which hold at least one event with an actor."""
+def moment_of(events: Sequence[Event], stage: Stage, *, final: bool = False) -> Moment:
+    """The moment that stands for `events`, which hold at least one event with an actor.
+
+    The `final` moment of a story shows the feelings with which it ends.
+    """
     main = max(reversed(events), key=salience)
     if main.actor is None:
         main = next(event for event in events if event.actor is not None)
+    until = events[-1].sentence if final else main.sentence
     keys = _present(main, events, stage.roles)
     cast = tuple(stage.roles[key] for key in keys)
     kinds = [key[0] for key in keys]
-    actors = [_drawn(cast[0], main, _feeling(keys[0], events, main.sentence), kinds)]
+    actors = [_drawn(cast[0], main, _feeling(keys[0], events, until), kinds)]
     taken = set(actors[0].carries)
     for key, role in zip(keys[1:], cast[1:], strict=True):
         doing = _doing(key, main, events)
-        drawn = _drawn(role, doing, _feeling(key, events, main.sentence), kinds)
+        drawn = _drawn(role, doing, _feeling(key, events, until), kinds)
         if set(drawn.carries) & taken:
             drawn = replace(drawn, carries=(), action=None, target=None)
         taken.update(drawn.carries)
         actors.append(drawn)
     reading = SceneReading(tuple(actors), _props(main, events, actors, taken), main.setting or stage.setting, main.time)
     words = {**stage.words, **{role.actor.concept: role.word for role in cast}}
-    return Moment(reading, main, cast, tuple(events), words)
+    return Moment(reading, main, cast, tuple(events), words, stage.roles)
 
 
 def _props(main: Event, events: Sequence[Event], actors: Sequence[Actor], taken: set[str]) -> tuple[str, ...]:

@@ -64,15 +64,14 @@ class RulePlanner:
             )
         stage = _stage(reading, reading.events)
         parts = segment(reading.events, request.panels)
-        moments = [moment_of(part, stage) for part in parts]
+        moments = [moment_of(part, stage, final=part is parts[-1]) for part in parts]
         panels = [_panel(at, moment, reading, request.prompt_tokens) for at, moment in enumerate(moments, 1)]
-        return self._plan(story, reading, request, moments, panels, ["story_text"])
+        return self._plan(story, reading, request, moments, panels)
 
     def _from_scenes(self, story: StoryRecord, reading: StoryReading, request: PlanRequest) -> Plan:
         moments, stage = annotated_moments(story, reading)
         panels = annotated_panels(story, moments, stage, NEGATIVE_PROMPT)
-        information = ["story_text", "scenes", *(["transitions"] if story.transitions else [])]
-        return self._plan(story, reading, request, moments, panels, information)
+        return self._plan(story, reading, request, moments, panels)
 
     def _plan(
         self,
@@ -81,21 +80,21 @@ class RulePlanner:
         request: PlanRequest,
         moments: Sequence[Moment],
         panels: list[Panel],
-        information: list[str],
     ) -> Plan:
         moral = story.moral_label or guess_moral(story.story_text, reading)
         transitions: list[Transition] = sorted(story.transitions, key=lambda one: one.from_scene)
         if not transitions:
             transitions = [link(story.story_id, moments, at, moral) for at in range(len(moments) - 1)]
         shown = {name for panel in panels for name in panel.characters}
-        roles = {role.name: role for moment in moments for role in moment.cast}
+        roles = moments[0].roles.values()
+        given = [name for name in ("scenes", "transitions") if getattr(story, name)]
         return Plan(
             story_id=story.story_id,
             title=story.title,
             planner="rule",
-            information=information,
+            information=["story_text", *given],
             style=request.style,
-            characters=[role.character() for name, role in roles.items() if name in shown],
+            characters=[role.character() for role in roles if role.name in shown],
             panels=panels,
             transitions=transitions,
             questions=story.recoverability_questions,

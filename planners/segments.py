@@ -8,10 +8,10 @@ from katha.language import Event
 
 __all__ = ["salience", "segment"]
 
-_MAX_UNITS = 160
+_MAX_UNITS = 80
 _WEIGHTS = {
-    2.6: "trapped free bite fall fight chase die steal throw jump climb hug chop build plant",
-    2.2: "give take eat push pull swim fly run hide dig drink carry cook ride dance bow beg play cry",
+    2.6: "trapped free bite fall fight chase die throw jump climb hug chop build plant give take",
+    2.2: "eat push pull swim fly run hide dig drink carry cook ride dance bow beg play cry",
     1.6: "sing sleep laugh shout point",
     1.0: "look talk walk sit think",
 }
@@ -20,7 +20,7 @@ _WEIGHT_OF = {action: weight for weight, actions in _WEIGHTS.items() for action 
 
 def salience(event: Event) -> float:
     """How much an event is worth drawing: deeds before talk, with somebody or something to be seen."""
-    if event.actor is None or event.negated:
+    if event.actor is None or event.negated or (event.action is None and event.emotion is None):
         return 0.0
     score = _WEIGHT_OF.get(event.action or "", 0.0)
     score += 0.8 if event.target is not None else 0.3 * min(len(event.props), 1)

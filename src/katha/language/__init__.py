@@ -1,6 +1,6 @@
 """A small deterministic English reader over a closed vocabulary."""
 
-from katha.language.describe import describe_actor, describe_deed, describe_scene, describe_thing
+from katha.language.describe import describe_actor, describe_aim, describe_deed, describe_scene, describe_thing
 from katha.language.lexicon import Vocabulary, load_vocabulary
 from katha.language.moral import guess_moral, moral_scores
 from katha.language.phrase import PhraseEvent, PhraseReading, read_phrase
@@ -19,6 +19,7 @@ __all__ = [
     "StoryReading",
     "Vocabulary",
     "describe_actor",
+    "describe_aim",
     "describe_deed",
     "describe_scene",
     "describe_thing",

@@ -14,7 +14,9 @@ __all__ = ["Chunk", "Noun", "Verb", "chunk_words"]
 ChunkType = Literal[
     "noun", "verb", "feeling", "look", "prep", "and", "comma", "sub", "rel", "to", "end", "mood", "label"
 ]
-_NOUN_PARTS = frozenset({"noun"})
+_SUFFERED = frozenset(
+    {"carry", "take", "chase", "eat", "free", "bite", "fight", "hug", "give", "throw", "pull", "push"}
+)
 
 
 @dataclass(frozen=True)
@@ -374,6 +376,10 @@ class _Chunker:
             self._close()
             self._put_verb(at, length, participle, passive=True, negated=negated, modal=modal)
             return True
+        if not helper and not self.phrase.labels and self._reduced(at, length, passives, verbs):
+            self._close()
+            self._put_verb(at, length, participle or passives, passive=True, negated=negated, modal=modal)
+            return True
         wanted = [sense for sense in verbs if self._fits(sense, be, have, modal)] if helper else verbs
         if wanted and (helper or self._verb_here(at, length, senses)):
             self._close()
@@ -386,6 +392,16 @@ class _Chunker:
         if be or helper or negated:
             return self._copula(at, negated, modal, be or helper)
         return False
+
+    def _reduced(self, at: int, length: int, passives: Sequence[Sense], verbs: Sequence[Sense]) -> bool:
+        """Whether a bare participle is passive: "a lion trapped in a net", "a mouse chased by a cat"."""
+        if self.phrase.open and not self.phrase.pending:
+            return False
+        if not (self._after_noun() or self._after("look") or self._after("comma") or self.phrase.pending):
+            return False
+        following = self._span(1, at + length) if at + length < len(self.words) else ""
+        suffers = any(sense.id in _SUFFERED and sense.form == "participle" for sense in verbs)
+        return bool(passives and following in {"in", "by", "under", "inside"}) or (suffers and following == "by")
 
     @staticmethod
     def _fits(sense: Sense, be: bool, have: bool, modal: bool) -> bool:

@@ -228,7 +228,8 @@ class _Builder:
         controlled = [noun for noun in fact.objects if noun.kind in {"character", "pronoun", "referring", "name"}]
         if before == "to":
             follower = self._start(chunk, controlled[-1:] if controlled and self._controls(old) else subjects)
-            follower.wished = wishing or self._controls(old)
+            real = old is not None and self.grammar.has("phase_verbs", old.lemma)
+            follower.wished = fact.wished or not real or (old is not None and old.negated)
             return follower
         if before in {"noun", "look"} and last is not None and (verb.form in {"ing", "base"} or verb.passive):
             subjects = [last]

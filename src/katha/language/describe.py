@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from katha.language.lexicon import Vocabulary, load_vocabulary
 from katha.language.looks import clash
 from katha.language.types import Actor, SceneReading
 
-__all__ = ["describe_actor", "describe_scene", "describe_thing"]
+__all__ = ["describe_actor", "describe_aim", "describe_deed", "describe_scene", "describe_thing"]
 
 _NO_WORDS: Mapping[str, str] = MappingProxyType({})
 _SHOTS = {"close_up": "Close-up", "medium": "Medium shot", "wide": "Wide shot"}
@@ -26,7 +26,7 @@ def describe_thing(concept: str, article: str = "a", words: Mapping[str, str] = 
     """A prop in words: "a net", "the net", "bread". `words` overrides the noun for a concept."""
     vocabulary = load_vocabulary()
     word = words.get(concept, vocabulary.get("prop", concept).words[0])
-    if vocabulary.grammar.has("mass", concept) and article == "a":
+    if vocabulary.grammar.has("mass", word) and article == "a":
         return word
     return f"the {word}" if article == "the" else _article(word)
 
@@ -60,11 +60,12 @@ def describe_actor(actor: Actor, article: str = "the", words: Mapping[str, str] 
 
 @dataclass
 class _Writer:
-    """Writes one prompt; a character's looks are given at its first mention."""
+    """Writes one prompt; a character's looks are given at its first mention. `base` keeps verbs in their base form."""
 
     reading: SceneReading
     vocabulary: Vocabulary
     words: Mapping[str, str] = field(default_factory=dict)
+    base: bool = False
     named: set[int] = field(default_factory=set)
     things: set[str] = field(default_factory=set)
 
@@ -105,10 +106,11 @@ class _Writer:
         alike = any(not clash(other.attributes, actor.attributes) for other in earlier)
         return describe_actor(actor, "another" if alike else "the", self.words)
 
-    def _target(self, target: str) -> str:
-        for at, actor in enumerate(self.reading.actors):
-            if actor.concept == target:
-                return self._name(at)
+    def _target(self, target: str, subject: Actor) -> str:
+        fits = [at for at, actor in enumerate(self.reading.actors) if actor.concept == target]
+        others = [at for at in fits if self.reading.actors[at] is not subject]
+        if fits:
+            return self._name((others or fits)[0])
         if target in {concept.id for concept in self.vocabulary.concepts("prop")}:
             self.things.add(target)
             return describe_thing(target, "the", self.words)
@@ -117,6 +119,7 @@ class _Writer:
     def actor(self, at: int) -> str:
         """The sentence about the actor at index `at`."""
         actor = self.reading.actors[at]
+        known = at in self.named
         who = self._name(at)
         handled = actor.action in _FROM and bool(actor.carries)
         held = actor.carries[1:] if handled else actor.carries
@@ -130,7 +133,15 @@ class _Writer:
             return f"{who} {be} {feels} and {does}."
         if feels:
             return f"{who} {be} {feels}."
-        return f"{who} {does}." if does else f"{who}."
+        if does:
+            return f"{who} {does}."
+        stand = "stand" if actor.count > 1 else "stands"
+        return "" if known and not held else f"{who} {stand} nearby."
+
+    def aim(self, at: int) -> str:
+        """What the actor at index `at` does, without saying who."""
+        actor = self.reading.actors[at]
+        return self._does(actor, actor.action in _FROM and bool(actor.carries))
 
     def _emotion(self, actor: Actor) -> str:
         return self.vocabulary.get("emotion", actor.emotion).words[0] if actor.emotion is not None else ""
@@ -146,15 +157,15 @@ class _Writer:
             direct = f"{verb} {describe_thing(thing, 'the', self.words)}"
             if actor.target is None or actor.target == thing:
                 return direct
-            return f"{direct} {_FROM[actor.action]} {self._target(actor.target)}"
+            return f"{direct} {_FROM[actor.action]} {self._target(actor.target, actor)}"
         if actor.target is None:
             return verb
-        return " ".join(part for part in (verb, say.preposition, self._target(actor.target)) if part)
+        return " ".join(part for part in (verb, say.preposition, self._target(actor.target, actor)) if part)
 
     def _conjugated(self, verb: str, plural: bool) -> str:
         if verb.startswith("be "):
             return f"{'are' if plural else 'is'} {verb[3:]}"
-        return self.vocabulary.grammar.inflector.verb(verb, "base" if plural else "third")
+        return self.vocabulary.grammar.inflector.verb(verb, "base" if plural or self.base else "third")
 
     def _rest(self) -> str:
         rest = [prop for prop in self.reading.props if prop not in self.things]
@@ -170,10 +181,15 @@ def describe_scene(reading: SceneReading, words: Mapping[str, str] = _NO_WORDS) 
     return _Writer(reading, load_vocabulary(), words).text()
 
 
+def describe_aim(actor: Actor, others: Sequence[Actor] = (), words: Mapping[str, str] = _NO_WORDS) -> str:
+    """What one actor does, in base form without a subject: "give the cheese to the lion"; "" for no action."""
+    reading = SceneReading((actor, *others))
+    return _Writer(reading, load_vocabulary(), words, base=True).aim(0)
+
+
 def describe_deed(actor: Actor, others: Sequence[Actor] = (), words: Mapping[str, str] = _NO_WORDS) -> str:
-    """What one actor does and feels, as a sentence without looks: "The mouse is happy and gives the cheese to the
+    """What one actor does and feels, as a sentence: "The mouse is happy and gives the cheese to the
     lion." `others` are the actors that its target may be."""
-    plain = [replace(one, attributes=(), carries=one.carries) for one in (actor, *others)]
-    writer = _Writer(SceneReading(tuple(plain)), load_vocabulary(), words)
+    writer = _Writer(SceneReading((actor, *others)), load_vocabulary(), words)
     sentence = writer.actor(0)
     return sentence[0].upper() + sentence[1:]

@@ -16,6 +16,7 @@ _PLACE_PREPS = frozenset(
     "in at to into by near through across over inside on toward towards from around along beside outside under "
     "behind within above upon beyond up down".split()
 )
+_HOLDERS = frozenset({"net", "trap", "cage"})
 _HOLDING = frozenset({"in", "by", "under", "to"})
 _TO_PREPS = frozenset(
     {
@@ -109,7 +110,11 @@ def happenings(fact: Fact, vocabulary: Vocabulary, *, loose: bool = False) -> It
     With `loose`, a verb without a subject ("gnaws the rope") is a happening without actors.
     """
     verb = fact.verb
+    held = _held(fact)
     people = [person for noun in fact.subjects if (person := _person(noun)) is not None and not noun.none]
+    if people and held is not None:
+        yield Happening(fact, people, "trapped", None, held, fact.emotion, negated=verb is not None and verb.negated)
+        return
     if verb is None:
         if people and (fact.emotion or fact.looks):
             yield Happening(fact, people, emotion=fact.emotion)
@@ -135,6 +140,13 @@ def happenings(fact: Fact, vocabulary: Vocabulary, *, loose: bool = False) -> It
         yield Happening(fact, people, action, verb.lemma, target, emotion, carries, negated)
     elif people and (emotion is not None or fact.looks):
         yield Happening(fact, people, None, verb.lemma, None, emotion, negated=negated)
+
+
+def _held(fact: Fact) -> Noun | None:
+    """The net, trap or cage that somebody simply is in ("a lion in a net", "the bird is in a cage")."""
+    if fact.verb is not None and not fact.verb.copula:
+        return None
+    return next((noun for prep, noun in fact.around if prep in {"in", "inside"} and noun.concept in _HOLDERS), None)
 
 
 def _passive(fact: Fact, people: list[Noun], emotion: str | None, negated: bool) -> Iterator[Happening]:

@@ -39,6 +39,7 @@ class _Draft:
     cause: str | None = None
     negated: bool = False
     speech: bool = False
+    reason: bool = False
 
 
 class _Teller:
@@ -61,8 +62,16 @@ class _Teller:
             self._fact(index, sentence.text, fact)
         cause = _CAUSE.search(sentence.text)
         if cause is not None:
-            for draft in self.drafts[first:]:
-                draft.cause = cause[1].strip(" .!?\"'")
+            self._give_cause(self.drafts[first:], cause[1].strip(" .!?\"'"))
+
+    def _give_cause(self, drafts: Sequence[_Draft], cause: str) -> None:
+        """The reason belongs to the deed told just before it ("wept because ..."), or after it ("Because ..., ...")."""
+        reasons = [at for at, draft in enumerate(drafts) if draft.reason]
+        start = reasons[0] if reasons else len(drafts)
+        before = [draft for draft in drafts[:start] if not draft.reason]
+        after = [draft for draft in drafts[start:] if not draft.reason]
+        for draft in before[-1:] or after[:1]:
+            draft.cause = cause
 
     def _fact(self, index: int, text: str, fact: Fact) -> None:
         unreal = fact.speech or fact.wished
@@ -132,9 +141,11 @@ class _Teller:
 
     def _add(self, index: int, text: str, fact: Fact, draft: _Draft) -> None:
         things = [noun.concept for noun in fact.nouns() if noun.kind == "prop" and noun.concept and not noun.none]
-        draft.props = list(dict.fromkeys([*draft.props, *things]))
+        direct = [draft.target] if isinstance(draft.target, str) else []
+        draft.props = list(dict.fromkeys([*draft.props, *direct, *things]))
         draft.setting, draft.time = self.setting, self.time
         draft.speech = fact.speech or fact.wished
+        draft.reason = self.vocabulary.grammar.has("causes", fact.connective)
         if draft.actor is not None:
             looks = [look for look in fact.looks if look not in draft.actor.attributes]
             draft.actor.attributes.extend(looks)
@@ -144,7 +155,10 @@ class _Teller:
         named = [
             (prep, noun.concept) for prep, noun in places(fact) if prep not in {"from", "out of"} and not noun.none
         ]
-        if named:
+        lemma = fact.verb.lemma if fact.verb is not None else ""
+        grammar = self.vocabulary.grammar
+        unlikely = self.setting is not None and grammar.has("wish_verbs", lemma)
+        if named and not unlikely and not (fact.verb is not None and fact.verb.negated):
             self.setting = next((concept for prep, concept in named if prep in _INSIDE), named[-1][1])
         for noun in fact.nouns():
             if noun.kind == "time":
@@ -153,12 +167,13 @@ class _Teller:
     def _notice(self, fact: Fact) -> None:
         """Remember what was named last: a thing for "it", and everybody mentioned besides subject and target."""
         for noun in fact.nouns():
-            if noun.kind in {"prop", "setting"} and noun.concept is not None:
+            if noun.kind in {"prop", "setting"} and noun.concept is not None and noun.word != "home":
                 self.words.setdefault(noun.concept, noun.word)
             if noun.kind == "prop" and not noun.plural:
                 self.cast.thing = noun.concept
             elif noun.kind == "character":
-                self.cast.thing = None
+                if noun.concept not in self.vocabulary.grammar.words["people"]:
+                    self.cast.thing = None
                 if not any(noun is subject for subject in fact.subjects):
                     self._members([noun], [], fact)
 

@@ -1,0 +1,238 @@
+"""Reading a story: who does what to whom, who "he" is, what is only said, and what a phrase claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from katha.language import Event, guess_moral, read_phrase, read_story
+
+FABLES = Path(__file__).parent / "data" / "fables"
+
+
+def deeds(text: str) -> list[tuple[str | None, str | None, str | None]]:
+    events = read_story(text).events
+    return [(e.actor, e.action, e.target) for e in events if e.action and not e.speech and not e.negated]
+
+
+def feelings(text: str) -> list[tuple[str | None, str | None]]:
+    return [(event.actor, event.emotion) for event in read_story(text).events if event.emotion]
+
+
+def test_pronouns_follow_subject_number_and_gender() -> None:
+    text = "A lion caught a mouse. She begged him. He laughed and freed her. The mouse thanked him."
+    assert deeds(text) == [
+        ("lion", "take", "mouse"),
+        ("mouse", "beg", "lion"),
+        ("lion", "laugh", None),
+        ("lion", "free", "mouse"),
+        ("mouse", "bow", "lion"),
+    ]
+
+
+def test_they_are_everybody_of_the_sentence_before() -> None:
+    assert deeds("The monkey and the crocodile met. They swam.")[-2:] == [
+        ("monkey", "swim", None),
+        ("crocodile", "swim", None),
+    ]
+
+
+def test_it_may_be_a_thing() -> None:
+    assert deeds("The jackal saw a drum. He hit it.")[-1] == ("jackal", "fight", "drum")
+
+
+def test_passives_name_the_one_who_does_it() -> None:
+    assert deeds("The fox was chased by three dogs.") == [("dog", "chase", "fox")]
+    assert deeds("The lion was caught by a hunter in a net.") == [
+        ("hunter", "take", "lion"),
+        ("lion", "trapped", "net"),
+    ]
+    assert feelings("The mouse was frightened by the cat.") == [("mouse", "afraid")]
+
+
+def test_objects_of_stirring_verbs_feel() -> None:
+    assert feelings("The noise was loud. The cat frightened the mouse.") == [("mouse", "afraid")]
+
+
+def test_what_is_wished_or_said_has_not_happened() -> None:
+    events = read_story('The fox wanted to eat the hen. "I will eat you," said the fox.').events
+    assert all(event.speech for event in events if event.action == "eat")
+    assert deeds("The fox began to eat the hen.") == [("fox", "eat", "hen")]
+
+
+def test_negation() -> None:
+    (event,) = read_story("The wolf did not eat the lamb.").events
+    assert event == Event(
+        0,
+        "The wolf did n't eat the lamb.".replace("n't", "not"),
+        "wolf",
+        None,
+        "wolf",
+        (),
+        "eat",
+        "eat",
+        "sheep",
+        negated=True,
+    )
+
+
+def test_the_asked_one_does_it() -> None:
+    events = read_story("The wolf asked the crane to pull the bone.").events
+    assert [(e.actor, e.action, e.target, e.speech) for e in events] == [
+        ("wolf", "talk", "crane", False),
+        ("crane", "pull", "bone", True),
+    ]
+
+
+def test_a_cause_belongs_to_its_deed() -> None:
+    events = read_story("The wolf ate the sheep, and the boy wept because he had lied.").events
+    assert [(e.actor, e.cause) for e in events if e.action] == [("wolf", None), ("boy", "he had lied")]
+
+
+def test_place_and_time_go_on_until_they_change() -> None:
+    events = read_story(
+        "One night a fox crept into a farm. He stole a hen. In the morning he ran to the forest."
+    ).events
+    assert [(e.setting, e.time) for e in events] == [("farm", "night"), ("farm", "night"), ("forest", "morning")]
+
+
+def test_two_of_a_kind_keep_their_names() -> None:
+    events = read_story("The town mouse laughed. The country mouse wept. The town mouse ran.").events
+    assert [event.actor_name for event in events] == ["town mouse", "country mouse", "town mouse"]
+
+
+def test_proper_names() -> None:
+    events = read_story("Once a girl named Meera danced. Then Meera sang. Old people smiled at Meera.").events
+    assert [(e.actor, e.actor_name, e.action) for e in events][:2] == [
+        ("girl", "Meera", "dance"),
+        ("girl", "Meera", "sing"),
+    ]
+
+
+def test_a_word_for_every_kind_of_bird_or_man() -> None:
+    assert deeds("A crow sat on a tree. The bird sang.")[-1] == ("crow", "sing", None)
+    assert deeds("A farmer dug. The man wept.")[-1] == ("farmer", "cry", None)
+
+
+KEY_DEEDS = {
+    "tortoise_and_hare": (
+        {"rabbit", "turtle", "fox"},
+        {("rabbit", "laugh"), ("rabbit", "sleep"), ("turtle", "walk")},
+        "meadow",
+    ),
+    "fox_and_grapes": ({"fox"}, {("fox", "jump"), ("fox", "fall"), ("fox", "walk")}, "garden"),
+    "boy_cried_wolf": ({"boy", "sheep", "man", "wolf"}, {("boy", "shout"), ("wolf", "eat"), ("boy", "cry")}, "meadow"),
+    "ant_and_grasshopper": (
+        {"ant", "grasshopper"},
+        {("grasshopper", "sing"), ("ant", "give"), ("grasshopper", "beg")},
+        "field",
+    ),
+    "crow_and_pitcher": ({"crow"}, {("crow", "push"), ("crow", "throw"), ("crow", "drink")}, "garden"),
+    "dog_and_reflection": ({"dog", "man"}, {("dog", "take"), ("dog", "look"), ("dog", "bite")}, "river"),
+    "monkey_and_crocodile": (
+        {"monkey", "crocodile", "woman"},
+        {("monkey", "throw"), ("crocodile", "swim"), ("monkey", "laugh")},
+        "river",
+    ),
+    "blue_jackal": (
+        {"jackal", "dog", "lion", "tiger", "elephant"},
+        {("dog", "chase"), ("jackal", "fall"), ("jackal", "shout")},
+        "forest",
+    ),
+    "lion_hare_well": ({"lion", "rabbit"}, {("lion", "shout"), ("lion", "jump"), ("rabbit", "walk")}, "cave"),
+    "turtle_and_geese": (
+        {"turtle", "goose", "man"},
+        {("turtle", "bite"), ("goose", "fly"), ("turtle", "fall")},
+        "pond",
+    ),
+    "doves_and_net": (
+        {"hunter", "dove", "mouse"},
+        {("dove", "trapped"), ("mouse", "bite"), ("mouse", "free")},
+        "forest",
+    ),
+    "donkey_and_salt": ({"merchant", "donkey"}, {("donkey", "fall"), ("merchant", "give")}, "river"),
+    "town_country_mouse": ({"mouse", "cat"}, {("mouse", "give"), ("mouse", "hide"), ("cat", "jump")}, "room"),
+    "fox_and_crow": ({"fox", "crow"}, {("crow", "take"), ("crow", "sing"), ("fox", "laugh")}, "forest"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(KEY_DEEDS))
+def test_fables(name: str) -> None:
+    characters, wanted, setting = KEY_DEEDS[name]
+    events = read_story((FABLES / f"{name}.txt").read_text()).events
+    people = {event.actor for event in events if event.actor and not event.speech}
+    people |= {event.target for event in events if event.target in characters}
+    assert people == characters
+    assert wanted <= {(event.actor, event.action) for event in events if not event.negated}
+    assert setting in {event.setting for event in events}
+
+
+@pytest.mark.parametrize(
+    ("name", "moral"),
+    [
+        ("boy_cried_wolf", "honesty"),
+        ("tortoise_and_hare", "perseverance"),
+        ("fox_and_crow", "humility"),
+        ("doves_and_net", "gratitude"),
+        ("dog_and_reflection", "self_control"),
+        ("crow_and_pitcher", "wisdom"),
+    ],
+)
+def test_morals(name: str, moral: str) -> None:
+    assert guess_moral((FABLES / f"{name}.txt").read_text()) == moral
+
+
+def test_no_moral_without_evidence() -> None:
+    assert guess_moral("A door.") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("The mouse gnaws the ropes", [("mouse", "bite", "rope")]),
+        ("Gnawing the rope", [(None, "bite", "rope")]),
+        ("The crow is eaten by the fox", [("fox", "eat", "crow")]),
+        ("After the mouse bites the net, the lion runs", [("mouse", "bite", "net"), ("lion", "run", None)]),
+        ("The lion runs after the mouse", [("lion", "chase", "mouse")]),
+        ("The lion runs once the mouse bites the net", [("mouse", "bite", "net"), ("lion", "run", None)]),
+        ("The lion sleeps before the mouse comes", [("lion", "sleep", None), ("mouse", "walk", None)]),
+    ],
+)
+def test_claims_in_order_of_time(text: str, claims: list[tuple[str | None, str, str | None]]) -> None:
+    assert [(event.actor, event.action, event.target) for event in read_phrase(text).events] == claims
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("The lion changes from angry to grateful", ("angry", "grateful")),
+        ("He becomes grateful", (None, "grateful")),
+        ("It feels afraid at first, then happy", ("afraid", "happy")),
+        ("The lion is no longer afraid", ("afraid", None)),
+        ("The lion runs", None),
+    ],
+)
+def test_changes_of_feeling(text: str, change: tuple[str | None, str | None] | None) -> None:
+    assert read_phrase(text).change == change
+
+
+def test_a_denied_claim() -> None:
+    reading = read_phrase("The lion did not eat the mouse.")
+    assert reading.negated
+    assert reading.events[0].negated
+    assert reading.has("character", "mouse")
+    assert not reading.has("character", "cat")
+
+
+def test_a_moral_label_is_a_concept() -> None:
+    assert read_phrase("gratitude").concepts["moral"] == ("gratitude",)
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_read(text: str) -> None:
+    read_story(text)
+    read_phrase(text)

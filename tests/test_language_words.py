@@ -1,0 +1,110 @@
+"""The vocabulary: every concept can be found, and every form of its words."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import yaml
+
+from katha.language import load_vocabulary
+from katha.language.inflect import Inflector
+from katha.language.tokens import split_sentences
+from katha.schema import MORAL_LABELS
+
+
+def test_counts_reach_what_is_promised() -> None:
+    vocabulary = load_vocabulary()
+    sizes = {kind: len(vocabulary.concepts(kind)) for kind in ("character", "prop", "setting", "emotion", "action")}
+    assert sizes["character"] >= 40
+    assert sizes["prop"] >= 60
+    assert sizes["setting"] >= 16
+    assert sizes["emotion"] >= 10
+    assert sizes["action"] >= 35
+    assert tuple(concept.id for concept in vocabulary.concepts("moral")) == MORAL_LABELS
+
+
+@pytest.mark.parametrize("kind", ["character", "prop", "setting", "emotion", "action", "attribute"])
+def test_every_word_finds_its_kind(kind: str) -> None:
+    vocabulary = load_vocabulary()
+    for concept in vocabulary.concepts(kind):  # type: ignore[arg-type]
+        first = concept.words[0].removeprefix("be ")
+        assert (kind, concept.id) in {(sense.kind, sense.id) for sense in vocabulary.senses[first]}
+        assert vocabulary.get(kind, concept.id) is concept  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("word", "kind", "concept"),
+    [
+        ("mice", "character", "mouse"),
+        ("tortoises", "character", "turtle"),
+        ("wolves", "character", "wolf"),
+        ("Old Women", "character", "old_woman"),
+        ("gnawing", "action", "bite"),
+        ("wept", "action", "cry"),
+        ("sprang", "action", "jump"),
+        ("cried out", "action", "shout"),
+        ("bunches of grapes", "prop", "grapes"),
+        ("knives", "prop", "knife"),
+        ("terrified", "emotion", "afraid"),
+        ("dusk", "time", "evening"),
+        ("red scarf", "attribute", "red_scarf"),
+    ],
+)
+def test_forms(word: str, kind: str, concept: str) -> None:
+    assert load_vocabulary().find(word, kind) == concept  # type: ignore[arg-type]
+
+
+def test_an_unknown_word_is_not_found() -> None:
+    assert load_vocabulary().find("zeppelin", "prop") is None
+    assert load_vocabulary().find("lion", "prop") is None
+
+
+def test_loading_is_quick_and_cached() -> None:
+    load_vocabulary.cache_clear()
+    start = time.process_time()
+    first = load_vocabulary()
+    assert time.process_time() - start < 1.0
+    assert load_vocabulary() is first
+
+
+def test_no_yaml_word_is_read_as_a_boolean() -> None:
+    assert all(isinstance(surface, str) for surface in load_vocabulary().senses)
+    assert yaml.safe_load("[on]") == [True], "the reason why such words are quoted in the files"
+
+
+@pytest.mark.parametrize(
+    ("verb", "third", "past", "ing"),
+    [
+        ("carry", "carries", "carried", "carrying"),
+        ("free", "frees", "freed", "freeing"),
+        ("tie", "ties", "tied", "tying"),
+        ("drag", "drags", "dragged", "dragging"),
+        ("bite", "bites", "bit", "biting"),
+        ("cry out", "cries out", "cried out", "crying out"),
+        ("play", "plays", "played", "playing"),
+        ("catch", "catches", "caught", "catching"),
+    ],
+)
+def test_inflection(verb: str, third: str, past: str, ing: str) -> None:
+    inflector = load_vocabulary().grammar.inflector
+    assert [inflector.verb(verb, form) for form in ("third", "past", "ing")] == [third, past, ing]  # type: ignore[arg-type]
+
+
+def test_plurals_of_phrases() -> None:
+    inflector = Inflector({"man": "men"}, {}, frozenset())
+    assert inflector.plural("old man") == "old men"
+    assert inflector.plural("fox") == "foxes"
+    assert inflector.plural("donkey") == "donkeys"
+    assert inflector.plural("berry") == "berries"
+
+
+def test_speech_stays_with_its_sentence() -> None:
+    sentences = split_sentences('"Let me go!" begged the mouse. The lion didn\'t eat her. "Run!" he said. He ran.')
+    assert [sentence.text for sentence in sentences] == [
+        '"Let me go!" begged the mouse.',
+        "The lion did n't eat her.",
+        '"Run!" he said.',
+        "He ran.",
+    ]
+    assert [word.text for word in sentences[0].words if word.speech] == ['"', "Let", "me", "go", "!", '"']
