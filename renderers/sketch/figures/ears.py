@@ -131,13 +131,6 @@ def _goat_horns(ink: Ink, draw: Mapping[str, Any]) -> None:
             pen.line([(-0.2 - k * 0.25, -0.6 * k), (0.2 - k * 0.12, -0.75 * k)], width=0.5)
 
 
-def _ram_horns(ink: Ink, draw: Mapping[str, Any]) -> None:
-    for side in (-1, 1):
-        pen = ink.at(side * 0.95, -0.2)
-        pen.ellipse(0, 0, 0.45, fill="stone")
-        pen.ellipse(0, 0.05, 0.2, fill=draw["coat"], width=0.7)
-
-
 def _antlers(ink: Ink, draw: Mapping[str, Any]) -> None:
     for side in (-1, 1):
         pen = ink.at(side * 0.34, -0.8, sx=side, sy=1)
@@ -150,7 +143,7 @@ def _antlers(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 
 HORNS: Mapping[str, Part] = {
-    "bull": _bull_horns, "small": _small_horns, "goat": _goat_horns, "ram": _ram_horns, "antlers": _antlers,
+    "bull": _bull_horns, "small": _small_horns, "goat": _goat_horns, "antlers": _antlers,
 }  # fmt: skip
 """Horns by the names that `draw: horns` uses."""
 

@@ -68,8 +68,6 @@ def _bald(ink: Ink, draw: Mapping[str, Any]) -> None:
 HAIR: Mapping[str, Part] = {
     "short": _short, "bun": _bun, "top_knot": _top_knot, "long": _long, "bunches": _bunches, "bald": _bald,
     "ears": _ears,
-    "veil": _cut("M -1.15 1.45 Q -1.5 0.2 -1.2 -0.5 Q -0.95 -1.25 0.05 -1.22"
-        " Q 1.1 -1.2 1.2 -0.4 Q 1.35 0.6 1.1 1.3 Z", "veil", "red"),
 }  # fmt: skip
 """What lies behind the skull, by the names that `draw: hair_style` uses."""
 
@@ -78,8 +76,6 @@ FRINGES: Mapping[str, Part] = {
     "parted": _cut("M -1 0.15 Q -1.1 -1 0.1 -1.02 Q 1.05 -1 1.0 0.0 Q 0.75 -0.25 0.3 -0.8 Q -0.3 -0.35 -1 0.15 Z"),
     "shaggy": _cut("M -1 0.1 Q -1.15 -1.0 0.0 -1.1 Q 1.1 -1.05 1.0 -0.1 L 0.75 -0.5"
         " L 0.5 -0.36 L 0.25 -0.6 L -0.05 -0.38 L -0.35 -0.6 L -0.6 -0.3 Z"),
-    "veil": _cut("M -1.08 0.4 Q -1.15 -1.1 0.08 -1.08 Q 1.1 -1.05 1.06 0.2"
-        " Q 0.9 -0.5 0.1 -0.72 Q -0.7 -0.45 -0.85 0.4 Z", "veil", "red"),
 }  # fmt: skip
 """Hair on the forehead, by the names that `draw: fringe` uses."""
 

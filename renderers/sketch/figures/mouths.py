@@ -84,7 +84,6 @@ MOUTHS: Mapping[str, Callable[[Ink], None]] = {
     "smug": _stroke("M -0.9 0.1 Q 0.2 0.6 0.8 -0.25 M 0.65 -0.4 Q 0.9 -0.35 0.95 -0.1", 1.2),
     "frown": _stroke("M -0.85 0.55 Q 0 -0.6 0.85 0.55", 1.3),
     "wavy": _stroke("M -1 0.3 Q -0.75 -0.5 -0.4 0.1 Q -0.1 0.6 0.2 0.05 Q 0.5 -0.5 0.7 0.1 Q 0.85 0.5 1 0.2", 1.2),
-    "flat": _stroke("M -0.6 0.1 L 0.6 0.1", 1.2),
     "pout": _stroke("M -0.4 0.3 Q 0 -0.2 0.45 0.3", 1.2),
     "grin": _grin, "o": _round, "gritted": _gritted, "lopsided": _lopsided, "tongue": _tongue, "shout": _shout,
     "wail": _wail, "sing": _sing, "chew": _chew, "bite": _bite,
