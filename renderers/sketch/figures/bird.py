@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from katha.renderers.sketch.figures.face import FaceLayout, draw_face
 from katha.renderers.sketch.figures.ink import Ink, Point
 from katha.renderers.sketch.figures.plumage import CRESTS, MASKS, TAILS, draw_foot, draw_membrane, draw_wing
 from katha.renderers.sketch.figures.rig import FaceParams, FigureSpec, Joints, Pose
-from katha.renderers.sketch.figures.stance import Arm, Body, along, asleep, chain, flying, settle, speckle
+from katha.renderers.sketch.figures.stance import Arm, Body, along, asleep, chain, flying, on_head, settle, speckle
 from katha.renderers.sketch.style import INK, darker, lighter
 
 __all__ = ["draw_bird"]
@@ -81,8 +80,10 @@ def _bones(draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> _Bones:
     bow = (chest[0] + top[0]) / 2 + neck * float(draw.get("bow", 0.22)), (chest[1] + top[1]) / 2 + neck * 0.12
     shoulder = along(centre, 180 - axis, long * 0.35)
     folded = abs(pose.arm_near[0]) < 36 and abs(pose.arm_near[1]) < 40
-    back = tilt * 0.85 if folded or resting else 0.0
-    near = (-18.0, -6.0) if resting else pose.arm_near
+    back = tilt * 0.85 if (folded and "fold" not in draw) or resting else 0.0
+    near, far = ((-18.0, -6.0), (-18.0, -6.0)) if resting else (pose.arm_near, pose.arm_far)
+    if folded and not resting:
+        near, far = draw.get("fold", (near, (near[0] - 4, near[1] - 4)))
     stretch = float(draw.get("wings", 1.0)) * (1.45 if flying(pose) else 1.0)
     upper, lower = _UPPER * stretch, _LOWER * stretch
     root = along(centre, 0.0, wide * 0.72)
@@ -98,7 +99,7 @@ def _bones(draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> _Bones:
         head=(*top, r),
         tilt=pose.lean * 0.4 + pose.head + face.tilt + (22.0 if resting else 0.0),
         near=chain((shoulder[0] - wide * 0.42, shoulder[1] + 3), (near[0] - back, near[1] - back), upper, lower),
-        far=chain((shoulder[0] + wide * 0.5, shoulder[1] + 2), pose.arm_far, upper, lower),
+        far=chain((shoulder[0] + wide * 0.5, shoulder[1] + 2), (far[0] - back, far[1] - back), upper, lower),
         leg_near=chain((root[0] - 6, root[1]), pose.leg_near, *tucked),
         leg_far=chain((root[0] + 6, root[1] - 1), pose.leg_far, *tucked),
     )
@@ -136,8 +137,7 @@ def _trunk(pen: Ink, draw: Mapping[str, Any], bones: _Bones) -> None:
         body.ellipse(bones.wide * 0.28, -1, bones.wide * 0.62, bones.long * 0.76, fill=draw["belly"], width=0)
     speckle(body, draw.get("pattern"), draw.get("marks"), bones.wide * 0.9, bones.long * 0.9)
     if neck > 0:
-        middle = ((bones.chest[0] + bones.bend[0]) / 2, (bones.chest[1] + bones.bend[1]) / 2)
-        pen.limb([bones.chest, middle, bones.bend], throat - line, skin, stroke=skin)
+        pen.limb([bones.chest, bones.bend, (x, y)], throat - line, skin, stroke=skin)
 
 
 def _head(pen: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
@@ -165,19 +165,15 @@ def _head(pen: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
 
 def _body(bones: _Bones) -> Body:
     x, y, r = bones.head
-    cos, sin = math.cos(math.radians(bones.tilt)), math.sin(math.radians(bones.tilt))
-
-    def on_head(u: float, v: float) -> Point:
-        return (x + (u * cos - v * sin) * r, y + (u * sin + v * cos) * r)
-
+    place = on_head(bones.head, bones.tilt)
     low = bones.centre[1] + bones.wide * 0.8
     collar = ((bones.chest[0] + x * 2) / 3, (bones.chest[1] + (y + r * 0.9) * 2) / 3)
     return Body(
         head=bones.head,
-        mouth=on_head(BASE[0] + 0.55, BASE[1] + 0.1),
+        mouth=place(BASE[0] + 0.55, BASE[1] + 0.1),
         back=(bones.centre[0] - bones.long * 0.3, bones.centre[1] - bones.wide * 0.6),
         neck=(*collar, max(15.0, r * 1.25)),
-        crown=(*on_head(0.0, -0.8), 1.5 * r),
+        crown=(*place(0.0, -0.8), 1.5 * r),
         near=bones.near,
         far=bones.far,
         hip=(bones.centre[0], low - 6),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from katha.renderers.sketch.figures.bird import draw_bird
+from katha.renderers.sketch.figures.coil import draw_coil
+from katha.renderers.sketch.figures.crawler import draw_crawler
+from katha.renderers.sketch.figures.hopper import draw_hopper
 from katha.renderers.sketch.figures.rig import Rig
 from katha.renderers.sketch.figures.upright import draw_upright
 
@@ -13,5 +16,8 @@ __all__ = ["RIGS"]
 RIGS: Mapping[str, Rig] = {
     "upright": draw_upright,
     "bird": draw_bird,
+    "crawler": draw_crawler,
+    "hopper": draw_hopper,
+    "coil": draw_coil,
 }
 """Every rig; add a body plan by writing a function with the signature of `Rig` and naming it here."""

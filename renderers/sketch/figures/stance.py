@@ -10,7 +10,7 @@ from katha.renderers.sketch.figures.ink import Ink, Point, Sheet
 from katha.renderers.sketch.figures.rig import FaceParams, Joints, Pose
 from katha.renderers.sketch.figures.tools import TOOLS
 
-__all__ = ["Arm", "Body", "Paint", "along", "asleep", "chain", "curve_of", "flying", "settle", "speckle"]
+__all__ = ["Arm", "Body", "Paint", "along", "asleep", "chain", "curve_of", "flying", "on_head", "settle", "speckle"]
 
 Arm = tuple[Point, Point, Point]
 _STOOL, _SOLE = 14.0, 1.2  # how high a seat is; how far a foot's outline may enter the ground
@@ -60,6 +60,13 @@ def asleep(pose: Pose) -> bool:
 def flying(pose: Pose) -> bool:
     """Whether the pose is of flight."""
     return "wind" in pose.emanata
+
+
+def on_head(head: tuple[float, float, float], tilt: float) -> Callable[[float, float], Point]:
+    """Where points of a head's unit circle lie once it is placed and tilted by `tilt` degrees."""
+    x, y, r = head
+    pen = Ink().at(x, y, tilt, r)
+    return pen.map
 
 
 def curve_of(face: FaceParams) -> float:
