@@ -7,11 +7,11 @@ from katha.renderers.sketch.settings.stage import HEIGHT, LINE, Stage, spread
 from katha.renderers.sketch.style import colour, darker, lighter
 from katha.renderers.sketch.svg import path, polygon, rect, trace
 
-__all__ = ["arches", "carpet", "cave_mouth"]
+__all__ = ["arches", "carpet", "cave_mouth", "pillars"]
 
 
-def arches(stage: Stage, *, fill: str = "cream", count: int = 3) -> str:
-    """A row of pillared arches with the sky through them."""
+def arches(stage: Stage, *, count: int = 3) -> str:
+    """A row of arches with the sky through them."""
     lit = stage.rng.randrange(count)
     step, base, parts = stage.width / count, stage.horizon + 6, []
     for i in range(count):
@@ -33,6 +33,12 @@ def arches(stage: Stage, *, fill: str = "cream", count: int = 3) -> str:
         parts.append(path(hole, fill=through(stage), width=5))
         if i == lit:
             parts.append(opening(stage, a + 12, top + 24, b - a - 24, base - top - 60, hole=False))
+    return "".join(parts)
+
+
+def pillars(stage: Stage, *, fill: str = "cream", count: int = 3) -> str:
+    """The pillars between `count` arches, with golden capitals and bases."""
+    step, base, parts = stage.width / count, stage.horizon + 6, []
     for i in range(count + 1):
         x = i * step
         parts.append(rect(x - 20, 128, 40, base - 128, fill=lighter(fill, 0.3), line_width=LINE))
