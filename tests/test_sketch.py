@@ -223,6 +223,15 @@ def test_somebody_flying_is_above_those_who_stand() -> None:
     assert flight["bear"].box[3] < flight["rabbit"].box[3] - 20
 
 
+def test_birds_sit_in_trees_and_people_under_them() -> None:
+    def seat(who: str) -> float:
+        return pieces(scene(Actor(who, action="sit", target="tree"), props=("tree",)))[who].y
+
+    assert seat("crow") < -40
+    assert seat("monkey") < -40
+    assert seat("old_man") == 0
+
+
 def test_somebody_hiding_keeps_the_face_free() -> None:
     hidden = pieces(scene(Actor("wolf", action="hide", target="bush"), props=("bush",)))
     assert hidden["bush"].depth > hidden["wolf"].depth

@@ -22,6 +22,7 @@ _WORN: Mapping[str, float] = {"crown": 0.9, "hat": 1.05}
 _LONG = frozenset({"spear", "stick", "broom", "axe", "sword", "flag", "spade", "umbrella", "reed", "hammer", "ladder"})
 """Props held by a shaft: the hand is below the middle."""
 _GIVING = frozenset({"carry", "give", "take", "throw", "look"})
+_CLIMBERS = frozenset({"monkey", "squirrel", "cat", "bat", "lizard"})
 
 Pair = tuple[list[Piece], set[str]]
 Placer = Callable[[Actor, Piece, Piece, int], tuple[Piece, Piece]]
@@ -138,16 +139,22 @@ def _inside(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece
     return piece, prop.moved(0.0, 0.0, depth=-0.05)
 
 
+def _perches(concept: str) -> bool:
+    """Whether it sits in trees; others sit under them."""
+    return concept in _CLIMBERS or drawing("characters", concept).get("rig") == "bird"
+
+
 @dataclass(frozen=True)
 class _Relation:
     actions: frozenset[str]
     props: frozenset[str]
     place: Placer
     needs_target: bool = False
+    perching: bool = False
 
     def pick(self, actor: Actor, named: tuple[str, ...], used: Set[str]) -> str | None:
         """The first prop of this relation that the reading names, the actor's target before others."""
-        if actor.action not in self.actions:
+        if actor.action not in self.actions or (self.perching and not _perches(actor.concept)):
             return None
         choice = [actor.target] if actor.target in self.props else []
         if not self.needs_target:
@@ -169,5 +176,5 @@ _RELATIONS: tuple[_Relation, ...] = (
         _hidden,
     ),
     _Relation(frozenset({"climb"}), frozenset({"tree", "ladder", "hay", "fence", "bed", "table", "stone"}), _climbing),
-    _Relation(frozenset({"sit", "sleep", "sing"}), frozenset({"tree"}), _climbing, True),
+    _Relation(frozenset({"sit", "sleep", "sing"}), frozenset({"tree"}), _climbing, needs_target=True, perching=True),
 )
