@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from katha.language import Event
 
@@ -61,9 +62,7 @@ def segment(events: Sequence[Event], panels: int) -> list[list[Event]]:
         return [list(unit) for unit in held]
     cuts = _best_cuts(units, panels)
     bounds = [0, *cuts, len(units)]
-    return [
-        [event for unit in units[start:stop] for event in unit] for start, stop in zip(bounds, bounds[1:], strict=False)
-    ]
+    return [[event for unit in units[start:stop] for event in unit] for start, stop in pairwise(bounds)]
 
 
 def _best_cuts(units: Sequence[Sequence[Event]], panels: int) -> list[int]:

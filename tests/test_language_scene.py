@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import pytest
 
 from katha.language import Actor, SceneReading, describe_actor, describe_scene, load_vocabulary, read_scene
 

@@ -224,7 +224,6 @@ class _Builder:
         subjects = list(fact.subjects)
         last = self._last_noun(fact)
         old = fact.verb
-        wishing = old is not None and (self.grammar.has("wish_verbs", old.lemma) or old.modal or fact.wished)
         controlled = [noun for noun in fact.objects if noun.kind in {"character", "pronoun", "referring", "name"}]
         if before == "to":
             follower = self._start(chunk, controlled[-1:] if controlled and self._controls(old) else subjects)

@@ -50,10 +50,10 @@ def describe_actor(actor: Actor, article: str = "the", words: Mapping[str, str] 
         noun = vocabulary.grammar.inflector.plural(noun)
         number = _NUMBERS[actor.count] if actor.count < len(_NUMBERS) else str(actor.count)
     phrase = " ".join(part for part in (number, *adjectives, noun) if part)
-    if article == "a":
-        phrase = phrase if actor.count > 1 else _article(phrase)
-    else:
-        phrase = f"{article} {phrase}".strip()
+    if article != "a":
+        phrase = f"{article} {phrase}"
+    elif actor.count == 1:
+        phrase = _article(phrase)
     held = [_article(word) for word in worn]
     return f"{phrase} with {' and '.join(held)}" if held else phrase
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,13 +48,19 @@ class Inflector:
     def verb(self, phrase: str, form: VerbForm) -> str:
         """A form of a verb or verb phrase: `verb("cry out", "past")` is "cried out"."""
         first, _, rest = phrase.partition(" ")
-        makers = {"base": str, "third": self._third, "past": self._past, "participle": self._participle}
+        makers: dict[str, Callable[[str], str]] = {
+            "base": str,
+            "third": self._third,
+            "past": self._past,
+            "participle": self._participle,
+        }
         made = makers[form](first) if form in makers else self._ing(first)
         return f"{made} {rest}".strip()
 
     def verb_forms(self, phrase: str) -> Iterator[Form]:
         """Every form of a verb phrase, the base form first."""
-        for form in ("base", "third", "past", "participle", "ing"):
+        forms: tuple[VerbForm, ...] = ("base", "third", "past", "participle", "ing")
+        for form in forms:
             yield Form(self.verb(phrase, form), form)
         first, _, rest = phrase.partition(" ")
         past, participle = self._verbs.get(first, ("", ""))

@@ -13,8 +13,34 @@ __all__ = ["PEOPLE", "Happening", "happenings"]
 
 PEOPLE = frozenset({"character", "pronoun", "referring", "name"})
 _PLACE_PREPS = frozenset(
-    "in at to into by near through across over inside on toward towards from around along beside outside under "
-    "behind within above upon beyond up down".split()
+    {
+        "in",
+        "at",
+        "to",
+        "into",
+        "by",
+        "near",
+        "through",
+        "across",
+        "over",
+        "inside",
+        "on",
+        "toward",
+        "towards",
+        "from",
+        "around",
+        "along",
+        "beside",
+        "outside",
+        "under",
+        "behind",
+        "within",
+        "above",
+        "upon",
+        "beyond",
+        "up",
+        "down",
+    }
 )
 _HOLDERS = frozenset({"net", "trap", "cage"})
 _HOLDING = frozenset({"in", "by", "under", "to"})

@@ -1,4 +1,4 @@
-"""A question or an answer option to what it claims: concepts, who does what to whom in order, and changes of feeling."""
+"""A question or an answer option to what it claims: concepts, who does what to whom when, and changes of feeling."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class _Teller:
             subjects if own and happening.actors else self._members(happening.actors, subjects if not own else [], fact)
         )
         target = self._target(happening.target, actors, fact)
-        feeler = happening.actors or [None]
+        feeler: list[Noun | None] = [*happening.actors] or [None]
         for at in range(max(len(actors), 1)):
             actor = actors[at] if at < len(actors) else None
             if actor is None and target is None:

@@ -61,7 +61,8 @@ class SceneReading:
 class Event:
     """One thing that happens in a story: who does or feels what, to whom, with what, where.
 
-    `actor_word` is the story's own noun ("hare" for the concept rabbit). `sentence` counts from 0. `negated` holds for "did not eat"; `speech` for what is only said or wished.
+    `actor_word` is the story's own noun ("hare" for the concept rabbit). `sentence` counts from 0. `negated` holds for
+    "did not eat"; `speech` for what is only said or wished.
     """
 
     sentence: int
