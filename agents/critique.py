@@ -100,8 +100,8 @@ def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candida
         copy_penalty(adjacent, settings.gamma),
         settings,
     )
-    kind = "base" if all(frame.kind == "scene" for frame in board.frames) else "inserted"
-    return Candidate(name=name, kind=kind, board=board, score=score, transitions=transitions)
+    plain = all(frame.kind == "scene" for frame in board.frames)
+    return Candidate(name=name, kind="base" if plain else "inserted", board=board, score=score, transitions=transitions)
 
 
 def _measure_transition(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
@@ -11,7 +11,7 @@ from langgraph.types import interrupt
 from katha.agents.context import RunContext
 from katha.agents.inserting import insertion_of, insertion_seeds
 from katha.agents.state import RunState
-from katha.agents.types import ReviewChoice, ReviewRequest
+from katha.agents.types import ReviewAction, ReviewChoice, ReviewRequest
 from katha.compass import Acceptance, accept, best_candidate
 from katha.errors import UsageError
 from katha.schema import Board, Candidate, CompassSettings, Decision
@@ -67,12 +67,15 @@ def review_request(state: RunState, context: RunContext) -> ReviewRequest:
     )
 
 
-def read_choice(choice: ReviewChoice, names: list[str]) -> dict[str, Any]:
+def read_choice(choice: ReviewChoice, request: ReviewRequest) -> dict[str, Any]:
     """A person's choice as state.
 
     Raises:
-        UsageError: it names no board that is there, or an empty prompt.
+        UsageError: it is none of the four, names no board that is there, or has an empty prompt.
     """
+    names = [item.name for item in request.inserted]
+    if choice.action not in get_args(ReviewAction):
+        raise UsageError(f"{choice.action!r} is no choice.", hint=f"Known: {', '.join(get_args(ReviewAction))}.")
     if choice.action == "choose" and choice.candidate not in names:
         raise UsageError(f"No inserted board is called {choice.candidate!r}.", hint=f"Known: {', '.join(names)}.")
     if choice.action == "edit" and not (choice.prompt or "").strip():
@@ -81,18 +84,24 @@ def read_choice(choice: ReviewChoice, names: list[str]) -> dict[str, Any]:
 
 
 def review(state: RunState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt}`."""
+    """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt}`.
+
+    An answer that cannot be followed is asked for again, with what is wrong with it.
+    """
     request = review_request(state, runtime.context)
-    answer = interrupt(
-        {
-            "question": "Insert the frame? Answer {action: accept, reject, choose or edit, candidate, prompt}.",
-            "proposal": request.proposal,
-            "candidates": [item.name for item in request.inserted],
-            "rule": request.reason,
-            "prompt": request.prompt,
-        }
-    )
-    choice = read_choice(ReviewChoice(**answer), [item.name for item in request.inserted])
+    question = {
+        "question": "Insert the frame? Answer {action: accept, reject, choose or edit, candidate, prompt}.",
+        "proposal": request.proposal,
+        "candidates": [item.name for item in request.inserted],
+        "rule": request.reason,
+        "prompt": request.prompt,
+    }
+    choice: dict[str, Any] | None = None
+    while choice is None:
+        try:
+            choice = read_choice(ReviewChoice(**interrupt(question)), request)
+        except (TypeError, UsageError) as error:
+            question = {**question, "wrong": str(error)}
     edited = choice["prompt"] if choice["action"] == "edit" else state.get("bridge_prompt")
     return {"choice": choice, "bridge_prompt": edited}
 

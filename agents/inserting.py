@@ -10,7 +10,7 @@ from katha.agents.draw import draw_inserted, frame_request, insert_frame, scene_
 from katha.agents.state import BridgeTask
 from katha.compass import Insertion, insertion
 from katha.errors import UsageError
-from katha.schema import Board, Event, Frame
+from katha.schema import Board, Event, Frame, FrameKind
 
 __all__ = ["draw_bridge", "insertion_of", "insertion_seeds"]
 
@@ -38,7 +38,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     first, second = task["pair"]
     plan, pair = context.plan(), (first, second)
     what = insertion_of(context, pair, task["prompt"])
-    kind = "bridge" if context.mode.insert == "bridge" else "extra"
+    kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
     seed = _another_seed(context, board) if what.other_seed else task["seed"]
     request = frame_request(context, plan, what, seed, kind=kind)
     place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from katha.agents.context import Plugins, RunContext, load_plugins
 from katha.agents.prepare import check_plan
 from katha.agents.record import check_same, new_record, paid
+from katha.agents.state import RunState
 from katha.agents.types import ReviewChoice, ReviewRequest, RunResult
 from katha.config import RunConfig, cache_folder
 from katha.errors import UsageError
@@ -140,7 +140,7 @@ def _drive(context: RunContext, run_id: str, on_event: OnEvent, review: Review |
     """Run the machine to its end, with a person's answers where it stops for them; the final state."""
     from langgraph.types import Command
 
-    from katha.agents.deciding import review_request
+    from katha.agents.deciding import read_choice, review_request
     from katha.agents.graph import build_graph
 
     config: Any = {"configurable": {"thread_id": run_id}, "recursion_limit": 1000}
@@ -153,12 +153,13 @@ def _drive(context: RunContext, run_id: str, on_event: OnEvent, review: Review |
                 todo, config, context=context, stream_mode=["custom", "updates"], durability="async"
             ):
                 if kind == "custom":
-                    on_event(chunk)
+                    on_event(cast(Event, chunk))
                 waits = waits or (kind == "updates" and "__interrupt__" in chunk)
             values = graph.get_state(config).values
             if not waits or review is None:
                 return dict(values)
-            todo = Command(resume=asdict(review(review_request(values, context))))
+            request = review_request(cast(RunState, values), context)
+            todo = Command(resume=read_choice(review(request), request))
 
 
 def _resume(context: RunContext, graph: Any, saver: SqliteSaver, config: Any) -> dict[str, Any] | None:

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from katha.schema import Board, Candidate, Candidates
 
-__all__ = ["ReviewChoice", "ReviewRequest", "RunResult"]
+__all__ = ["ReviewAction", "ReviewChoice", "ReviewRequest", "RunResult"]
+
+ReviewAction = Literal["accept", "reject", "choose", "edit"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,6 @@ class ReviewRequest:
 class ReviewChoice:
     """The person's choice: take the proposal, keep the board as it was, take `candidate`, or redraw from `prompt`."""
 
-    action: Literal["accept", "reject", "choose", "edit"]
+    action: ReviewAction
     candidate: str | None = None
     prompt: str | None = None

@@ -1,21 +1,113 @@
 """The embedded psi of Eqs. 25 and 26: frames and transitions in the space of the vocabulary's concepts.
 
 An image is what the embedded reader sees in it, a text is what the same vocabulary reads in it. Both are vectors over
-the reader's concepts, scaled to length 1, so that the inner product is the cosine.
+the concepts' ids, weighted by kind and scaled to length 1, so that the inner product is the cosine. What happens weighs
+more than where it happens. A frame in which nothing is recognised lies on an axis of its own, so that two empty frames
+are copies of each other and cover nothing.
 """
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from katha.jsonio import sha256_hex
+from katha.language import ConceptKind, load_vocabulary, read_scene
 
 if TYPE_CHECKING:
     from katha.eval_bridge.reader import FrameReading, Reader
 
 __all__ = ["ReaderSimilarity"]
+
+_WEIGHTS: Mapping[ConceptKind, float] = {"character": 0.7, "prop": 1.0, "action": 1.0, "emotion": 1.0, "setting": 0.5}
+_NOTHING = ("nothing", "")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_NONE = "none"
+
+Key = tuple[str, str]
+
+
+class ReaderSimilarity:
+    """`Similarity` over what the embedded reader sees. Each frame is read once; safe between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[str, NDArray[np.float64]] = {}
+
+    @cached_property
+    def _reader(self) -> Reader:
+        from katha.eval_bridge.reader import load_reader
+
+        return load_reader()
+
+    @cached_property
+    def _axes(self) -> dict[Key, int]:
+        """The place of each concept in the vectors."""
+        words = load_vocabulary()
+        keys: list[Key] = [(kind, concept.id) for kind in _WEIGHTS for concept in words.concepts(kind)]
+        return {key: place for place, key in enumerate([*keys, _NOTHING])}
+
+    def spec(self) -> Mapping[str, Any]:
+        """Name, version, weights and the reader's own specification."""
+        weights = dict(_WEIGHTS)
+        return {"name": "reader-similarity", "version": 1, "weights": weights, "reader": dict(self._reader.spec())}
+
+    def encode_image(self, png: bytes) -> NDArray[np.float64]:
+        """A unit vector of shape (D,) for one frame."""
+        sha256 = sha256_hex(png)
+        with self._lock:
+            if sha256 not in self._seen:
+                seen = self._vector(_seen(self._reader.read(png)))
+                if not seen.any():
+                    seen[self._axes[_NOTHING]] = 1.0
+                self._seen[sha256] = seen
+            return self._seen[sha256]
+
+    def encode_text(self, text: str) -> NDArray[np.float64]:
+        """A unit vector of shape (D,); the zero vector when nothing in the text is in the vocabulary."""
+        return self._vector(pair for sentence in _SENTENCE.split(text) for pair in _read(sentence))
+
+    def _vector(self, found: Iterable[tuple[ConceptKind, str, float]]) -> NDArray[np.float64]:
+        values = np.zeros(len(self._axes))
+        for kind, concept, strength in found:
+            place = self._axes.get((kind, concept))
+            if place is not None:
+                values[place] = max(values[place], _WEIGHTS[kind] * strength)
+        length = float(np.linalg.norm(values))
+        return values / length if length else values
+
+
+def _seen(reading: FrameReading) -> Iterator[tuple[ConceptKind, str, float]]:
+    """What a frame shows: kind, concept id and how sure the reader is."""
+    for figure in reading.figures:
+        yield "character", figure.concept, figure.p
+        yield from (("action", name, figure.p * p) for name, p in figure.actions.items() if name != _NONE)
+        yield from (("emotion", name, figure.p * p) for name, p in figure.emotions.items() if name != _NONE)
+    for prop in reading.props:
+        yield "prop", prop.concept, prop.p
+    if reading.figures or reading.props:
+        yield from (("setting", name, p) for name, p in reading.settings.items() if name != _NONE)
+
+
+def _read(sentence: str) -> Iterator[tuple[ConceptKind, str, float]]:
+    """What one sentence names, each concept once."""
+    scene = read_scene(sentence)
+    for actor in scene.actors:
+        yield "character", actor.concept, 1.0
+        named: tuple[tuple[ConceptKind, str | None], ...] = (
+            ("action", actor.action),
+            ("emotion", actor.emotion),
+            ("prop", actor.target),
+            ("character", actor.target),
+        )
+        yield from ((kind, concept, 1.0) for kind, concept in named if concept)
+        yield from (("prop", prop, 1.0) for prop in actor.carries)
+    yield from (("prop", prop, 1.0) for prop in scene.props)
+    if scene.setting:
+        yield "setting", scene.setting, 1.0

@@ -14,6 +14,7 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from katha.errors import StoreError
 from katha.jsonio import sha256_hex
@@ -92,7 +93,7 @@ class Index:
         with self._lock:
             self._connection.close()
 
-    def _run(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+    def _run(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with self._lock:
             try:
                 return self._connection.execute(statement, values).fetchall()
