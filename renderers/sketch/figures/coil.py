@@ -27,7 +27,7 @@ def draw_coil(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose, f
     head = (top[0] + 4, top[1], _R)
     tilt = lean * 0.25 + pose.head + face.tilt
     root: Point = (-24.0, -4.0) if long else (19.0, -8.0)
-    angles = (-100.0, -70.0) if long else ((70.0, 100.0) if abs(pose.arm_near[0]) < 36 else pose.arm_near)
+    angles = (-100.0, -70.0) if long else _reach(pose)
     tail = chain(root, angles, _TAIL, _TAIL)
     thick = _THICK * draw.get("girth", 1.0)
 
@@ -52,9 +52,19 @@ def draw_coil(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose, f
     return settle(ink, pose, paint, _turn(pose))
 
 
+def _reach(pose: Pose) -> tuple[float, float]:
+    """Where the end of the tail goes for a near arm: it never digs into the ground, and it lies still with a hanging arm."""
+    if abs(pose.arm_near[0]) < 36 and abs(pose.arm_near[1]) < 60:
+        return (76.0, 100.0)
+    upper, lower = (angle if angle > 0 else 180 + angle * 0.3 for angle in pose.arm_near)
+    return (max(84.0, upper), max(88.0, lower))
+
+
 def _long(pose: Pose) -> bool:
     """Whether the snake is stretched out (it moves, swims, flies or leaps) instead of coiled."""
-    return pose.moving or pose.sunk in (0.4,) or (pose.lift > 20 and pose.turn < 90 and "mount" not in pose.emanata)
+    if pose.lying:
+        return not asleep(pose)
+    return (pose.moving and pose.tool is None) or "water" in pose.emanata or (pose.lift > 20 and pose.turn < 90 and "mount" not in pose.emanata)
 
 
 def _turn(pose: Pose) -> float:

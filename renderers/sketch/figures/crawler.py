@@ -60,6 +60,8 @@ def _turn(pose: Pose) -> float:
         return _CLIMB
     if pose.turn > 90:
         return 128.0
+    if "water" in pose.emanata:
+        return 0.0
     return pose.turn * -0.25 + (-18.0 if "spring" in pose.emanata else 0.0)
 
 

@@ -18,13 +18,14 @@ _R, _ARM, _THIGH, _SHIN = 21.0, 12.0, 19.0, 19.0
 
 def draw_hopper(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> Joints:
     """Draw a frog; see `Rig`. Data: coat, belly, girth."""
-    lean = 8.0 if asleep(pose) else pose.lean
+    rest = asleep(pose)
+    lean = 12.0 if rest else pose.lean
     body = Ink().at(angle=min(lean, 58.0) * 0.8)
-    head = (*body.map(3, -31), _R)
+    head = (*body.map(*((9, -20) if rest else (3, -31))), _R)
     tilt = lean * 0.35 + pose.head + face.tilt
     girth = float(draw.get("girth", 1.0))
-    near = chain(body.map(-11 * girth, -10), pose.arm_near, _ARM, _ARM)
-    far = chain(body.map(14 * girth, -10), pose.arm_far, _ARM, _ARM)
+    near = chain(body.map(-11 * girth, -10), (0.0, 20.0) if rest else pose.arm_near, _ARM, _ARM * (0.5 if rest else 1))
+    far = chain(body.map(14 * girth, -10), (10.0, 40.0) if rest else pose.arm_far, _ARM, _ARM)
     legs = (_leg((-12 * girth, 8), pose.leg_near, pose), _leg((12 * girth, 8), pose.leg_far, pose))
 
     def paint(pen: Ink) -> Body:
