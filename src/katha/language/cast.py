@@ -182,7 +182,8 @@ class Cast:
             return list(self.subject)
         if groups:
             return groups[:1]
-        return [member for member in self._recent() if member not in others][:2]
+        pair = [member for member in self._recent() if member not in others][:2]
+        return pair if len(pair) > 1 or not others else []
 
     def _referring(self, noun: Noun, others: list[Member]) -> list[Member]:
         if not noun.definite or (noun.plural and self.grammar.has("beasts", noun.word)):

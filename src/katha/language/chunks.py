@@ -1,4 +1,4 @@
-"""Words to chunks: noun phrases, verb groups, feelings, connectives; longest phrases first, senses chosen by context."""
+"""Words to chunks: noun phrases, verb groups, feelings, connectives. Longest phrases first, senses by context."""
 
 from __future__ import annotations
 

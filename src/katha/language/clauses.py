@@ -269,7 +269,7 @@ class _Builder:
             self._mark_last(fact, look)
         elif fact.verb is not None and fact.verb.copula:
             fact.looks.append(look)
-        elif fact.subjects:
+        elif fact.subjects and fact.verb is None:
             fact.subjects[0] = replace(fact.subjects[0], attributes=(*fact.subjects[0].attributes, look))
 
     @staticmethod

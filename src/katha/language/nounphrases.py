@@ -117,7 +117,7 @@ class NounReader(Scanner):
         nouns = [sense for sense in senses if sense.part == "noun"]
         looks = [sense for sense in senses if sense.part == "adjective"]
         if nouns and not (looks and self._noun_ahead(self.at + length) and self._goes_on(self.at + length)):
-            if not self.phrase.open and self.grammar.has("weak_nouns", self._span(length)) and not self._after("prep"):
+            if self._weak(length):
                 self.at += length
                 return True
             return self._noun(length, nouns)
@@ -130,6 +130,15 @@ class NounReader(Scanner):
             return True
         self.at += length
         return True
+
+    def _weak(self, length: int) -> bool:
+        """Whether the word here is hardly a noun: no determiner, no preposition, not a caption of its own ("Snow by
+        day.")."""
+        if self.phrase.open or self._after("prep") or not self.grammar.has("weak_nouns", self._span(length)):
+            return False
+        at = self.at + length
+        caption = self.at == 0 and (at >= len(self.words) or self._span(1, at) in {"by", "at", "in", ",", "."})
+        return not caption
 
     def _goes_on(self, at: int) -> bool:
         return at < len(self.words) and any(sense.part == "noun" for sense in self._senses(at)[1])

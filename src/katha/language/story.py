@@ -18,6 +18,7 @@ from katha.language.types import Event, StoryReading
 
 __all__ = ["read_story", "story_names"]
 
+_HEADING = re.compile(r"\A\s*[^\n.!?\"]{1,80}\n\s*\n(?=\s*\S)")
 _INSIDE = frozenset({"in", "at", "into", "to", "through", "across", "on", "inside", ""})
 _CAUSE = re.compile(r"\b(?:because|since|so that|for fear that|now that)\b\s*([^,;]+)", re.IGNORECASE | re.DOTALL)
 
@@ -137,6 +138,8 @@ class _Teller:
         if noun.kind == "pronoun" and noun.word == "it" and self.cast.thing is not None:
             return self.cast.thing
         found = self._members([noun], actors, fact)
+        if not found and noun.word == "them":
+            return self.cast.thing
         return found[0] if found else None
 
     def _add(self, index: int, text: str, fact: Fact, draft: _Draft) -> None:
@@ -189,7 +192,7 @@ def _titles(members: Sequence[Member], inflector: Inflector) -> dict[int, str | 
     seen: Counter[str] = Counter()
     titles: dict[int, str | None] = {}
     for member in members:
-        seen[member.concept] += 1
+        seen[member.concept] += not member.plural
         title = member.name
         if title is None and kinds[member.concept] > 1:
             title = _told_apart(member, seen[member.concept], inflector)
@@ -257,10 +260,11 @@ def story_names(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> frozen
 def read_story(text: str) -> StoryReading:
     """The sentences of `text` and the events in them, in the order in which they are told.
 
-    A clause that shows nothing drawable but names somebody is an event without an action, so that nobody is lost.
+    A heading (a first line without a full stop, then an empty line) is left out. A clause that shows nothing drawable
+    but names somebody is an event without an action, so that nobody is lost.
     """
     vocabulary = load_vocabulary()
-    sentences = split_sentences(text)
+    sentences = split_sentences(_HEADING.sub("", text, count=1))
     names = story_names(sentences, vocabulary)
     teller = _Teller(vocabulary)
     unread: list[str] = []
