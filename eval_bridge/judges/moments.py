@@ -1,0 +1,98 @@
+"""What happens, in order: the one record that `sketch-reader` makes of frames and of a story's text alike.
+
+Frames become moments by the recogniser, sentences by the vocabulary; after that nothing knows where a moment came from,
+so text and images are answered by the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from katha.eval_bridge.reader import FrameReading
+from katha.language import PhraseEvent, StoryReading
+
+__all__ = ["Moment", "Seen", "from_frames", "from_story", "support"]
+
+_TARGET_SHARE = 0.6
+"""How much of a claim's support depends on its target being there too."""
+_PRESENT = 0.45
+"""Support of a claim that only says that somebody is there."""
+_UNLIKE = 0.02
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One character in a moment, how sure, and probabilities of what it does and feels."""
+
+    concept: str
+    p: float
+    actions: Mapping[str, float] = field(default_factory=dict)
+    emotions: Mapping[str, float] = field(default_factory=dict)
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One frame or sentence: who is there, which things, where."""
+
+    figures: tuple[Seen, ...] = ()
+    props: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, float] = field(default_factory=dict)
+
+    def presence(self, concept: str, but: Seen | None = None) -> float:
+        """How surely a character (other than `but`) or thing is there."""
+        figures = [figure.p for figure in self.figures if figure.concept == concept and figure is not but]
+        return max([*figures, self.props.get(concept, 0.0)])
+
+
+def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
+    """One moment a frame."""
+    return [
+        Moment(
+            tuple(Seen(one.concept, one.p, one.actions, one.emotions) for one in reading.figures),
+            {one.concept: one.p for one in reading.props},
+            reading.settings,
+        )
+        for reading in readings
+    ]
+
+
+def from_story(story: StoryReading) -> list[Moment]:
+    """One moment an event; what is denied, only said or only wished does not happen."""
+    moments = []
+    for event in story.events:
+        if event.negated or event.speech:
+            continue
+        figures = []
+        if event.actor is not None:
+            does = {event.action: 1.0} if event.action else {}
+            feels = {event.emotion: 1.0} if event.emotion else {}
+            figures.append(Seen(event.actor, 1.0, does, feels, event.target))
+        if event.target is not None and event.target != event.actor:
+            figures.append(Seen(event.target, 1.0))
+        props = dict.fromkeys((*event.props, *((event.target,) if event.target else ())), 1.0)
+        moments.append(Moment(tuple(figures), props, {event.setting: 1.0} if event.setting else {}))
+    return moments
+
+
+def support(claim: PhraseEvent, moment: Moment, actor: str | None = None) -> float:
+    """How far a moment supports a claim, 0 to 1. `actor` fills in for a claim that leaves its actor out."""
+    wanted = claim.actor or actor
+    return max((_figure_support(claim, wanted, figure, moment) for figure in moment.figures), default=0.0)
+
+
+def _figure_support(claim: PhraseEvent, wanted: str | None, figure: Seen, moment: Moment) -> float:
+    if wanted is not None and figure.concept != wanted:
+        return 0.0
+    value = figure.p
+    if claim.action is not None:
+        value *= max(_UNLIKE, figure.actions.get(claim.action, 0.0))
+    if claim.emotion is not None:
+        value *= max(_UNLIKE, figure.emotions.get(claim.emotion, 0.0))
+    if claim.action is None and claim.emotion is None:
+        value *= _PRESENT
+    if claim.target is not None:
+        known = 1.0 if figure.target == claim.target else moment.presence(claim.target, figure)
+        value *= 1 - _TARGET_SHARE + _TARGET_SHARE * known
+    return value

@@ -1,0 +1,141 @@
+"""Calibration and measurement: F1 by concept for what a person could read, on frames that were never trained on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from katha.eval_bridge.reader.concepts import Concepts
+from katha.eval_bridge.reader.reading import FrameReading
+from training.reader.labels import FrameLabels, Item
+
+__all__ = ["Counts", "calibrate", "f1_table", "macro", "measure"]
+
+Read = Callable[[Sequence[NDArray[np.uint8]]], list[FrameReading]]
+_NEAR = 20.0
+_CANDIDATES = np.round(np.arange(0.1, 0.85, 0.05), 2)
+
+
+@dataclass
+class Counts:
+    """Hits, misses and false alarms of one concept."""
+
+    hit: int = 0
+    missed: int = 0
+    false: int = 0
+
+    @property
+    def f1(self) -> float | None:
+        """2 hits / (2 hits + misses + false alarms); None without any."""
+        total = 2 * self.hit + self.missed + self.false
+        return 2 * self.hit / total if total else None
+
+
+Table = dict[str, dict[str, Counts]]
+
+
+def _presence(table: dict[str, Counts], found: set[str], asked: set[str], silent: set[str]) -> None:
+    for name in asked & found:
+        table[name].hit += 1
+    for name in asked - found:
+        table[name].missed += 1
+    for name in found - asked - silent:
+        table[name].false += 1
+
+
+def _names(items: Iterable[Item], kind: str, counts: bool) -> set[str]:
+    return {item.concept for item in items if item.kind == kind and item.counts == counts}
+
+
+def _judged(table: dict[str, Counts], truth: str, said: str) -> None:
+    if truth == said:
+        table[truth].hit += 1
+    else:
+        table[truth].missed += 1
+        table[said].false += 1
+
+
+def _figures(tables: Table, labels: FrameLabels, reading: FrameReading) -> None:
+    """Actions and emotions of the characters that were found where they are."""
+    for item in labels.items:
+        if item.kind != "character" or not item.counts:
+            continue
+        near = [
+            one
+            for one in reading.figures
+            if one.concept == item.concept and abs(one.x - item.x) < _NEAR and abs(one.y - item.y) < _NEAR
+        ]
+        for kind, truth in (("action", item.action), ("emotion", item.emotion)):
+            if truth is None:
+                continue
+            if near:
+                _judged(tables[kind], truth, getattr(max(near, key=lambda one: one.p), kind))
+            else:
+                tables[kind][truth].missed += 1
+
+
+def measure(labels: Sequence[FrameLabels | None], readings: Sequence[FrameReading]) -> Table:
+    """Counts by kind and concept; pictures that are no sketch are left to the is-sketch figures."""
+    tables: Table = defaultdict(lambda: defaultdict(Counts))
+    for label, reading in zip(labels, readings, strict=True):
+        if label is None:
+            continue
+        for kind, found in (
+            ("character", {one.concept for one in reading.figures}),
+            ("prop", {one.concept for one in reading.props}),
+        ):
+            _presence(tables[kind], found, _names(label.items, kind, True), _names(label.items, kind, False))
+        _figures(tables, label, reading)
+        _judged(tables["setting"], label.setting, reading.setting)
+        _judged(tables["time"], label.time, reading.time)
+    return tables
+
+
+def macro(table: Mapping[str, Counts]) -> float:
+    """The mean F1 over the concepts that occur."""
+    values = [counts.f1 for counts in table.values() if counts.f1 is not None]
+    return float(np.mean(values)) if values else 0.0
+
+
+def f1_table(table: Mapping[str, Counts]) -> dict[str, dict[str, Any]]:
+    """F1, hits, misses and false alarms by concept, for the card."""
+    return {
+        name: {"f1": None if c.f1 is None else round(c.f1, 3), "hit": c.hit, "missed": c.missed, "false": c.false}
+        for name, c in sorted(table.items())
+    }
+
+
+def calibrate(
+    concepts: Concepts, labels: Sequence[FrameLabels | None], peaks: Sequence[Mapping[str, float]]
+) -> Concepts:
+    """`concepts` with the threshold of each character and prop that gives the best F1 on these frames."""
+    thresholds: dict[str, float] = {}
+    for kind, names in (("character", concepts.characters), ("prop", concepts.props)):
+        for name in names:
+            key = f"{kind}/{name}"
+            pairs = [
+                (peak[key], name in _names(label.items, kind, True))
+                for label, peak in zip(labels, peaks, strict=True)
+                if label is not None and name not in _names(label.items, kind, False)
+            ]
+            thresholds[key] = _best(pairs)
+    return replace(concepts, thresholds=thresholds)
+
+
+def _best(pairs: Sequence[tuple[float, bool]]) -> float:
+    values = np.array([value for value, _ in pairs])
+    truth = np.array([present for _, present in pairs], dtype=bool)
+    if not truth.any():
+        return 0.3
+    scores = []
+    for limit in _CANDIDATES:
+        said = values >= limit
+        hit = int((said & truth).sum())
+        scores.append(2 * hit / max(1, int(said.sum()) + int(truth.sum())))
+    best = np.flatnonzero(np.array(scores) >= max(scores) - 1e-9)
+    return float(_CANDIDATES[best[len(best) // 2]])
