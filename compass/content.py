@@ -17,7 +17,9 @@ __all__ = ["MASTER_SEED", "Insertion", "insertion", "random_pair", "transition_t
 MASTER_SEED = 42
 """The seed of every random choice that is not a generation (Table 44)."""
 
-_CHANGE = re.compile(r"(.+?) (?:changes|goes|turns) from .+? to (.+)", re.DOTALL)
+_CHANGE = re.compile(r"(.+?) (?:(?:changes|goes|turns) from .+? to|becomes|stays) (.+)", re.DOTALL)
+_WORD = re.compile(r"\w+")
+_ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -74,15 +76,54 @@ def _captions(plan: Plan, transition: Transition, pair: tuple[Panel, Panel], sto
 
 
 def _transition(plan: Plan, transition: Transition, pair: tuple[Panel, Panel], story_id: str) -> Insertion:
+    """What is done, what comes of it, how they feel, and last what caused it: a drawing gives a character the first
+    thing that is said of it, so the cause shows in those that do nothing else."""
     place, time = _where(pair[1])
     where = " ".join(part for part in (place, f"by {time}" if time else "") if part)
-    prompt = load_prompt("bridge/transition").render(
-        place=_sentences([where[:1].upper() + where[1:]]),
-        action=_sentences([transition.action]),
-        consequence=_sentences([transition.consequence]),
-        feeling=_sentences([_CHANGE.sub(r"\1 is \2", transition.emotion or "")]),
-    )
-    return Insertion(" ".join(prompt.split()), pair[1].negative_prompt, _in_either(pair))
+    feeling = _CHANGE.sub(r"\1 is \2", transition.emotion or "")
+    cause = transition.causality.rsplit(" because ", 1)[-1]
+    events = _told_once([transition.action, transition.consequence, feeling, cause])
+    prompt = load_prompt("bridge/transition").render(place=_sentences([_capital(where)]), events=events)
+    names = _in_either(pair)
+    return Insertion(_dressed(" ".join(prompt.split()), plan, pair, names), pair[1].negative_prompt, names)
+
+
+def _told_once(parts: Sequence[str]) -> list[str]:
+    """`parts` as sentences, without those that an earlier one says already."""
+    kept: list[str] = []
+    for part in parts:
+        words = set(_WORD.findall(part.lower()))
+        if words and not any(words <= set(_WORD.findall(other.lower())) for other in kept):
+            kept.append(_sentences([_capital(part)]))
+    return kept
+
+
+def _capital(text: str) -> str:
+    return text.strip()[:1].upper() + text.strip()[1:]
+
+
+def _dressed(text: str, plan: Plan, pair: tuple[Panel, Panel], names: Sequence[str]) -> str:
+    """`text` with each character as the panels describe it ("the mouse": "the small grey mouse"), so that the
+    inserted frame shows the same ones."""
+    for character in plan.characters:
+        if character.name not in names:
+            continue
+        look = _ARTICLE.sub("", character.appearance) or character.kind
+        known = set(_WORD.findall(look.lower()))
+        more = [word for panel in pair for word in _adjectives(panel.prompt, character.kind) if word not in known]
+        phrase = look.replace(character.kind, " ".join([*dict.fromkeys(more), character.kind]), 1)
+        if character.kind in look and phrase != character.kind:
+            text = re.sub(rf"\b([Tt]he|[Aa]n?) {re.escape(character.kind)}\b", rf"\1 {phrase}", text)
+    return text
+
+
+def _adjectives(prompt: str, kind: str) -> list[str]:
+    """The lasting attributes (not feelings) that `prompt` puts before `kind`."""
+    from katha.language import load_vocabulary
+
+    found = re.findall(rf"\b(?:the|an?) ((?:\w+ ){{1,3}}){re.escape(kind)}\b", prompt.lower())
+    words = load_vocabulary()
+    return [word for run in found for word in run.split() if words.find(word, "attribute")]
 
 
 def _where(panel: Panel) -> tuple[str, str]:

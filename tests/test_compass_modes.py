@@ -66,16 +66,30 @@ CHANGE = Transition(
     action="The mouse wakes the lion",
     causality="The mouse is careless.",
     emotion="The lion changes from calm to angry.",
-    consequence="The lion wakes.",
+    consequence="The mouse wakes the lion.",
 )
 
 
 def test_a_bridge_is_drawn_from_the_annotation() -> None:
     found = insertion("transition", PLAN, CHANGE, "s")
-    assert "The mouse wakes the lion. The lion wakes. The lion is angry." in found.prompt
-    assert found.prompt.startswith("Forest by night.")
+    assert found.prompt == (
+        "Forest by night. The small grey mouse wakes the lion. The lion is angry. The small grey mouse is careless."
+    )
     assert found.characters == ("lion", "mouse")
     assert not found.other_seed
+
+
+def test_a_bridge_says_nothing_twice_and_shows_the_cause() -> None:
+    change = CHANGE.model_copy(
+        update={
+            "action": "The lion is angry and takes the mouse.",
+            "consequence": "The lion is angry and takes the mouse.",
+            "emotion": "The lion becomes angry.",
+            "causality": "The lion is angry and takes the mouse because the mouse runs.",
+        }
+    )
+    prompt = insertion("transition", PLAN, change, "s").prompt
+    assert prompt == "Forest by night. The lion is angry and takes the small grey mouse. The small grey mouse runs."
 
 
 def test_a_caption_bridge_sees_the_captions_only() -> None:
