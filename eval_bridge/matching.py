@@ -2,8 +2,10 @@
 
 Rules (`RULES`), each named with its version in every score:
 
-- `exact-set`: the paper's letter (Sec. E.6, Eqs. 50 and 51): lower case, punctuation and extra blanks removed, membership.
-- `lemma-set`: the same meaning in other words (see `lemma_set`). Choices and moral labels are matched literally by both.
+- `exact-set`: the paper's letter (Sec. E.6, Eqs. 50 and 51): lower case, punctuation and extra blanks removed,
+  then membership.
+- `lemma-set`: the same meaning in other words (see `lemma_set`). Choices and moral labels are matched literally
+  by both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From rows to outcomes: for each method, judge, condition and question whether the answer was right, wrong or missing."""
+"""From rows to outcomes: right, wrong or missing, for each method, judge, condition and question."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ class Outcomes:
     """Everything that scoring needs, in an order that depends on names alone.
 
     questions: (Q,) sorted by story and id. story_of, dimension_of: (Q,) places in `stories` and DIMENSIONS. cells: shape
-    (methods, judges, conditions, Q) of RIGHT, WRONG or MISSING; the judges are `judges`, and the ensemble last if there
-    is more than one. answered: (methods, stories), whether any image row of the method is about that story.
+    (methods, judges, conditions, Q) of RIGHT, WRONG or MISSING; `judges` has the ensemble last if there are several. answered: (methods, stories), whether any image row of the method is about that story.
     """
 
     stories: tuple[str, ...]
@@ -47,7 +46,7 @@ class Outcomes:
 
 
 def majority(votes: Cells) -> Cells:
-    """The ensemble's outcome of `votes`, shape (judges, ...): right only with strictly more than half of the votes cast.
+    """The ensemble's outcome of `votes`, shape (judges, ...): right only with more than half of the votes cast.
 
     A failure is no vote. With fewer than half of the judges voting the outcome is MISSING. A tie is wrong (Sec. E.7).
     """

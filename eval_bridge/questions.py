@@ -11,14 +11,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from katha.eval_bridge.normal import normalise
-from katha.eval_bridge.wording import feeling, paraphrases, sentence
+from katha.eval_bridge.wording import (
+    feeling,
+    other_actions,
+    other_feelings,
+    paraphrases,
+    sentence,
+    without_feeling,
+)
 from katha.language import PhraseReading, load_vocabulary, read_phrase
 from katha.schema import MORAL_LABELS, Dimension, Plan, Question, StoryRecord, Transition
 
 __all__ = ["build_questions"]
 
 _LONGEST_CUE = 14
-_SMALL = frozenset("the a an of to in on at by with and his her its their it he she they him them is are was".split())
+_SMALL = frozenset(
+    (
+        *("the", "a", "an", "of", "to", "in", "on", "at", "by", "with", "and", "his", "her", "its", "their", "it"),
+        *("he", "she", "they", "him", "them", "is", "are", "was"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,10 @@ def _clause(text: str) -> str:
     plain = sentence(text)
     first = plain.split(" ", 1)[0].lower()
     return plain[:1].lower() + plain[1:] if first in _SMALL | {"two", "three", "some", "many"} else plain
+
+
+def _feelings(reading: PhraseReading) -> tuple[str, ...]:
+    return reading.concepts.get("emotion", ())
 
 
 def _usable(text: str | None) -> bool:
@@ -64,77 +80,113 @@ class _Builder:
     def __init__(self, plan: Plan) -> None:
         self.transitions = sorted(plan.transitions, key=lambda item: item.pair)
         self.captions = {panel.index: panel.caption for panel in plan.panels}
-
-    def _before(self, at: int) -> str | None:
-        """What happened just before the transition at place `at`, as a clause."""
-        earlier = self.transitions[at - 1].action if at else ""
-        caption = self.captions.get(self.transitions[at].from_scene, "")
-        return next((_clause(text) for text in (earlier, caption) if _usable(text)), None)
+        self.actions = [without_feeling(item.action) for item in self.transitions]
+        self.feelings = tuple(
+            dict.fromkeys(
+                concept for item in self.transitions for concept in _feelings(read_phrase(item.emotion or ""))
+            )
+        )
 
     def _moment(self, at: int, answer: str) -> str:
-        """ " after ..." or nothing, so that the question does not hold its answer."""
-        cue = self._before(at)
-        phrase = f" after {cue}" if cue else (" at the start" if at == 0 else " next")
-        return phrase if not _gives_away(phrase, answer) else " next"
+        """ " after ..." what happened before the transition at `at`, so that the question does not hold its answer."""
+        earlier = self.actions[at - 1] if at else None
+        caption = self.captions.get(self.transitions[at].from_scene, "")
+        cues = [f" after {_clause(text)}" for text in (earlier, caption) if text and _usable(text)]
+        fallback = " at the start" if at == 0 else " next"
+        return next((cue for cue in cues if not _gives_away(cue, answer)), fallback)
 
     def action(self, at: int, item: Transition) -> Iterator[_Draft]:
-        who = _who(read_phrase(item.action))
-        moment = self._moment(at, item.action)
+        """What somebody is seen to do."""
+        action = self.actions[at]
+        if not _usable(action):
+            return
+        who = _who(read_phrase(str(action)))
+        moment = self._moment(at, str(action))
         asked = f"What does the {who} do{moment}?" if who else f"What happens{moment}?"
-        yield _Draft("action_visibility", asked, item.action, item.pair)
+        others = other_actions(str(action), [text for text in self.actions if text and text != action], asked)
+        yield _Draft("action_visibility", asked, str(action), item.pair, (item.action,), tuple(others))
 
     def causal(self, at: int, item: Transition) -> Iterator[_Draft]:
+        """Why the later scene follows from the earlier."""
+        cause = item.causality.rsplit(" because ", 1)[-1]
+        if not _usable(cause):
+            return
         outcomes = [text for text in (item.action, item.consequence, item.expected_change) if _usable(text)]
-        fitting = [text for text in outcomes if not _gives_away(text, item.causality)]
-        asked = f"What is the reason that {_clause(fitting[0])}?" if fitting else "What causes the change?"
-        yield _Draft("causal", asked, item.causality, item.pair)
+        fitting = [text for text in outcomes if not _gives_away(text, cause)]
+        asked = f"Why is it that {_clause(fitting[0])}?" if fitting else "What causes the change?"
+        accepted = (item.causality, f"because {_clause(cause)}")
+        others = other_actions(cause, [text for text in self.actions[at + 1 :] if text], asked)
+        yield _Draft("causal", asked, cause, item.pair, accepted, tuple(others))
 
     def emotional(self, at: int, item: Transition) -> Iterator[_Draft]:
+        """How somebody feels, and how that has changed."""
         reading = read_phrase(item.emotion or "")
-        who, feelings = reading.concepts.get("character", ()), reading.concepts.get("emotion", ())
-        cue = f"when {_clause(item.action)}" if _usable(item.action) else "then"
+        who, feelings = reading.concepts.get("character", ()), _feelings(reading)
+        action = self.actions[at]
+        cue = f"when {_clause(str(action))}" if _usable(action) else self._moment(at, str(item.emotion)).strip()
         if not who or not feelings:
             if _usable(item.emotion):
                 yield _Draft("emotional", f"What feeling is there {cue}?", str(item.emotion), item.pair)
             return
         before, after = reading.change or (None, feelings[-1])
-        name = load_vocabulary().get("character", who[0]).words[0]
         if after is None:
             return
-        plain = feeling(who[0], None, after)
-        asked = f"How does the {name} feel {cue}?"
-        yield _Draft("emotional", asked, plain, item.pair, (str(item.emotion),))
+        name = load_vocabulary().get("character", who[0]).words[0]
+        plain, asked = feeling(who[0], None, after), f"How does the {name} feel {cue}?"
+        others = other_feelings(after, self.feelings, asked)
+        made = tuple(feeling(who[0], None, other) for other in others)
+        yield _Draft("emotional", asked, plain, item.pair, (str(item.emotion),), made)
         if before is not None and before != after:
-            change = feeling(who[0], before, after)
             asked = f"How does the feeling of the {name} change {cue}?"
-            yield _Draft("emotional", asked, change, item.pair, (str(item.emotion),))
+            wrong = [(after, before), *((before, other) for other in others), *((other, after) for other in others)]
+            made = tuple(feeling(who[0], early, late) for early, late in wrong if early != late)
+            yield _Draft("emotional", asked, feeling(who[0], before, after), item.pair, (str(item.emotion),), made)
 
     def consequence(self, at: int, item: Transition) -> Iterator[_Draft]:
-        fits = _usable(item.action) and not _gives_away(item.action, item.consequence)
-        asked = f"What comes of it that {_clause(item.action)}?" if fits else "What is the outcome?"
-        yield _Draft("consequence", asked, item.consequence, item.pair)
+        """What comes of it."""
+        outcome = without_feeling(item.consequence) or item.consequence
+        if not _usable(outcome):
+            return
+        causes = [self.actions[at], item.causality.rsplit(" because ", 1)[-1]]
+        fitting = [text for text in causes if text and _usable(text) and not _gives_away(text, outcome)]
+        asked = f"What comes of it that {_clause(fitting[0])}?" if fitting else "What is the outcome of this?"
+        others = self._other_outcomes(at, outcome, asked)
+        yield _Draft("consequence", asked, outcome, item.pair, (item.consequence,), tuple(others))
+
+    def _other_outcomes(self, at: int, outcome: str, seed: str) -> list[str]:
+        """Outcomes of the same sort: a feeling beside a feeling, an event beside an event."""
+        reading = read_phrase(outcome)
+        who, feelings = reading.concepts.get("character", ()), _feelings(reading)
+        if without_feeling(outcome) is None and who and feelings:
+            name = load_vocabulary().get("character", who[0]).words[0]
+            words = [load_vocabulary().get("emotion", other).words[0] for other in self.feelings]
+            rest = [load_vocabulary().get("emotion", item).words[0] for item in other_feelings(feelings[-1], (), seed)]
+            return [f"The {name} is {word}" for word in dict.fromkeys((*words, *rest))]
+        return other_actions(outcome, [text for text in self.actions[:at] if text], seed)
 
     def temporal(self, at: int, item: Transition) -> Iterator[_Draft]:
-        if at == 0:
+        """Which of two neighbouring events comes first; the question names them in alphabetical order."""
+        events = [(text if text and _usable(text) else None) for text in self.actions]
+        if at == 0 or events[at - 1] is None or events[at] is None:
             return
-        first, second = self.transitions[at - 1].action, item.action
-        if not (_usable(first) and _usable(second)) or normalise(first) == normalise(second):
+        first, second = str(events[at - 1]), str(events[at])
+        named = sorted({_clause(first), _clause(second)})
+        if len(named) < 2:
             return
+        later = [text for text in events[at + 1 :] if text]
+        earlier = [text for text in events[: at - 1] if text]
+        pairs = [(second, first), *((text, first) for text in later), *((text, second) for text in later)]
+        pairs += [(second, text) for text in earlier] + [(first, text) for text in earlier]
+        wrong = tuple(f"{sentence(a)} before {_clause(b)}" for a, b in pairs if normalise(a) != normalise(b))
+        asked = f"In which order do these happen: {named[0]}; {named[1]}?"
         right = f"{sentence(first)} before {_clause(second)}"
-        wrong = f"{sentence(second)} before {_clause(first)}"
-        yield _Draft("temporal_order", "In which order do these things happen?", right, item.pair, (), (wrong,))
+        yield _Draft("temporal_order", asked, right, item.pair, (), wrong)
 
     def drafts(self) -> Iterator[_Draft]:
         """Every question of the story, transition by transition."""
         for at, item in enumerate(self.transitions):
-            if _usable(item.action):
-                yield from self.action(at, item)
-            if _usable(item.causality):
-                yield from self.causal(at, item)
-            yield from self.emotional(at, item)
-            if _usable(item.consequence):
-                yield from self.consequence(at, item)
-            yield from self.temporal(at, item)
+            for make in (self.action, self.causal, self.emotional, self.consequence, self.temporal):
+                yield from make(at, item)
 
 
 def _moral(record: StoryRecord, transitions: Sequence[Transition]) -> list[_Draft]:
@@ -178,8 +230,8 @@ def build_questions(record: StoryRecord, plan: Plan) -> list[Question]:
     seen: set[str] = set()
     questions: list[Question] = []
     for draft in (*builder.drafts(), *_moral(record, builder.transitions)):
-        key = draft.question if draft.dimension != "temporal_order" else f"{draft.question} {draft.answer}"
-        if normalise(key) not in seen:
-            seen.add(normalise(key))
+        key = normalise(draft.question)
+        if key not in seen:
+            seen.add(key)
             questions.append(_question(record, draft, len(questions) + 1))
     return questions

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from katha.eval_bridge.matching import RULES
 from katha.eval_bridge.normal import normalise
-from katha.eval_bridge.outcomes import MISSING, RIGHT, Outcomes, Selection, collect, majority
+from katha.eval_bridge.outcomes import MISSING, RIGHT, Outcomes, Selection, collect
 from katha.eval_bridge.statistics import averages, interval, paired_p, replicates, story_counts, wilcoxon
 from katha.schema import (
     CONDITIONS,

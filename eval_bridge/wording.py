@@ -6,13 +6,22 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from katha.language import ConceptKind, PhraseEvent, Vocabulary, load_vocabulary, read_phrase
 from katha.language.inflect import VerbForm
 
-__all__ = ["feeling", "paraphrases", "sentence", "swaps"]
+__all__ = [
+    "feeling",
+    "other_actions",
+    "other_feelings",
+    "paraphrases",
+    "sentence",
+    "swaps",
+    "without_feeling",
+]
 
 _SYNONYMS = 4
 _MOST = 12
@@ -20,6 +29,8 @@ _LONGEST_NAME = 3
 _ARTICLES = frozenset(("a", "an", "the"))
 _SWAPPED: tuple[ConceptKind, ...] = ("action", "emotion", "character", "prop")
 _FORMS: Mapping[str, VerbForm] = {"third": "third", "past": "past", "participle": "participle", "ing": "ing"}
+_FEELING_FIRST = re.compile(r"^(.+?) (?:is|are|was|were|feels?|felt) ([\w ]+?) and (.+)$")
+_ONLY_FEELING = re.compile(r"^.+? (?:is|are|was|were|feels?|felt|becomes?|became) ([\w ]+)$")
 _PRONOUNS = ("it", "he", "she")
 
 
@@ -37,6 +48,53 @@ def feeling(character: str, before: str | None, after: str) -> str:
     if before is None or before == after:
         return f"The {who} feels {late}"
     return f"The {who} changes from {words.get('emotion', before).words[0]} to {late}"
+
+
+def without_feeling(text: str) -> str | None:
+    """`text` without a feeling told before an action ("The lion is angry and takes the mouse" is "The lion takes the
+    mouse"); None if it tells nothing but a feeling."""
+    plain, find = sentence(text), load_vocabulary().find
+    both = _FEELING_FIRST.match(plain)
+    if both is not None and find(both[2], "emotion"):
+        return f"{both[1]} {both[3]}"
+    only = _ONLY_FEELING.match(plain)
+    return None if only is not None and find(only[1], "emotion") else plain
+
+
+def other_feelings(right: str, known: Sequence[str], seed: str) -> list[str]:
+    """Feelings that are not `right`: those of the story first, each group in an order fixed by `seed`."""
+    generator = random.Random(seed)
+    told = [concept for concept in known if concept != right]
+    rest = [item.id for item in load_vocabulary().concepts("emotion") if item.id not in (*told, right)]
+    return generator.sample(told, len(told)) + generator.sample(rest, len(rest))
+
+
+def other_actions(text: str, story: Sequence[str], seed: str) -> list[str]:
+    """Events that `text` could be taken for: the story's own with the same doer first, then other things it might do.
+
+    Without a doer and an action that the vocabulary knows, the story's other events.
+    """
+    vocabulary, generator = load_vocabulary(), random.Random(seed)
+    event = next((item for item in read_phrase(text).events if item.action and item.actor), None)
+    if event is None or event.actor is None:
+        return generator.sample(list(story), len(story))
+    same = [other for other in dict.fromkeys(story) if _doer(other) == event.actor]
+    used = {item.action for other in (text, *story) for item in read_phrase(other).events}
+    free = [item.id for item in vocabulary.concepts("action") if item.id not in used]
+    made = [_told(vocabulary, event.actor, action, event.target) for action in generator.sample(free, len(free))]
+    return generator.sample(same, len(same)) + made
+
+
+def _doer(text: str) -> str | None:
+    return next((event.actor for event in read_phrase(text).events if event.actor), None)
+
+
+def _told(vocabulary: Vocabulary, actor: str, action: str, target: str | None) -> str:
+    """Actor, action and target as the vocabulary says it ("The fox jumps toward the crow")."""
+    says = vocabulary.says[action]
+    verb = vocabulary.grammar.inflector.verb(says.verb, "third")
+    aim = f" {says.preposition} the {_thing(vocabulary, target)}".replace("  ", " ") if target else ""
+    return f"The {_thing(vocabulary, actor)} {verb}{aim}"
 
 
 def _bare(text: str) -> str:
@@ -57,17 +115,20 @@ def _verbs(vocabulary: Vocabulary, action: str, text: str) -> list[str]:
 
 
 def _event_words(event: PhraseEvent, text: str) -> Iterator[str]:
+    """`text` with its verb exchanged for the concept's other verbs, in the same form."""
     vocabulary = load_vocabulary()
-    if event.action is None or event.actor is None:
+    if event.action is None:
         return
-    actor = _thing(vocabulary, event.actor)
-    target = f" the {_thing(vocabulary, event.target)}" if event.target else ""
-    inflect = vocabulary.grammar.inflector.verb
+    words = text.split()
+    place = _find(words, event.action, "action")
+    if place is None:
+        return
+    start, end = place
+    said = words[start:end]
     for verb in _verbs(vocabulary, event.action, text):
-        yield f"The {actor} {inflect(verb, 'third')}{target}"
-        if target:
-            yield f"it {inflect(verb, 'third')}{target}"
-            yield f"{inflect(verb, 'ing')}{target}"
+        if not verb.startswith("be "):
+            new = _inflected_verb(verb, said, event.action)
+            yield " ".join((*words[:start], new, *words[end:]))
 
 
 def _feeling_words(text: str) -> Iterator[str]:
@@ -126,19 +187,22 @@ def _find(words: Sequence[str], concept: str, kind: ConceptKind) -> tuple[int, i
     return None
 
 
-def _inflected(kind: ConceptKind, new: str, old: Sequence[str], concept: str) -> str:
-    """The new concept's word in the form that the old one had."""
+def _inflected_verb(verb: str, said: Sequence[str], action: str) -> str:
+    """`verb` in the form that `said` has among the forms of the action's words."""
     vocabulary = load_vocabulary()
-    word = vocabulary.get(kind, new).words[0]
-    if kind != "action":
-        return word
-    text = " ".join(old).strip(".,;!").lower()
+    text = " ".join(said).strip(".,;!").lower()
     inflector = vocabulary.grammar.inflector
-    for known in vocabulary.get("action", concept).words:
+    for known in vocabulary.get("action", action).words:
         for form in inflector.verb_forms(known):
             if form.surface == text and form.form in _FORMS:
-                return inflector.verb(word, _FORMS[form.form])
-    return word
+                return inflector.verb(verb, _FORMS[form.form])
+    return verb
+
+
+def _inflected(kind: ConceptKind, new: str, old: Sequence[str], concept: str) -> str:
+    """The new concept's word in the form that the old one had."""
+    word = load_vocabulary().get(kind, new).words[0]
+    return _inflected_verb(word, old, concept) if kind == "action" else word
 
 
 def swaps(text: str, seed: str, prefer: Sequence[str] = (), kinds: Sequence[ConceptKind] = _SWAPPED) -> list[str]:
