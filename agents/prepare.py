@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from katha.agents.context import RunContext, load_plugins
+from katha.agents.context import RunContext
 from katha.config import RunConfig
 from katha.errors import PlanError
 from katha.protocols import Planner, PlanRequest, Renderer
+from katha.registry import default_registry
 from katha.schema import Plan, Question, StoryRecord
 
 __all__ = ["check_plan", "make_plan", "plan_with", "prepare_story"]
@@ -19,8 +20,9 @@ def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
     Raises:
         UsageError: the story cannot be planned, with what to do.
     """
-    plugins = load_plugins(config)
-    return plan_with(plugins.planner, plugins.renderer, record, config)
+    planner = default_registry("planners").create(config.planner)
+    renderer = default_registry("renderers").create(config.renderer)
+    return plan_with(planner, renderer, record, config)
 
 
 def plan_with(planner: Planner, renderer: Renderer, record: StoryRecord, config: RunConfig) -> Plan:

@@ -1,8 +1,9 @@
 """Choosing among fixed options by what a record of moments supports, dimension by dimension.
 
 The question's own claims find the moment it is about ("when the lion has her", "after the crow sings"); each option's
-claims are then weighed there. The best option is taken when it is supported well enough and clearly better than the
-next one; otherwise the answer is `Unclear`. Nothing is learnt from the order of options or from how often answers occur.
+claims are then weighed there. The best option is taken when it is supported well enough and clearly better than
+the next one; otherwise the answer is `Unclear`. Neither the order of options nor how often an answer occurs plays a
+part.
 """
 
 from __future__ import annotations
