@@ -163,18 +163,20 @@ class Cast:
         if noun.plural:
             return self._they(others)
         fits = [m for m in self._recent() if not m.plural and m not in others and self._agrees(m, gender)]
-        preferred = [member for member in self.subject if member in fits] if not others else []
-        chosen = (preferred or fits)[:1]
+        sure = [member for member in fits if member.gender == gender]
+        subject = [member for member in self.subject if member in fits and member.gender in {"any", gender}]
+        chosen = ((subject if not others else []) or (sure if others else []) or fits)[:1]
+        if chosen and chosen[0].gender == "n" and sure:
+            chosen = sure[:1]
         for member in chosen:
-            if member.gender == "any" and gender != "n":
-                member.gender = gender
+            member.gender = gender if member.gender == "any" else member.gender
         return chosen
 
     def _agrees(self, member: Member, gender: str) -> bool:
         human = member.concept in self.grammar.words["people"]
         if gender == "n":
             return not human
-        return member.gender in {"any", gender}
+        return member.gender in {"any", "n", gender} and not (human and member.gender == "n")
 
     def _they(self, others: list[Member]) -> list[Member]:
         groups = [member for member in self._recent() if member.plural and member not in others]

@@ -138,6 +138,8 @@ class _Builder:
     def _before_verb(self, at: int, chunk: Chunk, noun: Noun, fact: Fact) -> None:
         if fact.subjects and (noun.kind == "name" or fact.subjects[-1].kind == "name"):
             self._appose(fact, noun)
+        elif fact.subjects and noun.kind == "pronoun" and self._type(at - 1) in {"and", "comma"}:
+            self._start(chunk, [noun])
         elif fact.around and self._type(at - 1) == "comma" and not fact.subjects:
             fact.subjects.append(noun)
             self._take_feeling(fact)

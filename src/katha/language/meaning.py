@@ -94,6 +94,13 @@ def _person(noun: Noun) -> Noun | None:
     return None
 
 
+def _doer(noun: Noun) -> Noun | None:
+    """Who a subject stands for; "his tail was caught" is about him."""
+    if noun.kind == "known" and noun.owner is None and noun.possessor is not None:
+        return Noun("pronoun", None, noun.possessor, plural=noun.possessor == "they")
+    return _person(noun)
+
+
 def _target(fact: Fact, action: str) -> Noun | None:
     """What the action is directed at: the direct object if it is somebody, else whoever is reached, else the thing."""
     persons = [person for noun in fact.objects if (person := _person(noun)) is not None]
@@ -137,7 +144,7 @@ def happenings(fact: Fact, vocabulary: Vocabulary, *, loose: bool = False) -> It
     """
     verb = fact.verb
     held = _held(fact)
-    people = [person for noun in fact.subjects if (person := _person(noun)) is not None and not noun.none]
+    people = [person for noun in fact.subjects if (person := _doer(noun)) is not None and not noun.none]
     if people and held is not None:
         yield Happening(fact, people, "trapped", None, held, fact.emotion, negated=verb is not None and verb.negated)
         return
@@ -187,8 +194,8 @@ def _passive(fact: Fact, people: list[Noun], emotion: str | None, negated: bool)
         yield Happening(fact, people, "trapped", verb.lemma, holder, emotion, negated=negated)
     elif verb.stirs is not None:
         yield Happening(fact, people, None, verb.lemma, None, verb.stirs, negated=negated)
-    elif verb.action == "die":
-        yield Happening(fact, people, "die", verb.lemma, None, emotion, negated=negated)
+    elif verb.action in {"die", "sleep"}:
+        yield Happening(fact, people, verb.action, verb.lemma, None, emotion, negated=negated)
     elif verb.action is not None and agents:
         target = people[0] if people else next((noun for noun in fact.subjects if noun.kind == "prop"), None)
         yield Happening(fact, agents, verb.action, verb.lemma, target, None, negated=negated)

@@ -9,6 +9,7 @@ from katha.language.scanner import Chunk, Noun, Phrase, Scanner
 
 __all__ = ["NounReader"]
 
+_POSSESSORS = {"his": "he", "her": "she", "its": "it", "their": "they"}
 _HEAD_ORDER = {"character": 0, "prop": 1, "setting": 2}
 
 
@@ -77,6 +78,10 @@ class NounReader(Scanner):
 
     def _determiner(self) -> bool:
         word = self._span(1)
+        length, senses = self._senses(self.at)
+        if length > 1 and all(sense.part == "adverb" for sense in senses):
+            self.at += length
+            return True
         pronoun = self.grammar.pronouns.get(word)
         if pronoun is not None and not (word == "her" and self._her_own()):
             self._close()
@@ -94,6 +99,7 @@ class NounReader(Scanner):
         if self.phrase.heads:
             self._close()
         self.phrase.open = True
+        self.phrase.possessor = _POSSESSORS.get(word, self.phrase.possessor)
         self.phrase.definite = self.phrase.definite or self.grammar.has("definite", word)
         self.phrase.fresh = self.phrase.fresh or word in {"another"}
         self.phrase.none = self.phrase.none or word in {"no", "neither"}

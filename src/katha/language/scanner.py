@@ -20,7 +20,8 @@ ChunkType = Literal[
 class Noun:
     """A noun phrase. `kind` is character, prop, setting, time, weather, pronoun, referring, name or known (no concept).
 
-    `owner` is the noun phrase of a possessor ("the lion's paw"), `labels` are modifiers that tell apart ("town mouse").
+    `owner` is the noun phrase of a possessor ("the lion's paw"), `labels` are modifiers that tell apart ("town mouse"),
+    `possessor` the pronoun of a possessor ("his tail": "he").
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Noun:
     none: bool = False
     owner: Noun | None = None
     name: str | None = None
+    possessor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Phrase:
     emotion: str | None = None
     labels: list[str] = field(default_factory=list)
     owner: Noun | None = None
+    possessor: str | None = None
     heads: list[Sense] = field(default_factory=list)
 
 
@@ -177,6 +180,7 @@ class Scanner:
             fresh=phrase.fresh,
             none=phrase.none,
             owner=phrase.owner,
+            possessor=phrase.possessor,
         )
         first = heads[0]
         if head.kind == "known" and len(heads) > 1 and first.kind == "character":

@@ -20,7 +20,9 @@ __all__ = ["read_story", "story_names"]
 
 _HEADING = re.compile(r"\A\s*[^\n.!?\"]{1,80}\n\s*\n(?=\s*\S)")
 _INSIDE = frozenset({"in", "at", "into", "to", "through", "across", "on", "inside", ""})
-_CAUSE = re.compile(r"\b(?:because|since|so that|for fear that|now that)\b\s*([^,;]+)", re.IGNORECASE | re.DOTALL)
+_CAUSE = re.compile(
+    r"\b(?:because(?! of)|since|so that|for fear that|now that)\b\s*([^,;]+)", re.IGNORECASE | re.DOTALL
+)
 
 
 @dataclass
