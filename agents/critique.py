@@ -100,6 +100,7 @@ def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candida
         copy_penalty(adjacent, settings.gamma),
         settings,
     )
+    context.folder.sync_answers()
     plain = all(frame.kind == "scene" for frame in board.frames)
     return Candidate(name=name, kind="base" if plain else "inserted", board=board, score=score, transitions=transitions)
 

@@ -41,6 +41,7 @@ def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, t
     for method, board in boards.items():
         images = images_of(context, board)
         rows += put("image", images, method) + put("text+image", images, method)
+    context.folder.sync_answers()
     return rows
 
 

@@ -101,8 +101,11 @@ def read_json(path: Path) -> Any:
         raise InputFileError(f"{str(path)!r} is not JSON: {error}.") from error
 
 
-def write_bytes_atomic(path: Path, data: bytes) -> None:
-    """Write `data` so that a reader or a crash sees the old file or the new one, never a torn one.
+def write_bytes_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write `data` so that a reader or a killed process leaves the old file or the new one, never a torn one.
+
+    `durable` waits for the disk, so that this holds for a power cut too; leave it out only for what is verified by its
+    hash when read and can be made again.
 
     Raises:
         StoreError: the disk is full or refused the write; the old file stays.
@@ -114,7 +117,8 @@ def write_bytes_atomic(path: Path, data: bytes) -> None:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
             os.chmod(name, 0o644)
             os.replace(name, path)
         except BaseException:

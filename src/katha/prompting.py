@@ -8,9 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from katha.errors import UsageError
 from katha.jsonio import sha256_hex
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 __all__ = ["Prompt", "load_prompt"]
 
@@ -25,14 +29,20 @@ class Prompt:
 
     def render(self, **variables: object) -> str:
         """The prompt with its variables filled in, blanks at both ends removed."""
-        from jinja2 import Environment, StrictUndefined, UndefinedError
+        from jinja2 import UndefinedError
 
-        # autoescape stays off: a prompt is plain text for a model, never markup for a browser.
-        environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         try:
-            return environment.from_string(self.text).render(**variables).strip()
+            return _compiled(self.text).render(**variables).strip()
         except UndefinedError as error:
             raise UsageError(f"Prompt {self.name!r}: {error}.") from error
+
+
+@cache
+def _compiled(text: str) -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    # autoescape stays off: a prompt is plain text for a model, never markup for a browser.
+    return Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(text)
 
 
 @cache

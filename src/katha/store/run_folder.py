@@ -99,7 +99,7 @@ class RunFolder:
         """Put one image into `panels/` (atomic; the durable copy is the cache's)."""
         path = self.panels / f"{sha256}.png"
         if self.panel(sha256) is None:
-            write_bytes_atomic(path, png)
+            write_bytes_atomic(path, png, durable=False)
         return path
 
     def panel(self, sha256: str) -> bytes | None:
@@ -111,7 +111,7 @@ class RunFolder:
         return data if sha256_hex(data) == sha256 else None
 
     def append_answers(self, rows: Iterable[Answer]) -> None:
-        """Add rows to the log, with one flush to the disk for all of them."""
+        """Add rows to the log in one write; `sync_answers` makes them survive a power cut."""
         data = b"".join(canonical(row.model_dump(mode="json")) + b"\n" for row in rows)
         if not data:
             return
@@ -122,11 +122,17 @@ class RunFolder:
                     if file.read(1) != b"\n":
                         data = b"\n" + data  # a kill tore the last line: close it, so that it takes nothing with it
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
         except OSError as error:
             hint = "Free some space and run the same command again."
             raise StoreError(f"Cannot write {str(self.answers)!r}: {error.strerror}.", hint=hint) from error
+
+    def sync_answers(self) -> None:
+        """Wait until the log is on the disk: before a checkpoint says that its rows are there."""
+        try:
+            with self._lock, self.answers.open("ab") as file:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise StoreError(f"Cannot write {str(self.answers)!r}: {error.strerror}.") from error
 
     def read_answers(self) -> list[Answer]:
         """The log's rows in a fixed order, the last of each key; torn lines (after a kill) are left out."""
