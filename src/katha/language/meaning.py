@@ -194,7 +194,7 @@ def _passive(fact: Fact, people: list[Noun], emotion: str | None, negated: bool)
         yield Happening(fact, people, "trapped", verb.lemma, holder, emotion, negated=negated)
     elif verb.stirs is not None:
         yield Happening(fact, people, None, verb.lemma, None, verb.stirs, negated=negated)
-    elif verb.action in {"die", "sleep"}:
+    elif verb.action in {"die", "sleep", "fall"}:
         yield Happening(fact, people, verb.action, verb.lemma, None, emotion, negated=negated)
     elif verb.action is not None and agents:
         target = people[0] if people else next((noun for noun in fact.subjects if noun.kind == "prop"), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from katha.language.lexicon import Sense
 from katha.language.scanner import Chunk, Noun, Phrase, Scanner
@@ -34,10 +35,19 @@ class NounReader(Scanner):
 
     def _name(self) -> bool:
         word = self.words[self.at]
-        if word.text not in self.names:
+        cue = word.lower in self.grammar.words["name_cues"]
+        at = self.at + 1 if cue else self.at
+        if at >= len(self.words) or self.words[at].text not in self.names:
             return False
         self._close()
-        self._emit("noun", 1, noun=Noun("name", None, word.lower, name=word.text, definite=True))
+        self.at = at
+        last = self.chunks[-1] if self.chunks else None
+        if last is not None and last.noun is not None and last.noun.kind == "character" and last.noun.name is None:
+            self.chunks[-1] = replace(last, noun=replace(last.noun, name=self.words[at].text, definite=True))
+            self.at += 1
+            return True
+        name = self.words[at]
+        self._emit("noun", 1, noun=Noun("name", None, name.lower, name=name.text, definite=True))
         return True
 
     def _accessory(self) -> bool:

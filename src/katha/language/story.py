@@ -181,6 +181,8 @@ class _Teller:
                     self.cast.thing = None
                 if not any(noun is subject for subject in fact.subjects):
                     self._members([noun], [], fact)
+        direct = [noun.concept for noun in fact.objects if noun.kind == "prop"]
+        self.cast.thing = direct[-1] if direct else self.cast.thing
 
     def events(self) -> tuple[Event, ...]:
         """The finished events."""
