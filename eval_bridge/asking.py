@@ -135,17 +135,17 @@ class _Call:
     labels: Mapping[str, Any]
 
     def answer(self, reply: JudgeReply) -> Answer:
-        return Answer(
-            **self.labels,
-            status=reply.status,
-            answer=reply.answer,
-            evidence_status=reply.evidence_status,
-            image_support=reply.image_support,
-            confidence=reply.confidence,
-            raw=reply.raw,
-            error=reply.error,
-            usage=dict(reply.usage),
-        )
+        fields = {
+            "status": reply.status,
+            "answer": reply.answer,
+            "evidence_status": reply.evidence_status,
+            "image_support": reply.image_support,
+            "confidence": reply.confidence,
+            "raw": reply.raw,
+            "error": reply.error,
+            "usage": dict(reply.usage),
+        }
+        return Answer.model_validate({**self.labels, **fields})
 
     def relabel(self, stored: Answer) -> Answer:
         return stored.model_copy(update=dict(self.labels))

@@ -82,7 +82,7 @@ def _subject(words: Sequence[Word]) -> tuple[frozenset[str], str, int]:
                 break
             continue
         acting = word.content and determined and follows in _DETERMINERS | _OBJECTS
-        joined = word.surface.endswith("ing") and len(nouns) == at
+        joined = len(nouns) == at and word.content and (word.surface.endswith("ing") or follows in _OBJECTS)
         if nouns and (word.surface in _BE or joined or (determined and (_is_verb(word, True) or acting))):
             return frozenset(nouns), "", at
         if word.surface in _PLACES or word.mark:

@@ -30,8 +30,9 @@ Cells = NDArray[np.int8]
 class Outcomes:
     """Everything that scoring needs, in an order that depends on names alone.
 
-    questions: (Q,) sorted by story and id. story_of, dimension_of: (Q,) places in `stories` and DIMENSIONS. cells: shape
-    (methods, judges, conditions, Q) of RIGHT, WRONG or MISSING; `judges` has the ensemble last if there are several. answered: (methods, stories), whether any image row of the method is about that story.
+    questions: (Q,) sorted by story and id. story_of, dimension_of: (Q,) places in `stories` and DIMENSIONS. cells: of
+    shape (methods, judges, conditions, Q), each RIGHT, WRONG or MISSING; `judges` has the ensemble last if there are
+    several. answered: (methods, stories), whether any row about the method's images is about that story.
     """
 
     stories: tuple[str, ...]

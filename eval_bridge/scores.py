@@ -72,7 +72,7 @@ def recoverability(
     place = CONDITIONS.index(condition)
     cells = outcomes.cells[0, -1, place] if outcomes.methods else np.full(len(asked), MISSING, dtype=np.int8)
     scored = cells != MISSING
-    rates = {
+    rates: dict[str, float] = {
         name: float((cells[own] == RIGHT).mean())
         for at, name in enumerate(DIMENSIONS)
         if (own := scored & (outcomes.dimension_of == at)).any()

@@ -135,7 +135,7 @@ def _feeling_words(text: str) -> Iterator[str]:
     vocabulary, reading = load_vocabulary(), read_phrase(text)
     who = [vocabulary.get("character", concept).words[0] for concept in reading.concepts.get("character", ())]
     if reading.change is not None and reading.change[0] is not None and reading.change[1] is not None:
-        early, late = (vocabulary.get("emotion", concept).words[:_SYNONYMS] for concept in reading.change)
+        early, late = (vocabulary.get("emotion", str(concept)).words[:_SYNONYMS] for concept in reading.change)
         for before, after in product(early[:3], late[:3]):
             yield f"from {before} to {after}"
             yield f"{before} to {after}"
