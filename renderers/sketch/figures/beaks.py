@@ -64,4 +64,3 @@ BEAKS: Mapping[str, _Shape] = {
     ),
 }
 """(upper, lower) halves by name, from (0, 0) to a length of 1 and half a height of 1."""
-

@@ -64,7 +64,11 @@ def _long(pose: Pose) -> bool:
     """Whether the snake is stretched out (it moves, swims, flies or leaps) instead of coiled."""
     if pose.lying:
         return not asleep(pose)
-    return (pose.moving and pose.tool is None) or "water" in pose.emanata or (pose.lift > 20 and pose.turn < 90 and "mount" not in pose.emanata)
+    return (
+        (pose.moving and pose.tool is None)
+        or "water" in pose.emanata
+        or (pose.lift > 20 and pose.turn < 90 and "mount" not in pose.emanata)
+    )
 
 
 def _turn(pose: Pose) -> float:
@@ -105,7 +109,10 @@ def _head(pen: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
         d = "M 1 0.5 L 1.55 0.55 L 1.85 0.3 M 1.55 0.55 L 1.85 0.75"
         pen.draw(d, width=1.9)
         pen.draw(d, stroke="#e0524f", width=1.0)
-    pen.draw("M -0.98 -0.05 Q -0.9 -0.92 0.1 -0.9 Q 0.95 -0.85 1.15 -0.1 Q 1.4 0.35 1.15 0.65 Q 0.6 0.95 0 0.88 Q -0.95 0.85 -0.98 -0.05 Z", fill=coat)
+    pen.draw(
+        "M -0.98 -0.05 Q -0.9 -0.92 0.1 -0.9 Q 0.95 -0.85 1.15 -0.1 Q 1.4 0.35 1.15 0.65 Q 0.6 0.95 0 0.88 Q -0.95 0.85 -0.98 -0.05 Z",
+        fill=coat,
+    )
     pen.draw("M -0.6 0.66 Q 0.3 0.3 1.22 0.42 Q 1.2 0.62 1 0.7 Q 0.3 0.95 -0.6 0.66 Z", fill=draw["belly"], width=0)
     pen.draw("M 0.02 -0.88 L 0.3 -0.62 L 0.02 -0.4 L -0.26 -0.62 Z", fill=draw.get("band", "yellow"), width=0.6)
     layout = FaceLayout(

@@ -92,8 +92,12 @@ def _head(pen: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
     for x in (-0.5, 0.66):
         pen.ellipse(x, -0.58, 0.46, fill=coat)
     pen.ellipse(0.05, 0.12, 1.2, 0.78, fill=coat)
-    pen.draw("M -0.98 0.42 Q 0.05 0.2 1.1 0.42 Q 0.8 0.9 0.05 0.88 Q -0.7 0.9 -0.98 0.42 Z", fill=draw["belly"], width=0)
+    pen.draw(
+        "M -0.98 0.42 Q 0.05 0.2 1.1 0.42 Q 0.8 0.9 0.05 0.88 Q -0.7 0.9 -0.98 0.42 Z", fill=draw["belly"], width=0
+    )
     for x in (0.0, 0.2):
         pen.ellipse(x, 0.0, 0.05, fill=INK, width=0)
-    layout = FaceLayout(eyes=((-0.5, -0.6), (0.66, -0.6)), eye=0.3, mouth=(0.08, 0.4), width=1.1, lid=lighter(coat, 0.15))
+    layout = FaceLayout(
+        eyes=((-0.5, -0.6), (0.66, -0.6)), eye=0.3, mouth=(0.08, 0.4), width=1.1, lid=lighter(coat, 0.15)
+    )
     draw_face(pen, face, layout)

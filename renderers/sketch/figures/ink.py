@@ -23,7 +23,7 @@ Box = tuple[float, float, float, float]
 Segment = tuple[str, tuple[Point, ...]]
 
 _ROUND = 0.5523  # how far the handles of a cubic reach to imitate a quarter of a circle
-_TOKEN = re.compile(r"[MLQCZ]|-?\d*\.?\d+")
+_TOKEN = re.compile(r"[MLQCZ]|-?\d*\.?\d+(?:e[-+]?\d+)?")
 
 
 @lru_cache(maxsize=4096)

@@ -78,7 +78,12 @@ def _bee(pen: Ink, draw: Mapping[str, Any], pose: Pose) -> None:
     body.ellipse(0, 0, 21, 15 * girth, fill=draw["coat"])
     for x, half in ((-13, 10.5), (-4, 13.5), (5, 13)):
         high = half * girth
-        body.draw(f"M {x - 2.6} {-high:.1f} Q {x + 1.4} 0 {x - 2.6} {high:.1f} L {x + 2.2} {high:.1f} Q {x + 6} 0 {x + 2.2} {-high:.1f} Z", fill=INK, width=0)
+        body.draw(
+            f"M {x - 2.6} {-high:.1f} Q {x + 1.4} 0 {x - 2.6} {high:.1f} L {x + 2.2} {high:.1f} Q {x + 6} 0 {x + 2.2} {-high:.1f} Z",
+            fill=INK,
+            width=0,
+        )
+    speckle(body, draw.get("pattern"), draw.get("marks"), 13, 9)
 
 
 def _grasshopper(pen: Ink, draw: Mapping[str, Any], pose: Pose) -> None:
@@ -88,6 +93,7 @@ def _grasshopper(pen: Ink, draw: Mapping[str, Any], pose: Pose) -> None:
     body.draw("M 4 -8 Q -24 -13 -48 -2 Q -26 10 4 8 Z", fill=draw["belly"])
     for x in (-12, -21, -30):
         body.line([(x, 0), (x + 1, 6)], width=0.7)
+    speckle(body.at(-20, 0), draw.get("pattern"), draw.get("marks"), 16, 6)
     wing = body.at(2, -6, 34 if flying(pose) else 4)
     wing.draw("M 2 6 Q -20 -14 -54 -4 Q -34 8 2 6 Z", fill=draw.get("wing", darker(coat, 0.12)))
     leap = pose.lift > 0

@@ -91,7 +91,9 @@ def _sickle(ink: Ink, data: Mapping[str, Any]) -> None:
     """A rooster's high arching plumes."""
     pen = ink.at(0, 0, -(data.get("tilt", 30.0)))
     for fill, size, drop in (("dark_green", 1.25, 0), ("teal", 1.0, 5), ("navy", 0.78, 10)):
-        pen.at(0, drop, sx=size).draw("M 6 2 Q -4 -38 -26 -34 Q -44 -28 -42 -2 Q -34 -20 -24 -16 Q -14 -10 2 10 Z", fill=fill)
+        pen.at(0, drop, sx=size).draw(
+            "M 6 2 Q -4 -38 -26 -34 Q -44 -28 -42 -2 Q -34 -20 -24 -16 Q -14 -10 2 10 Z", fill=fill
+        )
 
 
 def _upright(ink: Ink, data: Mapping[str, Any]) -> None:
@@ -115,7 +117,9 @@ def _train(ink: Ink, data: Mapping[str, Any]) -> None:
     green, gold = "#4f9a6a", "#a9cf7a"
     for k in range(11):
         feather = pen.at(angle=-92 + k * 15.5)
-        feather.draw("M -2 0 Q -12 -38 -9.5 -52 Q 0 -66 9.5 -52 Q 12 -38 2 0 Z", fill=green if k % 2 else lighter(green, 0.18))
+        feather.draw(
+            "M -2 0 Q -12 -38 -9.5 -52 Q 0 -66 9.5 -52 Q 12 -38 2 0 Z", fill=green if k % 2 else lighter(green, 0.18)
+        )
         feather.ellipse(0, -48, 6, 7.5, fill=gold, width=0.6)
         feather.ellipse(0, -47, 3.6, 4.6, fill="#3a6fb5", width=0)
         feather.ellipse(0, -46, 1.8, 2.2, fill="navy", width=0)
@@ -134,7 +138,10 @@ def _comb(size: float) -> Part:
 
     def draw(ink: Ink, data: Mapping[str, Any]) -> None:
         pen = ink.at(0.08, -0.78, sx=size)
-        pen.draw("M -0.75 0.3 Q -1 -0.6 -0.5 -0.5 Q -0.4 -1.15 0.02 -0.6 Q 0.4 -1.15 0.55 -0.4 Q 1 -0.4 0.75 0.3 Z", fill="red")
+        pen.draw(
+            "M -0.75 0.3 Q -1 -0.6 -0.5 -0.5 Q -0.4 -1.15 0.02 -0.6 Q 0.4 -1.15 0.55 -0.4 Q 1 -0.4 0.75 0.3 Z",
+            fill="red",
+        )
         for x, long in ((0.62, 0.62), (0.36, 0.5)):
             ink.ellipse(x, 0.5 + 0.5 * size, 0.19 * size, long * 0.6 * size, fill="red")
 
@@ -190,12 +197,20 @@ def _disc(ink: Ink, data: Mapping[str, Any]) -> None:
 
 def _hood(ink: Ink, data: Mapping[str, Any]) -> None:
     """Cheeks and bib in the second colour."""
-    ink.draw("M -0.9 0.3 Q -0.3 -0.2 0.1 0.3 Q 0.5 -0.1 0.93 0.3 Q 0.75 1 0 0.96 Q -0.75 1 -0.9 0.3 Z", fill=data["belly"], width=0)
+    ink.draw(
+        "M -0.9 0.3 Q -0.3 -0.2 0.1 0.3 Q 0.5 -0.1 0.93 0.3 Q 0.75 1 0 0.96 Q -0.75 1 -0.9 0.3 Z",
+        fill=data["belly"],
+        width=0,
+    )
 
 
 def _cap(ink: Ink, data: Mapping[str, Any]) -> None:
     """A darker cap over the brow."""
-    ink.draw("M -0.96 -0.2 Q -0.8 -0.97 0 -0.97 Q 0.8 -0.97 0.96 -0.2 Q 0 -0.62 -0.96 -0.2 Z", fill=data.get("mark", "red"), width=0)
+    ink.draw(
+        "M -0.96 -0.2 Q -0.8 -0.97 0 -0.97 Q 0.8 -0.97 0.96 -0.2 Q 0 -0.62 -0.96 -0.2 Z",
+        fill=data.get("mark", "red"),
+        width=0,
+    )
 
 
 def _brow(ink: Ink, data: Mapping[str, Any]) -> None:

@@ -53,7 +53,11 @@ def _ridged(ink: Ink, draw: Mapping[str, Any], hip: Point, shoulder: Point) -> N
         ink.polygon([(x - 6, top), (x, top - size), (x + 6, top)], fill=draw.get("ridge", darker(draw["coat"], 0.2)))
     ink.bundle([(*hip, thick), (*shoulder, thick * 0.95)], fill=draw["coat"])
     low = thick * 0.42
-    ink.bundle([(hip[0], hip[1] + low, thick * 0.5), (shoulder[0], shoulder[1] + low, thick * 0.46)], fill=draw["belly"], width=0)
+    ink.bundle(
+        [(hip[0], hip[1] + low, thick * 0.5), (shoulder[0], shoulder[1] + low, thick * 0.46)],
+        fill=draw["belly"],
+        width=0,
+    )
     middle = ((hip[0] + shoulder[0]) / 2, (hip[1] + shoulder[1]) / 2)
     pen = ink.at(middle[0], middle[1] - thick * 0.2)
     speckle(pen, draw.get("pattern"), draw.get("marks"), (shoulder[0] - hip[0]) * 0.7, thick * 0.7)
@@ -68,7 +72,12 @@ def _shell(ink: Ink, draw: Mapping[str, Any], hip: Point, shoulder: Point) -> No
     pen.draw("M -27 6 Q -20 16 0 15 Q 22 16 29 6 Z", fill=draw["belly"])
     pen.draw("M -31 6 Q -30 -38 0 -38 Q 30 -38 32 6 Z", fill=shell)
     plate = lighter(shell, 0.3)
-    for d in ("M -10 -28 L 9 -28 L 14 -12 L 0 -4 L -14 -12 Z", "M -24 -16 L -18 -8 L -17 2 L -26 2 Z", "M 24 -16 L 18 -8 L 17 2 L 27 2 Z", "M -11 -3 L 0 3 L 11 -3 L 12 3 L -12 3 Z"):
+    for d in (
+        "M -10 -28 L 9 -28 L 14 -12 L 0 -4 L -14 -12 Z",
+        "M -24 -16 L -18 -8 L -17 2 L -26 2 Z",
+        "M 24 -16 L 18 -8 L 17 2 L 27 2 Z",
+        "M -11 -3 L 0 3 L 11 -3 L 12 3 L -12 3 Z",
+    ):
         pen.draw(d, fill=plate, width=0.7)
     pen.draw("M -34 5 Q 0 12 35 5 Q 37 10 33 12 Q 0 18 -33 12 Q -37 10 -34 5 Z", fill=lighter(shell, 0.5))
     if draw.get("pattern"):
@@ -95,14 +104,19 @@ def _jaws(ink: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
     coat, open_ = draw["coat"], gape(face.mouth)
     lower, upper = ink.at(0.1, 0.42, 26 * open_), ink.at(0.1, 0.3, -12 * open_)
     if open_:
-        ink.polygon([(0.2, 0.3), (2.15, 0.3 - 0.42 * open_), (1.9, 0.5 + 0.85 * open_), (0.2, 0.5)], fill="#8c2f39", width=0.7)
+        ink.polygon(
+            [(0.2, 0.3), (2.15, 0.3 - 0.42 * open_), (1.9, 0.5 + 0.85 * open_), (0.2, 0.5)], fill="#8c2f39", width=0.7
+        )
     lower.draw("M -0.7 -0.1 L 2.1 -0.05 Q 2.45 0.3 2 0.4 Q 0.8 0.5 -0.5 0.42 Z", fill=draw["belly"])
     for x in (0.7, 1.1, 1.5, 1.9):
         lower.polygon([(x, -0.03), (x + 0.13, -0.26 if open_ else -0.2), (x + 0.26, -0.03)], fill=PAPER, width=0.6)
     for x in (-0.3, 0.5):
         ink.ellipse(x, -0.68, 0.42, 0.44, fill=coat)
     ink.ellipse(-0.02, 0, 0.98, 0.8, fill=coat)
-    upper.draw("M -0.3 -0.72 Q 0.7 -0.85 1.1 -0.38 Q 1.8 -0.3 2.05 -0.52 Q 2.5 -0.55 2.5 -0.1 Q 2.5 0.12 2.2 0.12 L -0.2 0.16 Z", fill=coat)
+    upper.draw(
+        "M -0.3 -0.72 Q 0.7 -0.85 1.1 -0.38 Q 1.8 -0.3 2.05 -0.52 Q 2.5 -0.55 2.5 -0.1 Q 2.5 0.12 2.2 0.12 L -0.2 0.16 Z",
+        fill=coat,
+    )
     upper.ellipse(-0.05, -0.28, 0.62, 0.4, fill=coat, width=0)
     upper.ellipse(2.2, -0.32, 0.1, 0.07, fill=INK, width=0)
     for x in (0.85, 1.25, 1.65, 2.0):
@@ -118,7 +132,10 @@ def _blunt(ink: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
     coat = draw["coat"]
     for x, y, angle in ((-0.75, -0.7, -40), (-1.0, -0.25, -70), (-0.3, -0.95, -12)):
         ink.at(x, y, angle).polygon([(-0.28, 0.15), (0, -0.5), (0.28, 0.15)], fill=draw.get("ridge", "orange"))
-    ink.draw("M -1 0.05 Q -0.95 -0.95 0.1 -0.95 Q 0.75 -0.9 1.2 -0.1 Q 1.6 0.3 1.3 0.65 Q 0.7 1 0 0.92 Q -0.9 0.9 -1 0.05 Z", fill=coat)
+    ink.draw(
+        "M -1 0.05 Q -0.95 -0.95 0.1 -0.95 Q 0.75 -0.9 1.2 -0.1 Q 1.6 0.3 1.3 0.65 Q 0.7 1 0 0.92 Q -0.9 0.9 -1 0.05 Z",
+        fill=coat,
+    )
     ink.draw("M -0.55 0.72 Q 0.2 0.2 1.36 0.42 Q 1.4 0.62 1.2 0.7 Q 0.5 0.95 -0.55 0.72 Z", fill=draw["belly"], width=0)
     ink.ellipse(1.18, 0.1, 0.06, fill=INK, width=0)
     draw_face(ink, face, _layout(draw, ((-0.12, -0.35), (0.6, -0.33)), (0.62, 0.46)))
