@@ -15,6 +15,7 @@ from katha.eval_bridge.instructions import (
     variants,
 )
 from katha.eval_bridge.matching import RULES, Verdict, match, match_text, require_rule
+from katha.eval_bridge.matching_report import MatchingReport, measure_pairs
 from katha.eval_bridge.normal import normalise
 from katha.eval_bridge.options import assign_roles, chance_level, fill_options, prepare_questions
 from katha.eval_bridge.packets import (
@@ -39,6 +40,7 @@ __all__ = [
     "AnswersFormat",
     "CleanImage",
     "LeakageReport",
+    "MatchingReport",
     "OnAnswer",
     "Recoverability",
     "Retry",
@@ -58,6 +60,7 @@ __all__ = [
     "make_packet",
     "match",
     "match_text",
+    "measure_pairs",
     "normalise",
     "packet_sha256",
     "prepare_questions",

@@ -60,6 +60,11 @@ def _usable(text: str | None) -> bool:
     return bool(text) and 2 <= len(str(text).split()) <= _LONGEST_CUE
 
 
+def _tells(text: str) -> bool:
+    """Whether `text` is short and says that something happens (a title does not)."""
+    return _usable(text) and bool(read_phrase(text).events)
+
+
 def _gives_away(question: str, answer: str) -> bool:
     """Whether every content word of the answer is in the question."""
     words = set(normalise(answer).split()) - _SMALL
@@ -91,7 +96,7 @@ class _Builder:
         """ " after ..." what happened before the transition at `at`, so that the question does not hold its answer."""
         earlier = self.actions[at - 1] if at else None
         caption = self.captions.get(self.transitions[at].from_scene, "")
-        cues = [f" after {_clause(text)}" for text in (earlier, caption) if text and _usable(text)]
+        cues = [f" after {_clause(text)}" for text in (earlier, caption) if text and _tells(text)]
         fallback = " at the start" if at == 0 else " next"
         return next((cue for cue in cues if not _gives_away(cue, answer)), fallback)
 

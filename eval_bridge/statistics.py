@@ -31,7 +31,8 @@ def story_counts(right: NDArray[np.bool_], kept: NDArray[np.bool_], cell_of: NDA
     """
     cells = stories * len(DIMENSIONS)
     where = cell_of[kept]
-    columns: list[Floats] = [np.bincount(where, minlength=cells).astype(np.float64)]
+    number: Floats = np.bincount(where, minlength=cells).astype(np.float64)
+    columns = [number]
     columns += [np.bincount(where, weights=row[kept].astype(np.float64), minlength=cells) for row in right]
     return np.stack(columns, axis=1).reshape(stories, len(DIMENSIONS), COUNTS)
 

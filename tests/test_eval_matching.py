@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from katha.errors import UsageError
-from katha.eval_bridge import match, match_text, normalise
+from katha.errors import RecordError, UsageError
+from katha.eval_bridge import match, match_text, measure_pairs, normalise
 from katha.schema import Answer, Question
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parent / "data" / "eval_pairs.jsonl").read_text().splitlines()]
@@ -93,3 +93,22 @@ def test_lemma_set_accepts_no_wrong_answer(item: dict[str, object]) -> None:
 def test_lemma_set_accepts_most_right_answers() -> None:
     right = [item for item in PAIRS if item["label"] == "right"]
     assert sum(map(pair, right)) / len(right) >= 0.75
+
+
+def test_a_rule_is_measured_by_kind() -> None:
+    pairs = [
+        {
+            **item,
+            "gold_answer": item["accepted"][0],
+            "accepted_answers": item["accepted"],
+            "question_id": item["question"],
+        }
+        for item in PAIRS
+    ]
+    report = measure_pairs(pairs, "lemma-set")
+    assert (report["n"], report["false_accept"], report["worst_question"]) == (len(PAIRS), 0.0, 0.0)
+    letter = measure_pairs(pairs, "exact-set")
+    assert (letter["false_accept"], letter["false_reject"], letter["precision"]) == (0.0, 1.0, None)
+    assert letter["by_kind"]["judge"]["false_reject"] == letter["by_kind"]["judge"]["n"]
+    with pytest.raises(RecordError, match="Pair 1 has no field 'label'"):
+        measure_pairs([{"answer": "x"}], "exact-set")
