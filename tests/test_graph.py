@@ -418,3 +418,33 @@ def test_a_storyboard_is_a_board(tmp_path: Path) -> None:
     for frame in board.frames:
         assert frame.image == f"panels/{frame.sha256}.png"
         assert (tmp_path / "out" / frame.image).is_file()
+
+
+def test_a_busy_judge_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from functools import partial
+
+    from katha.eval_bridge import asking
+
+    monkeypatch.setattr(asking, "Retry", partial(asking.Retry, first_wait=0.0))
+    judge = PixelJudge(failures=2)
+    result = run_story(story(), config("base"), tmp_path / "out", plugins=plugins(judges={"pixel": judge}))
+    assert {row.status for row in rows(tmp_path / "out")} == {"ok"}
+    assert result.scores["methods"]["base"]["judges"]["pixel"]["n_unscored"] == 0
+
+
+def test_plain_text_gets_its_questions_from_the_transitions(tmp_path: Path) -> None:
+    record = story().model_copy(update={"recoverability_questions": []})
+    run(tmp_path / "out", "base", record)
+    kept = StoryRecord.model_validate_json((tmp_path / "out" / "story.jsonl").read_bytes())
+    assert {item.role for item in kept.recoverability_questions} == {"steering", "reporting"}
+    assert all(item.options for item in kept.recoverability_questions)
+    assert {row.question_id for row in rows(tmp_path / "out")} == {
+        item.question_id for item in kept.recoverability_questions
+    }
+
+
+def test_a_plan_needs_no_judge() -> None:
+    from katha.agents import make_plan
+
+    plan = make_plan(story(), RunConfig(judges=("no-such-judge",)))
+    assert [panel.index for panel in plan.panels] == [1, 2, 3, 4, 5]
