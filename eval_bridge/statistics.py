@@ -33,7 +33,7 @@ def story_counts(right: NDArray[np.bool_], kept: NDArray[np.bool_], cell_of: NDA
     where = cell_of[kept]
     number: Floats = np.bincount(where, minlength=cells).astype(np.float64)
     columns = [number]
-    columns += [np.bincount(where, weights=row[kept].astype(np.float64), minlength=cells) for row in right]
+    columns += [np.bincount(where[row[kept]], minlength=cells).astype(np.float64) for row in right]
     return np.stack(columns, axis=1).reshape(stories, len(DIMENSIONS), COUNTS)
 
 
