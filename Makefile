@@ -32,7 +32,7 @@ check: $(VENV)/.dev links
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	PYTHONPATH=.links $(BIN)/lint-imports
 
 test: check
 	$(BIN)/pytest -n auto

@@ -8,6 +8,7 @@ part.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ def _weigh_claims(option: str, asked: _Asked, moments: Sequence[Moment]) -> floa
     for event in reading.events:
         best = max((w * support(event, m, subject) for w, m in zip(asked.weights, moments, strict=True)), default=0.0)
         value *= 1 - best if event.negated else best
-    return float(value ** (1 / len(reading.events)))
+    return math.pow(value, 1 / len(reading.events))
 
 
 def _weigh_names(reading: PhraseReading, asked: _Asked, moments: Sequence[Moment]) -> float:
@@ -156,21 +157,21 @@ def _weigh_order(option: str, asked: _Asked, moments: Sequence[Moment]) -> float
     reading = read_phrase(option)
     events = [event for event in reading.events if event.action is not None or event.emotion is not None]
     if len(events) >= 2:
-        return _in_order(events[0], events[-1], moments, None) ** 0.5
+        return _in_order(events[0], events[-1], moments, None)
     if not events:
         return 0.0
     if not asked.claims:
         return _weigh_claims(option, asked, moments)
-    return _in_order(events[0], asked.claims[-1], moments, None) ** 0.5
+    return _in_order(events[0], asked.claims[-1], moments, None)
 
 
 def _in_order(first: PhraseEvent, second: PhraseEvent, moments: Sequence[Moment], subject: str | None) -> float:
-    """The best product of supports with `first` in an earlier moment than `second`."""
+    """The best geometric mean of supports with `first` in an earlier moment than `second`."""
     best, earlier = 0.0, 0.0
     for moment in moments:
         best = max(best, earlier * support(second, moment, subject))
         earlier = max(earlier, support(first, moment, subject))
-    return best
+    return math.sqrt(best)
 
 
 def _weigh_moral(option: str, asked: _Asked, moments: Sequence[Moment]) -> float:

@@ -20,7 +20,7 @@ __all__ = ["SketchReaderJudge"]
 _VERSION = "1"
 _KEPT = 256
 _SUPPORTED = 0.16
-_CONTRADICTED = (0.45, 0.1)
+_CONTRADICTED = (0.65, 0.3)
 
 
 class SketchReaderJudge:

@@ -68,6 +68,6 @@ def load_concepts() -> Concepts:
         raise KathaError(
             "The reader's concepts.json is missing.", hint="Install katha again, or run `make reader`."
         ) from error
-    value = loads(text)
-    lists = ("characters", "props", "actions", "emotions", "settings", "times")
-    return Concepts(**{key: tuple(item) if key in lists else item for key, item in value.items()})
+    value: dict[str, Any] = loads(text)
+    fields: dict[str, Any] = {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
+    return Concepts(**fields)

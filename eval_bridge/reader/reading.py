@@ -79,14 +79,12 @@ class FrameReading:
 
 
 def _sigmoid(x: Array) -> Array:
-    result: Array = 1.0 / (1.0 + np.exp(-x))
-    return result
+    return np.asarray(1.0 / (1.0 + np.exp(-x)), dtype=np.float32)
 
 
 def _softmax(x: Array) -> Array:
     e = np.exp(x - x.max())
-    result: Array = e / e.sum()
-    return result
+    return np.asarray(e / e.sum(), dtype=np.float32)
 
 
 def _named(values: Array, names: tuple[str, ...]) -> dict[str, float]:
