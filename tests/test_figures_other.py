@@ -13,11 +13,14 @@ from katha.renderers.sketch.figures import Figure, FigureSpec, draw_figure
 from katha.renderers.sketch.figures.data import drawings
 
 CONCEPTS = (
-    "crow", "dove", "sparrow", "parrot", "peacock", "crane", "eagle", "owl", "rooster", "hen", "goose", "swan", "duck", "bat",
-    "crocodile", "lizard", "snake", "turtle", "frog", "fish", "crab", "ant", "bee", "grasshopper",
+    "crow", "dove", "sparrow", "parrot", "peacock", "crane", "eagle", "owl", "rooster", "hen", "goose", "swan", "duck",
+    "bat", "crocodile", "lizard", "snake", "turtle", "frog", "fish", "crab", "ant", "bee", "grasshopper",
 )  # fmt: skip
-HEIGHTS = {"ant": 34, "bee": 34, "sparrow": 45, "crow": 45, "owl": 50, "eagle": 60, "peacock": 85, "swan": 85, "crane": 85,
-           "goose": 55, "hen": 55, "rooster": 55, "frog": 42, "turtle": 48, "crocodile": 55, "snake": 55, "fish": 36, "crab": 38}  # fmt: skip
+HEIGHTS = {
+    "ant": 34, "bee": 34, "sparrow": 45, "crow": 45, "owl": 50, "eagle": 60, "peacock": 85, "swan": 85, "crane": 85,
+    "goose": 55, "hen": 55, "rooster": 55, "frog": 42, "turtle": 48, "crocodile": 55, "snake": 55, "fish": 36,
+    "crab": 38,
+}  # fmt: skip
 ACTIONS, EMOTIONS = tuple(drawings("actions")), tuple(drawings("emotions"))
 
 
@@ -26,23 +29,28 @@ def pixels(figure: Figure, box: Sequence[float], scale: float = 0.5) -> bytes:
     x0, y0, x1, y1 = box
     width, height = round((x1 - x0) * scale), round((y1 - y0) * scale)
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="{x0} {y0} {x1 - x0} {y1 - y0}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
+        f' viewBox="{x0} {y0} {x1 - x0} {y1 - y0}">'
         f"{figure.svg}</svg>"
     )
     return bytes(resvg_py.svg_to_bytes(svg_string=svg))
 
 
 def check(figure: Figure) -> None:
-    """The figure is valid XML without text, and its box holds every point that is drawn, the head's centre and the hand."""
+    """The figure is valid XML without text, and its box holds every point drawn and the head's centre."""
     root = ElementTree.fromstring(figure.svg)
     assert {element.tag for element in root.iter()} <= {"g", "path"}
     x0, y0, x1, y1 = figure.bbox
-    assert -320 < x0 < x1 < 320 and -280 < y0 < y1 < 40
+    assert -320 < x0 < x1 < 320
+    assert -280 < y0 < y1 < 40
     for element in root.iter("path"):
         for x, y in re.findall(r"(-?[\d.]+),(-?[\d.]+)", element.get("d", "")):
-            assert x0 - 0.01 <= float(x) <= x1 + 0.01 and y0 - 0.01 <= float(y) <= y1 + 0.01
+            assert x0 - 0.01 <= float(x) <= x1 + 0.01
+            assert y0 - 0.01 <= float(y) <= y1 + 0.01
     cx, cy, r = figure.head
-    assert x0 < cx < x1 and y0 < cy < y1 and r > 5
+    assert x0 < cx < x1
+    assert y0 < cy < y1
+    assert r > 5
     assert set(figure.anchors) == {"hand", "mouth", "back", "foot"}
 
 
@@ -82,10 +90,7 @@ def test_a_figure_stands_on_the_ground_as_tall_as_its_kind(concept: str) -> None
 def test_the_same_spec_draws_the_same_and_facing_mirrors(concept: str) -> None:
     spec = FigureSpec(concept, action="give", emotion="happy", attributes=("fat", "red_scarf", "spotted"), phase=0.3)
     assert draw_figure(spec) == draw_figure(spec)
-    right, left = (
-        draw_figure(FigureSpec(concept, action="push")),
-        draw_figure(FigureSpec(concept, action="push", facing=-1)),
-    )
+    right, left = (draw_figure(FigureSpec(concept, action="push", facing=facing)) for facing in (1, -1))
     assert left.anchors["hand"][0] == pytest.approx(-right.anchors["hand"][0])
     assert right.anchors["hand"][0] > 0
 

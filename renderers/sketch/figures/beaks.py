@@ -31,11 +31,11 @@ def draw_beak(ink: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
         drop = 0.62 * open_ * long
         pen.polygon([(-0.1, 0), (long * 0.72, -0.02), (long * 0.5, drop), (-0.1, high * 0.7)], fill=_INSIDE, width=0.7)
         jaw.draw("M 0.1 0.05 Q 0.45 -0.75 0.75 0.05 Z", fill=_TONGUE, width=0)
-    jaw.draw(lower, fill=darker(fill, 0.14))
-    pen.at(sx=long, sy=high).draw(upper, fill=fill)
+    jaw.draw(lower, fill=darker(fill, 0.14), width=0.75)
+    pen.at(sx=long, sy=high).draw(upper, fill=fill, width=0.85)
     curve = curve_of(face)
     if curve:
-        pen.draw(f"M 0.22 0.04 Q -0.12 0.06 -0.24 {0.06 - 0.3 * curve:.2f}", width=1.2)
+        pen.draw(f"M 0.22 0.04 Q -0.12 0.06 -0.24 {0.06 - 0.3 * curve:.2f}", width=1)
     if face.mouth == "tongue":
         jaw.draw("M 0.3 0 Q 0.9 -0.2 0.95 1 Q 0.9 2.2 0.6 2 Q 0.3 1.6 0.3 0 Z", fill=_TONGUE, width=0.7)
     if face.mouth == "gritted":

@@ -126,7 +126,7 @@ def _behind(pen: Ink, draw: Mapping[str, Any], pose: Pose, bones: _Bones) -> Non
 def _trunk(pen: Ink, draw: Mapping[str, Any], bones: _Bones) -> None:
     """Neck, body and breast, without a line between neck and body."""
     coat, neck = draw["coat"], float(draw.get("neck", 0.0))
-    x, y, r = bones.head
+    x, y, _ = bones.head
     throat, line = float(draw.get("throat", 12.0)), 2.6
     skin = draw.get("neck_colour", coat)
     if neck > 0:

@@ -45,15 +45,23 @@ def draw_coil(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose, f
         _head(pen.at(head[0], head[1], tilt, _R), draw, face)
         place = on_head(head, tilt)
         return Body(
-            head=head, mouth=place(0.9, 0.35), back=(-10.0, -18.0), neck=(bend[0] * 0.3 + top[0] * 0.7, (bend[1] + top[1]) / 2, 17.0),
-            crown=(*place(-0.05, -0.78), 1.35 * _R), near=tail, far=tail, hip=(0.0, -4.0), shoulder=(0.0, -16.0), tilt=tilt,
-        )  # fmt: skip
+            head=head,
+            mouth=place(0.9, 0.35),
+            back=(-10.0, -18.0),
+            neck=(bend[0] * 0.3 + top[0] * 0.7, (bend[1] + top[1]) / 2, 17.0),
+            crown=(*place(-0.05, -0.78), 1.35 * _R),
+            near=tail,
+            far=tail,
+            hip=(0.0, -4.0),
+            shoulder=(0.0, -16.0),
+            tilt=tilt,
+        )
 
     return settle(ink, pose, paint, _turn(pose))
 
 
 def _reach(pose: Pose) -> tuple[float, float]:
-    """Where the end of the tail goes for a near arm: it never digs into the ground, and it lies still with a hanging arm."""
+    """Where the end of the tail goes for a near arm: never into the ground, and nowhere for a hanging arm."""
     if abs(pose.arm_near[0]) < 36 and abs(pose.arm_near[1]) < 60:
         return (76.0, 100.0)
     upper, lower = (angle if angle > 0 else 180 + angle * 0.3 for angle in pose.arm_near)
@@ -110,7 +118,8 @@ def _head(pen: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
         pen.draw(d, width=1.9)
         pen.draw(d, stroke="#e0524f", width=1.0)
     pen.draw(
-        "M -0.98 -0.05 Q -0.9 -0.92 0.1 -0.9 Q 0.95 -0.85 1.15 -0.1 Q 1.4 0.35 1.15 0.65 Q 0.6 0.95 0 0.88 Q -0.95 0.85 -0.98 -0.05 Z",
+        "M -0.98 -0.05 Q -0.9 -0.92 0.1 -0.9 Q 0.95 -0.85 1.15 -0.1"
+        " Q 1.4 0.35 1.15 0.65 Q 0.6 0.95 0 0.88 Q -0.95 0.85 -0.98 -0.05 Z",
         fill=coat,
     )
     pen.draw("M -0.6 0.66 Q 0.3 0.3 1.22 0.42 Q 1.2 0.62 1 0.7 Q 0.3 0.95 -0.6 0.66 Z", fill=draw["belly"], width=0)

@@ -32,7 +32,7 @@ class _Bones:
 
 
 def draw_crawler(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> Joints:
-    """Draw a crawling animal; see `Rig`. Data: coat, belly, body (length, thickness), legs, head, snout, tail, trunk."""
+    """Draw a crawling animal; see `Rig`. Data: coat, belly, body (length, thickness), legs, head, snout, tail."""
     bones = _bones(draw, pose, face)
 
     def paint(pen: Ink) -> Body:

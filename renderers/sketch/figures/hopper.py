@@ -42,10 +42,18 @@ def draw_hopper(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose,
         _limb(pen, near, draw["coat"])
         place = on_head(head, tilt)
         return Body(
-            head=head, mouth=place(0.15, 0.45), back=body.map(-12, -16), neck=(*body.map(1, -15), 26.0),
-            crown=(*place(0.0, -0.72), 1.4 * _R), near=near, far=far, hip=(0.0, 10.0), shoulder=(0.0, -6.0), tilt=tilt,
+            head=head,
+            mouth=place(0.15, 0.45),
+            back=body.map(-12, -16),
+            neck=(*body.map(1, -15), 26.0),
+            crown=(*place(0.0, -0.72), 1.4 * _R),
+            near=near,
+            far=far,
+            hip=(0.0, 10.0),
+            shoulder=(0.0, -6.0),
+            tilt=tilt,
             extra={"foot": legs[0][2], "foot_far": legs[1][2]},
-        )  # fmt: skip
+        )
 
     return settle(ink, pose, paint, _turn(pose))
 
@@ -57,7 +65,7 @@ def _turn(pose: Pose) -> float:
 
 
 def _stretched(pose: Pose) -> bool:
-    """Whether the hind legs are stretched out: a frog leaps, swims, flies and falls with long legs, and runs by leaping."""
+    """Whether the hind legs are stretched out, as in leaping (which is how a frog runs), swimming and falling."""
     return pose.lift > 0 or pose.sunk > 0.3 or (pose.lying and not asleep(pose)) or "pole" in pose.emanata
 
 

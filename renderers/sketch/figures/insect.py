@@ -42,9 +42,18 @@ def draw_insect(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose,
         _limb(pen, near, limb)
         place = on_head(head, tilt)
         return Body(
-            head=head, mouth=place(0.2, 0.5), back=frame.map(-12, -14), neck=(*frame.map(1, -19), 19.0), crown=(*place(0.0, -0.8), 1.45 * _R),
-            near=near, far=far, hip=(0.0, 2.0), shoulder=frame.map(0, -16), tilt=tilt, extra={"foot": legs[0][2], "foot_far": legs[1][2]},
-        )  # fmt: skip
+            head=head,
+            mouth=place(0.2, 0.5),
+            back=frame.map(-12, -14),
+            neck=(*frame.map(1, -19), 19.0),
+            crown=(*place(0.0, -0.8), 1.45 * _R),
+            near=near,
+            far=far,
+            hip=(0.0, 2.0),
+            shoulder=frame.map(0, -16),
+            tilt=tilt,
+            extra={"foot": legs[0][2], "foot_far": legs[1][2]},
+        )
 
     return settle(ink, pose, paint, pose.turn * (0.6 if 0 < pose.turn < 90 else 1.0))
 
@@ -79,7 +88,8 @@ def _bee(pen: Ink, draw: Mapping[str, Any], pose: Pose) -> None:
     for x, half in ((-13, 10.5), (-4, 13.5), (5, 13)):
         high = half * girth
         body.draw(
-            f"M {x - 2.6} {-high:.1f} Q {x + 1.4} 0 {x - 2.6} {high:.1f} L {x + 2.2} {high:.1f} Q {x + 6} 0 {x + 2.2} {-high:.1f} Z",
+            f"M {x - 2.6} {-high:.1f} Q {x + 1.4} 0 {x - 2.6} {high:.1f}"
+            f" L {x + 2.2} {high:.1f} Q {x + 6} 0 {x + 2.2} {-high:.1f} Z",
             fill=INK,
             width=0,
         )

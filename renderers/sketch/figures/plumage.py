@@ -30,7 +30,8 @@ def draw_wing(ink: Ink, arm: Arm, wide: float, fill: str, tip: str) -> None:
         pen.at(reach * 0.3, 0, spread).ellipse(reach * 0.48, 0, reach * 0.42, wide * 0.42, fill=tip)
     ink.bundle([(*root, wide * 0.62), (*elbow, wide * 0.8)], fill=fill)
     pen.draw(
-        f"M {-wide * 0.2:.2f} {-wide * 0.78:.2f} Q {reach * 0.5:.2f} {-wide * 0.95:.2f} {reach * 0.62:.2f} {-wide * 0.4:.2f}"
+        f"M {-wide * 0.2:.2f} {-wide * 0.78:.2f}"
+        f" Q {reach * 0.5:.2f} {-wide * 0.95:.2f} {reach * 0.62:.2f} {-wide * 0.4:.2f}"
         f" Q {reach * 0.48:.2f} {-wide * 0.1:.2f} {reach * 0.66:.2f} {wide * 0.1:.2f}"
         f" Q {reach * 0.4:.2f} {wide * 0.3:.2f} {reach * 0.5:.2f} {wide * 0.75:.2f}"
         f" Q {reach * 0.2:.2f} {wide * 0.9:.2f} {-wide * 0.2:.2f} {wide * 0.78:.2f} Z",

@@ -114,7 +114,8 @@ def _jaws(ink: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
         ink.ellipse(x, -0.68, 0.42, 0.44, fill=coat)
     ink.ellipse(-0.02, 0, 0.98, 0.8, fill=coat)
     upper.draw(
-        "M -0.3 -0.72 Q 0.7 -0.85 1.1 -0.38 Q 1.8 -0.3 2.05 -0.52 Q 2.5 -0.55 2.5 -0.1 Q 2.5 0.12 2.2 0.12 L -0.2 0.16 Z",
+        "M -0.3 -0.72 Q 0.7 -0.85 1.1 -0.38 Q 1.8 -0.3 2.05 -0.52"
+        " Q 2.5 -0.55 2.5 -0.1 Q 2.5 0.12 2.2 0.12 L -0.2 0.16 Z",
         fill=coat,
     )
     upper.ellipse(-0.05, -0.28, 0.62, 0.4, fill=coat, width=0)

@@ -1,4 +1,4 @@
-"""What the rigs of birds, reptiles, fish and insects share: limbs as chains, setting a posed body on the ground, tools in hand."""
+"""What birds, reptiles, fish and insects share: limbs as chains, standing on the ground, tools in hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CURVES: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class Body:
-    """A drawn body in the coordinates it was drawn in; arms are (shoulder, elbow, hand), crown and neck end in a width."""
+    """A drawn body in its own coordinates; arms are (shoulder, elbow, hand), crown and neck end in a width."""
 
     head: tuple[float, float, float]
     mouth: Point
