@@ -8,7 +8,7 @@ for. Each has a canonical answer in one plain sentence and paraphrases of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from katha.eval_bridge.normal import normalise
 from katha.eval_bridge.wording import (
@@ -20,7 +20,7 @@ from katha.eval_bridge.wording import (
     without_feeling,
 )
 from katha.language import PhraseReading, load_vocabulary, read_phrase
-from katha.schema import MORAL_LABELS, Dimension, Plan, Question, StoryRecord, Transition
+from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Plan, Question, StoryRecord, Transition
 
 __all__ = ["build_questions"]
 
@@ -171,7 +171,8 @@ class _Builder:
 
     def temporal(self, at: int, item: Transition) -> Iterator[_Draft]:
         """Which of two neighbouring events comes first; the question names them in alphabetical order."""
-        events = [(text if text and _usable(text) else None) for text in self.actions]
+        told = [text or step.action for text, step in zip(self.actions, self.transitions, strict=True)]
+        events = [text if _usable(text) else None for text in told]
         if at == 0 or events[at - 1] is None or events[at] is None:
             return
         first, second = str(events[at - 1]), str(events[at])
@@ -192,6 +193,28 @@ class _Builder:
         for at, item in enumerate(self.transitions):
             for make in (self.action, self.causal, self.emotional, self.consequence, self.temporal):
                 yield from make(at, item)
+
+
+_OTHERWISE = (
+    ("What does the ", "What is seen of the "),
+    ("Why is it that ", "What is the reason that "),
+    ("How does the feeling of the ", "In what way does the feeling of the "),
+    ("How does the ", "In what mood is the "),
+    ("What comes of it that ", "What follows when "),
+    ("In which order do these happen: ", "Which of these comes first, and which later: "),
+)
+
+
+def _asked_otherwise(drafts: Sequence[_Draft]) -> Iterator[_Draft]:
+    """A second wording for each dimension that has one question, so that both halves of the split have it."""
+    for dimension in DIMENSIONS:
+        own = [draft for draft in drafts if draft.dimension == dimension]
+        for known, other in _OTHERWISE if len(own) == 1 else ():
+            if own[0].question.startswith(known):
+                asked = (other + own[0].question.removeprefix(known)).replace(" feel when ", " when ")
+                asked = asked.replace(" do after ", " after ") if dimension == "action_visibility" else asked
+                yield replace(own[0], question=asked)
+                break
 
 
 def _moral(record: StoryRecord, transitions: Sequence[Transition]) -> list[_Draft]:
@@ -234,7 +257,8 @@ def build_questions(record: StoryRecord, plan: Plan) -> list[Question]:
     builder = _Builder(plan)
     seen: set[str] = set()
     questions: list[Question] = []
-    for draft in (*builder.drafts(), *_moral(record, builder.transitions)):
+    drafts = list(builder.drafts())
+    for draft in (*drafts, *_asked_otherwise(drafts), *_moral(record, builder.transitions)):
         key = normalise(draft.question)
         if key not in seen:
             seen.add(key)
