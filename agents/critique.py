@@ -40,14 +40,16 @@ def ask_all(
     """Each question put to each judge over one packet; the rows are in the run's log when this returns.
 
     Raises:
-        JudgeError: a judge cannot be asked at all.
+        JudgeError: a judge cannot be asked at all. RecordError: an image-only packet carries more than pixels.
     """
-    from katha.eval_bridge import REPORTING_VARIANT, STEERING_VARIANT, ask, make_packet
+    from katha.eval_bridge import REPORTING_VARIANT, STEERING_VARIANT, ask, make_packet, scan_packet, secrets_of
 
     if not questions:
         return []
     record = context.record
     packet, evidence = make_packet(record.story_id, condition, images, record.story_text)
+    prompts = [panel.prompt for panel in context.plan().panels]
+    scan_packet(packet, evidence, secrets_of(record, prompts)).require(record.story_id)
     variant = STEERING_VARIANT if role == "steering" else REPORTING_VARIANT
     where = f"{condition}, {method}" if method else condition
 

@@ -162,10 +162,11 @@ def _plan_calls(
     name: str,
 ) -> list[_Call]:
     packet_hash, spec_hash = packet_sha256(packet), digest(dict(judge.spec()))
+    form: AnswersFormat = "choice" if getattr(judge, "always_chooses", False) else answers_format
     calls = []
     for question in questions:
         prompt = judge_prompt(
-            question, packet.condition, variant=variant, answers_format=answers_format, count=len(packet.images)
+            question, packet.condition, variant=variant, answers_format=form, count=len(packet.images)
         )
         prompt_hash = prompt_sha256(prompt)
         labels = {

@@ -30,6 +30,8 @@ class SketchReaderJudge:
     vocabulary and answered by the same rules.
     """
 
+    always_chooses = True
+
     def __init__(self, argument: str | None = None, *, reader: Reader | None = None) -> None:
         if argument is not None:
             raise UsageError(f"sketch-reader takes no argument, not {argument!r}.")

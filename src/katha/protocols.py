@@ -170,7 +170,10 @@ class JudgeReply:
 
 @runtime_checkable
 class Judge(Protocol):
-    """Evidence and questions to replies, each question answered on its own (one question a call, Sec. E.2)."""
+    """Evidence and questions to replies, each question answered on its own (one question a call, Sec. E.2).
+
+    A judge that can only choose sets a class attribute `always_chooses = True`; it is given options whatever the run asks.
+    """
 
     def spec(self) -> Mapping[str, Any]:
         """Name, resolved revision, decoding and reuse mode: everything that can change a reply."""
