@@ -24,7 +24,7 @@ __all__ = ["Recipe", "fit", "network_input"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How long and how fast to train. `seconds` stops after the current epoch's step when time is up."""
+    """How long and how fast to train; `average` is how much of the averaged weights each step keeps."""
 
     epochs: float = 8.0
     batch: int = 32
@@ -33,9 +33,15 @@ class Recipe:
     seed: int = 42
 
 
-def network_input(pixels: NDArray[np.uint8]) -> Tensor:
-    """(B, H, W, 3) bytes to (B, 3, H, W) floats in 0..1."""
-    return torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2).float().div_(255)
+def network_input(pixels: NDArray[np.uint8], half: bool = False) -> Tensor:
+    """(B, H, W, 3) bytes to (B, 3, H, W) floats in 0..1; `half` for bfloat16, as the convolutions take them."""
+    return (
+        torch.from_numpy(np.ascontiguousarray(pixels))
+        .permute(0, 3, 1, 2)
+        .contiguous()
+        .to(torch.bfloat16 if half else torch.float32)
+        .div_(255)
+    )
 
 
 def _augmented(pixels: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -73,7 +79,7 @@ def _batches(drawn: Drawn, concepts: Concepts, recipe: Recipe, steps: int) -> It
             one = drawn.pixels[index][:, ::-1] if mirror else drawn.pixels[index]
             pictures.append(_augmented(np.ascontiguousarray(one), rng))
         labels = [drawn.labels[index] for index in picked]
-        yield network_input(np.stack(pictures)), batch_targets(labels, mirrored, concepts)
+        yield network_input(np.stack(pictures), half=True), batch_targets(labels, mirrored, concepts)
 
 
 def _ahead(batches: Iterator[tuple[Tensor, Targets]]) -> Iterator[tuple[Tensor, Targets]]:
@@ -98,10 +104,9 @@ def fit(
     losses: list[float] = []
     start = time.perf_counter()
     for step, (pixels, targets) in enumerate(_ahead(_batches(drawn, concepts, recipe, steps)), 1):
-        x = pixels.contiguous(memory_format=torch.channels_last)
         with torch.autocast("cpu", torch.bfloat16):
-            outputs = model(x)
-        loss = loss_of(tuple(output.float() for output in outputs), targets, concepts)  # type: ignore[arg-type]
+            outputs = model(pixels)
+        loss = loss_of(outputs, targets, concepts)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)

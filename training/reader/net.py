@@ -38,7 +38,9 @@ class ReaderNet(nn.Module):
         super().__init__()
         characters, props, actions, emotions, settings, times = sizes
         self.stem = _conv(12, width // 2, stride=2)
-        self.near = nn.Sequential(_conv(width // 2, width, stride=2), _Residual(width), _Residual(width))
+        self.near = nn.Sequential(
+            _Residual(width // 2), _conv(width // 2, width, stride=2), _Residual(width), _Residual(width)
+        )
         self.far = nn.Sequential(
             _conv(width, 2 * width, stride=2), _Residual(2 * width), _Residual(2 * width), _Residual(2 * width)
         )
@@ -52,7 +54,8 @@ class ReaderNet(nn.Module):
         nn.init.constant_(self.maps.bias, -4.6)  # type: ignore[arg-type]  # a peak is rare: start at p = 0.01
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        near = self.near(self.stem(functional.pixel_unshuffle(x, 2)))
+        x = functional.pixel_unshuffle(x, 2).contiguous(memory_format=torch.channels_last)
+        near = self.near(self.stem(x))
         far = self.far(near)
         joined = self.side_near(near) + functional.interpolate(self.side_far(far), scale_factor=2.0, mode="nearest")
         features = self.mix(self.merge(functional.relu(joined)))
