@@ -1,0 +1,73 @@
+"""Draws the pictures of the documents again: `python docs/make_images.py` after `make story`."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from PIL import Image
+
+from katha.cli.report import load_run, write_sheet
+from katha.language import load_vocabulary
+from katha.renderers.sketch import rasterise
+from katha.renderers.sketch.figures import FigureSpec, draw_figure
+from katha.renderers.sketch.props import draw_prop
+from katha.renderers.sketch.settings import draw_setting
+from katha.renderers.sketch.style import PAPER
+
+__all__ = ["main"]
+
+IMAGES = Path(__file__).parent / "images"
+STORY = "lion_and_mouse"
+_WIDTH, _CELL = 1560, 78
+
+
+def _ids(kind: str) -> list[str]:
+    return [concept.id for concept in load_vocabulary().concepts(kind)]  # type: ignore[arg-type]
+
+
+def _grid(drawings: list[str], top: float, cell: float, scale: float) -> tuple[str, float]:
+    """The drawings in rows from `top`, and where the next block begins."""
+    columns = int(_WIDTH // cell)
+    placed = [
+        f'<g transform="translate({(nth % columns + 0.5) * cell:.1f} {top + (nth // columns + 0.9) * cell:.1f}) '
+        f'scale({scale})">{svg}</g>'
+        for nth, svg in enumerate(drawings)
+    ]
+    return "".join(placed), top + (-(-len(drawings) // columns)) * cell + 12
+
+
+def _settings(top: float) -> tuple[str, float]:
+    columns, width, height = 8, _WIDTH / 8, 130
+    parts = []
+    for nth, name in enumerate(_ids("setting")):
+        back = draw_setting(name, "day", None, int(width) - 6, height - 6, 7)
+        x, y = nth % columns * width + 3, top + nth // columns * height + 3
+        parts.append(f'<svg x="{x}" y="{y}" width="{width - 6}" height="{height - 6}">{back.back}</svg>')
+    return "".join(parts), top + (-(-len(_ids("setting")) // columns)) * height
+
+
+def vocabulary_sheet(target: Path) -> None:
+    """Every character, thing and place on one sheet."""
+    figures = [draw_figure(FigureSpec(name)).svg for name in _ids("character")]
+    people, y = _grid(figures, 10, 120, 0.78)
+    things, y = _grid([draw_prop(name).svg for name in _ids("prop")], y, _CELL, 0.48)
+    places, y = _settings(y)
+    body = f'<rect width="100%" height="100%" fill="{PAPER}"/>{people}{things}{places}'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{y:.0f}">{body}</svg>'
+    png = rasterise(svg, _WIDTH, round(y))
+    with Image.open(io.BytesIO(png)) as image:
+        image.convert("RGB").quantize(128).save(target, optimize=True)
+
+
+def main() -> None:
+    """Draw every picture of the documents; the storyboard comes from `make story`."""
+    IMAGES.mkdir(exist_ok=True)
+    vocabulary_sheet(IMAGES / "vocabulary.png")
+    run = Path("out") / STORY
+    if (run / "storyboard.json").is_file():
+        write_sheet(load_run(run).board, run, IMAGES / f"{STORY}.png")
+
+
+if __name__ == "__main__":
+    main()
