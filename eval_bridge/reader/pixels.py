@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from katha.errors import InputFileError
 
-__all__ = ["HEIGHT", "WIDTH", "Fit", "fit_into", "to_input"]
+__all__ = ["HEIGHT", "WIDTH", "Fit", "fit_into", "is_blank", "to_input"]
 
 WIDTH, HEIGHT = 336, 224
 _PAPER = (251, 246, 234)
+_FLAT = 3.0
+"""The most that a colour of an empty sheet varies (standard deviation, 0..255)."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,14 @@ def to_input(data: bytes) -> NDArray[np.uint8]:
         raise InputFileError("A panel is not a picture that can be read.") from error
     fit = fit_into(*picture.size)
     size = (max(1, round(picture.width * fit.scale)), max(1, round(picture.height * fit.scale)))
+    inside = picture.resize(size, Image.Resampling.BILINEAR)
+    if is_blank(np.asarray(inside)):
+        return np.asarray(inside.resize((WIDTH, HEIGHT)))
     canvas = Image.new("RGB", (WIDTH, HEIGHT), _PAPER)
-    canvas.paste(picture.resize(size, Image.Resampling.BILINEAR), (round(fit.left), round(fit.top)))
+    canvas.paste(inside, (round(fit.left), round(fit.top)))
     return np.asarray(canvas)
+
+
+def is_blank(pixels: NDArray[np.uint8]) -> bool:
+    """Whether an array of shape (height, width, 3) is an empty sheet of one colour."""
+    return bool(pixels.std(axis=(0, 1)).max() < _FLAT)

@@ -11,8 +11,8 @@ import numpy as np
 
 from katha.errors import KathaError
 from katha.eval_bridge.reader.concepts import Concepts, load_concepts
-from katha.eval_bridge.reader.pixels import to_input
-from katha.eval_bridge.reader.reading import FrameReading, decode
+from katha.eval_bridge.reader.pixels import is_blank, to_input
+from katha.eval_bridge.reader.reading import FrameReading, decode, nothing
 from katha.jsonio import sha256_hex
 
 __all__ = ["Reader", "load_reader"]
@@ -58,7 +58,10 @@ class Reader:
     def _run(self, pixels: Sequence[np.ndarray[Any, np.dtype[np.uint8]]]) -> list[FrameReading]:
         batch = np.stack(pixels).transpose(0, 3, 1, 2).astype(np.float32) / 255
         maps, figure, scene = self._session.run(None, {self._input: batch})
-        return [decode(maps[nth], figure[nth], scene[nth], self.concepts) for nth in range(len(pixels))]
+        return [
+            nothing(self.concepts) if is_blank(one) else decode(maps[nth], figure[nth], scene[nth], self.concepts)
+            for nth, one in enumerate(pixels)
+        ]
 
 
 @cache

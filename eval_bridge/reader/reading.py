@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from katha.eval_bridge.reader.concepts import Concepts
 
-__all__ = ["FigureReading", "FrameReading", "PropReading", "decode"]
+__all__ = ["FigureReading", "FrameReading", "PropReading", "decode", "nothing"]
 
 Array = NDArray[np.float32]
 _STRIDE = 8
@@ -91,14 +91,22 @@ def _named(values: Array, names: tuple[str, ...]) -> dict[str, float]:
     return {name: float(value) for name, value in zip(names, values, strict=True)}
 
 
+def nothing(concepts: Concepts) -> FrameReading:
+    """The reading of an empty sheet: a sketch in which nothing is drawn; no time of day is likelier."""
+    settings = dict.fromkeys(concepts.settings, 0.0) | {concepts.settings[-1]: 1.0}
+    times = dict.fromkeys(concepts.times, 1 / max(1, len(concepts.times)))
+    keys = [*(f"character/{name}" for name in concepts.characters), *(f"prop/{name}" for name in concepts.props)]
+    return FrameReading((), (), settings, times, 1.0, dict.fromkeys(keys, 0.0))
+
+
 def _peaks(maps: Array, kind: str, names: tuple[str, ...], concepts: Concepts) -> list[tuple[float, str, int, int]]:
     """Local maxima above their class's threshold as (p, concept, row, column), highest first."""
-    padded = np.pad(maps, ((0, 0), (1, 1), (1, 1)), constant_values=-1.0)
-    rows, columns = maps.shape[1:]
-    around = np.stack([padded[:, r : r + rows, c : c + columns] for r in range(3) for c in range(3)]).max(axis=0)
     limits = np.array([concepts.threshold(kind, name) for name in names], dtype=np.float32)[:, None, None]
-    found = np.argwhere((maps >= around) & (maps >= limits))
-    peaks = [(float(maps[k, r, c]), names[k], int(r), int(c)) for k, r, c in found]
+    peaks = [
+        (float(maps[k, r, c]), names[k], int(r), int(c))
+        for k, r, c in np.argwhere(maps >= limits)
+        if maps[k, r, c] >= maps[k, max(0, r - 1) : r + 2, max(0, c - 1) : c + 2].max()
+    ]
     return sorted(peaks, key=lambda peak: (-peak[0], peak[1], peak[2], peak[3]))
 
 
