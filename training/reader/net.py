@@ -37,20 +37,19 @@ class ReaderNet(nn.Module):
     def __init__(self, sizes: tuple[int, int, int, int, int, int], width: int = 96) -> None:
         super().__init__()
         characters, props, actions, emotions, settings, times = sizes
+        deep = width * 5 // 3  # the widest that keeps the shipped file well under 6 MB
         self.stem = _conv(12, width // 2, stride=2)
         self.near = nn.Sequential(
             _Residual(width // 2), _conv(width // 2, width, stride=2), _Residual(width), _Residual(width)
         )
-        self.far = nn.Sequential(
-            _conv(width, 2 * width, stride=2), _Residual(2 * width), _Residual(2 * width), _Residual(2 * width)
-        )
+        self.far = nn.Sequential(_conv(width, deep, stride=2), _Residual(deep), _Residual(deep), _Residual(deep))
         self.side_near = nn.Conv2d(width, 128, 1)
-        self.side_far = nn.Conv2d(2 * width, 128, 1)
+        self.side_far = nn.Conv2d(deep, 128, 1)
         self.merge = _conv(128, 128)
         self.mix = _conv(128, 160)
         self.maps = nn.Conv2d(160, characters + props, 1)
         self.figure = nn.Conv2d(160, actions + emotions, 1)
-        self.scene = nn.Sequential(nn.Linear(4 * width, 160), nn.ReLU(), nn.Linear(160, settings + times + 1))
+        self.scene = nn.Sequential(nn.Linear(2 * deep, 160), nn.ReLU(), nn.Linear(160, settings + times + 1))
         nn.init.constant_(self.maps.bias, -4.6)  # type: ignore[arg-type]  # a peak is rare: start at p = 0.01
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
