@@ -1,0 +1,64 @@
+"""`openai:MODEL`: any server that speaks the Chat Completions protocol, by `base_url` or OPENAI_BASE_URL."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from katha.eval_bridge.judges.api import ApiJudge, Received
+from katha.eval_bridge.judges.structured import question_text
+from katha.protocols import Evidence, JudgePrompt
+from katha.schema import AnswerStatus
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+__all__ = ["OpenAIJudge"]
+
+_STOPS: dict[str, AnswerStatus] = {"length": "truncated", "content_filter": "refused"}
+
+
+class OpenAIJudge(ApiJudge):
+    """A model behind the OpenAI protocol as a judge; the key is read from OPENAI_API_KEY (local servers need none)."""
+
+    PROVIDER = "openai"
+
+    @cached_property
+    def _client(self) -> OpenAI:
+        from openai import OpenAI
+
+        return OpenAI(api_key=self._key, base_url=self._url, max_retries=0, timeout=self._timeout)
+
+    def _content(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = []
+        for number, png in enumerate(evidence.images, 1):
+            url = "data:image/png;base64," + b64encode(png).decode("ascii")
+            parts += [{"type": "text", "text": f"Picture {number}"}, {"type": "image_url", "image_url": {"url": url}}]
+        texts = [evidence.text, prompt.instruction, question_text(prompt, plain=plain)]
+        return parts + [{"type": "text", "text": text} for text in texts if text is not None]
+
+    def _send(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> Received:
+        options: dict[str, Any] = {self._card["tokens_field"]: self._card["max_tokens"]}
+        if not plain:
+            schema = {"name": "reply", "strict": True, "schema": dict(prompt.schema)}
+            options["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if self._card.get("temperature") is not None:
+            options["temperature"] = self._card["temperature"]
+        completion: Any = self._client.chat.completions.create(
+            model=self._model,
+            messages=[{"role": "user", "content": self._content(evidence, prompt, plain=plain)}],
+            **options,
+        )
+        choice = completion.choices[0]
+        stop = "refused" if choice.message.refusal else _STOPS.get(choice.finish_reason)
+        text = choice.message.refusal or choice.message.content or ""
+        return Received(text, completion.model, stop, _tokens(completion.usage))
+
+
+def _tokens(usage: Any) -> dict[str, int]:
+    if usage is None:
+        return {}
+    details = usage.prompt_tokens_details
+    cached = (details.cached_tokens or 0) if details is not None else 0
+    return {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
