@@ -1,0 +1,128 @@
+"""`make reader` end to end at toy size: real drawings, a real network, real ONNX; and the loss against a plain one."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from katha.eval_bridge.reader.concepts import Concepts
+from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH, fit_into
+from katha.eval_bridge.reader.reader import Reader
+from katha.jsonio import loads
+from katha.renderers.sketch import compose, rasterise
+
+ROOT = Path(__file__).parents[1]
+FRAMES = 48
+
+
+@pytest.fixture(scope="module")
+def module() -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT))
+
+        def load(name: str) -> ModuleType:
+            return importlib.import_module(f"training.reader.{name}")
+
+        yield load
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `python -m training.reader` leaves after a handful of steps."""
+    out = tmp_path_factory.mktemp("reader")
+    command = [sys.executable, "-m", "training.reader", "--out", str(out), "--data", str(out / "data")]
+    sizes = ["--frames", str(FRAMES), "--test-frames", "16", "--epochs", "4", "--workers", "1"]
+    done = subprocess.run([*command, *sizes], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_a_toy_run_trains_exports_and_writes_its_card(made: Path) -> None:
+    card = loads((made / "card.json").read_text())
+    assert card["last_loss"] < card["first_loss"]
+    assert card["train_frames"] == FRAMES
+    assert card["bytes"] == (made / "sketch_reader.onnx").stat().st_size < 6_000_000
+    assert "macro-F1" in (made / "CARD.md").read_text()
+
+
+def test_what_it_exports_reads_pictures(made: Path) -> None:
+    value = loads((made / "concepts.json").read_text())
+    lists = {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
+    frame = compose("A lion runs in the forest.", 5, 768, 512)
+    reading = Reader((made / "sketch_reader.onnx").read_bytes(), Concepts(**lists)).read(rasterise(frame.svg, 768, 512))
+    assert sum(reading.settings.values()) == pytest.approx(1.0, abs=1e-4)
+    assert len(reading.peaks) == len(value["characters"]) + len(value["props"])
+
+
+def test_drawings_are_made_once_and_repeat(module: Any, tmp_path: Path) -> None:
+    drawing = module("drawing")
+    first = drawing.draw_set(tmp_path, "train", 6, "key", workers=1)
+    again = drawing.draw_set(tmp_path, "train", 6, "key", workers=1)
+    assert again.labels == first.labels
+    assert np.array_equal(drawing.sample(3, "train").pixels, first.pixels[3])
+    assert not np.array_equal(drawing.sample(3, "test").pixels, first.pixels[3])
+
+
+def test_the_fast_focal_loss_has_the_plain_ones_gradient(module: Any) -> None:
+    import torch
+    from torch.nn import functional
+
+    targets = module("targets")
+    torch.manual_seed(0)
+    logits = torch.randn(2, 5, 6, 7, requires_grad=True)
+    wanted = torch.zeros(2, 5, 6, 7)
+    wanted[0, 1, 2, 3], wanted[0, 1, 2, 4], wanted[1, 1, 1, 1], wanted[1, 0, 0, 0] = 1.0, 0.5, 2.0, 1.0
+    cells = torch.nonzero(wanted, as_tuple=True)
+    fast = targets._Focal.apply(logits, cells, wanted[cells])
+    (mine,) = torch.autograd.grad(fast, logits)
+    p = torch.sigmoid(logits).detach()
+    weight = torch.where(wanted == 1, (1 - p) ** 2, (1 - wanted.clamp(max=1)) ** 4 * p**2)
+    plain = functional.binary_cross_entropy_with_logits(logits, (wanted == 1).float(), weight, reduction="sum")
+    (theirs,) = torch.autograd.grad(plain, logits)
+    assert torch.allclose(mine, theirs, atol=1e-6)
+
+
+def test_targets_put_a_peak_where_the_head_is_and_mirror_it(module: Any) -> None:
+    labels, targets = module("labels"), module("targets")
+    main = module("__main__")
+    concepts = main.vocabulary_concepts()
+    item = labels.Item("lion", "character", 20.0, 100.0, 12.0, True, "run", "happy")
+    frame = labels.FrameLabels((item,), "forest", "night")
+    made = targets.batch_targets([frame, frame, None], [False, True, False], concepts)
+    peaks = {tuple(int(part[n]) for part in made.cells) for n in range(len(made.wanted)) if made.wanted[n] == 1}
+    lion = concepts.index["character"]["lion"]
+    assert peaks == {(0, lion, 12, 2), (1, lion, 12, int((WIDTH - 1 - 20) // 8))}
+    action, emotion = concepts.index["action"]["run"], concepts.index["emotion"]["happy"]
+    assert made.figures.tolist()[0] == [0, 12, 2, action, emotion]
+    assert made.sketch.tolist() == [1.0, 1.0, 0.0]
+    assert made.setting.tolist() == [concepts.index["setting"]["forest"]] * 2 + [-1]
+
+
+def test_only_what_a_person_could_read_is_asked(module: Any) -> None:
+    """A wide shot asks for no feelings; a close-up asks for the feeling and not for what is cut off."""
+    labels = module("labels")
+    prompt = "A happy lion sits by a jug in the forest."
+    asked = {}
+    for shot in ("wide shot", "close-up"):
+        frame = compose(f"{shot}. {prompt}", 3, 768, 512)
+        lion = next(one for one in labels.label_frame(frame, fit_into(768, 512)).items if one.concept == "lion")
+        assert lion.y < HEIGHT
+        asked[shot] = lion
+    assert asked["close-up"].emotion == "happy"
+    assert asked["wide shot"].counts
+    assert asked["wide shot"].emotion is None
+    assert asked["wide shot"].radius < labels.EMOTION_RADIUS <= asked["close-up"].radius
+
+
+def test_calibration_takes_the_threshold_of_best_f1(module: Any) -> None:
+    measure = module("measure")
+    assert measure._best([(0.9, True), (0.8, True), (0.5, False), (0.2, False)]) == pytest.approx(0.65, abs=0.11)
+    assert measure._best([(0.9, False)]) == 0.3
