@@ -17,6 +17,7 @@ from katha.eval_bridge.judges.anthropic import AnthropicJudge
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.failures import Backoff
 from katha.eval_bridge.judges.openai import OpenAIJudge
+from katha.eval_bridge.judges.pacing import Pacer
 from katha.protocols import Evidence, JudgePrompt
 
 KEY = "sk-very-secret"
@@ -271,3 +272,22 @@ def test_random_faults_leave_no_question_out(serve: Serve) -> None:
     for number, reply in enumerate(replies):
         assert reply.answer == (None if reply.status != "ok" else "a crow" if number % 10 == 7 else "a fox")
     assert sum(reply.status == "ok" for reply in replies) > 40
+
+
+def test_pacing() -> None:
+    pacer = Pacer(start=10, most=12)
+    pacer.shrink()
+    assert pacer.limit == 8
+    for _ in range(9):
+        pacer.grow()
+    assert pacer.limit == 12
+    for _ in range(50):
+        pacer.shrink()
+    assert pacer.limit == 1
+
+
+def test_the_first_question_is_asked_alone() -> None:
+    asked: list[int] = []
+    replies = Pacer(start=4).run(lambda number: asked.append(number) or number, range(6))
+    assert (next(replies), asked) == (0, [0])
+    assert list(replies) == [1, 2, 3, 4, 5]

@@ -58,10 +58,11 @@ class AnthropicJudge(ApiJudge):
             options["extra_headers"] = {"anthropic-version": self._card["api_version"]}
         if self._card.get("temperature") is not None:
             options["extra_body"] = {"temperature": self._card["temperature"]}
+        messages: Any = [{"role": "user", "content": self._content(evidence, prompt, plain=plain)}]
         message: Any = self._client.messages.create(
             model=self._model,
             max_tokens=self._card["max_tokens"],
-            messages=[{"role": "user", "content": self._content(evidence, prompt, plain=plain)}],  # type: ignore[typeddict-item]
+            messages=messages,
             **options,
         )
         usage = message.usage

@@ -45,9 +45,10 @@ class OpenAIJudge(ApiJudge):
             options["response_format"] = {"type": "json_schema", "json_schema": schema}
         if self._card.get("temperature") is not None:
             options["temperature"] = self._card["temperature"]
+        messages: Any = [{"role": "user", "content": self._content(evidence, prompt, plain=plain)}]
         completion: Any = self._client.chat.completions.create(
             model=self._model,
-            messages=[{"role": "user", "content": self._content(evidence, prompt, plain=plain)}],
+            messages=messages,
             **options,
         )
         choice = completion.choices[0]
