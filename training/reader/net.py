@@ -42,7 +42,7 @@ class ReaderNet(nn.Module):
         self.near = nn.Sequential(
             _Residual(width // 2), _conv(width // 2, width, stride=2), _Residual(width), _Residual(width)
         )
-        self.far = nn.Sequential(_conv(width, 2 * width, stride=2), _Residual(2 * width), _Residual(2 * width))
+        self.far = nn.Sequential(_conv(width, deep, stride=2), _Residual(deep), _Residual(deep), _Residual(deep))
         self.side_near = nn.Conv2d(width, 128, 1)
         self.side_far = nn.Conv2d(deep, 128, 1)
         self.merge = _conv(128, 128)
