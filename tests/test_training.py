@@ -107,19 +107,22 @@ def test_targets_put_a_peak_where_the_head_is_and_mirror_it(module: Any) -> None
 
 
 def test_only_what_a_person_could_read_is_asked(module: Any) -> None:
-    """A wide shot asks for no feelings; a close-up asks for the feeling and not for what is cut off."""
+    """A face is asked for its feeling where it is large enough, and only there; both happen among shots and seeds."""
     labels = module("labels")
-    prompt = "A happy lion sits by a jug in the forest."
-    asked = {}
-    for shot in ("wide shot", "close-up"):
-        frame = compose(f"{shot}. {prompt}", 3, 768, 512)
-        lion = next(one for one in labels.label_frame(frame, fit_into(768, 512)).items if one.concept == "lion")
-        assert lion.y < HEIGHT
-        asked[shot] = lion
-    assert asked["close-up"].emotion == "happy"
-    assert asked["wide shot"].counts
-    assert asked["wide shot"].emotion is None
-    assert asked["wide shot"].radius < labels.EMOTION_RADIUS <= asked["close-up"].radius
+    asked = {"wide": [], "close_up": []}
+    for seed in range(6):
+        for shot, says in (("wide", "Wide shot"), ("close_up", "Close-up")):
+            frame = compose(f"{says}. A happy mouse and a sad horse run in the forest.", seed, 768, 512)
+            assert frame.shot == shot
+            items = labels.label_frame(frame, fit_into(768, 512)).items
+            asked[shot] += [item for item in items if item.kind == "character" and item.counts]
+    for item in (*asked["wide"], *asked["close_up"]):
+        assert (item.emotion is not None) == (item.radius >= labels.EMOTION_RADIUS)
+        assert 0 <= item.x <= WIDTH
+        assert 0 <= item.y <= HEIGHT
+    assert any(item.emotion is None for item in asked["wide"])
+    assert all(item.emotion is not None for item in asked["close_up"])
+    assert any(item.action is None for item in asked["close_up"])
 
 
 def test_calibration_takes_the_threshold_of_best_f1(module: Any) -> None:
