@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from katha.cli.report.answers import answer_groups
@@ -28,10 +29,12 @@ def build_view(run: Run) -> dict[str, Any]:
         "frozen": run.scores["frozen"],
         "numbers": _numbers(run),
         "dimensions": _dimensions(run),
-        "before": _strip(base.board, base, run, images),
-        "after": _strip(run.board, final, run, images),
+        "before": _strip(
+            base.board, base, run, images, "weakest" if base.name == run.candidates.decision.selected else ""
+        ),
+        "after": _strip(run.board, final, run, images, "repaired" if run.candidates.decision.accepted else "weakest"),
         "same": [frame.sha256 for frame in base.board.frames] == [frame.sha256 for frame in run.board.frames],
-        "weakest": _weakest(run, final),
+        "weakest": _weakest(run, images),
         "decision": run.candidates.decision,
         "candidates": [_candidate_row(item, run, images) for item in run.candidates.candidates],
         "groups": answer_groups(run),
@@ -71,7 +74,11 @@ def _verdict(run: Run) -> str:
         first, second = decision.weakest
         what = "A bridge" if any(frame.kind == "bridge" for frame in run.board.frames) else "A frame"
         return f"{what} was inserted between scenes {first} and {second}."
-    return "The storyboard was kept without an inserted frame."
+    seeds = {item.board.seed for item in run.candidates.candidates if item.kind == "base"}
+    chosen = _candidate(run, decision.selected)
+    if chosen is None or len(seeds) < 2:
+        return "The storyboard was kept without an inserted frame."
+    return f"The board of seed {chosen.board.seed} was chosen out of {len(seeds)} and kept without an inserted frame."
 
 
 def _numbers(run: Run) -> list[dict[str, Any]]:
@@ -132,8 +139,8 @@ def _dimension_block(run: Run, method: str) -> dict[str, Any]:
     return block
 
 
-def _strip(board: Board, candidate: Candidate, run: Run, images: _Images) -> list[dict[str, Any]]:
-    """Frames and, between the frames of two scenes, the transition that joins them."""
+def _strip(board: Board, candidate: Candidate, run: Run, images: _Images, tag: str) -> list[dict[str, Any]]:
+    """Frames and, between the frames of two scenes, the transition that joins them; `tag` marks the weakest."""
     scores = {score.pair: score for score in candidate.transitions}
     weakest = run.candidates.decision.weakest
     cells: list[dict[str, Any]] = []
@@ -141,8 +148,9 @@ def _strip(board: Board, candidate: Candidate, run: Run, images: _Images) -> lis
     for frame in board.frames:
         pair = frame.transition if frame.transition is not None else _pair(last_scene, frame.scene)
         if pair is not None and pair in scores:
-            cells.append(_gap(scores.pop(pair), weakest == pair))
+            cells.append(_gap(scores.pop(pair), tag if weakest == pair else ""))
         cells.append(_frame(frame, run, images))
+        cells[-1]["bare"] = frame.kind != "scene" and frame is not board.frames[-1]
         last_scene = frame.scene if frame.scene is not None else last_scene
     return cells
 
@@ -173,7 +181,7 @@ def _frame(frame: Frame, run: Run, images: _Images, small: bool = False) -> dict
     }
 
 
-def _gap(score: TransitionScore, weakest: bool) -> dict[str, Any]:
+def _gap(score: TransitionScore, tag: str) -> dict[str, Any]:
     value = score.recoverability
     first, second = score.pair
     judged = f"{percent(value)} of {score.n_questions} steering questions" if value is not None else "not asked"
@@ -183,11 +191,11 @@ def _gap(score: TransitionScore, weakest: bool) -> dict[str, Any]:
         "value": value if value is not None else (1.0 if score.covered else 0.0),
         "label": percent(value) if value is not None else ("covered" if score.covered else "not covered"),
         "long": f"Transition from scene {first} to {second}: {judged}; similarity {score.similarity:.2f}.",
-        "weakest": weakest,
+        "tag": tag,
     }
 
 
-def _weakest(run: Run, final: Candidate) -> dict[str, Any] | None:
+def _weakest(run: Run, images: _Images) -> dict[str, Any] | None:
     decision = run.candidates.decision
     if decision.weakest is None:
         return None
@@ -205,12 +213,16 @@ def _weakest(run: Run, final: Candidate) -> dict[str, Any] | None:
             ("Moral target", record.moral_target),
         ]
     )
-    bridge = next((frame for frame in final.board.frames if frame.kind != "scene"), None)
+    tried = _candidate(run, decision.inserted) or _candidate(run, decision.selected)
+    board = tried.board if tried is not None else run.board
+    around = [item for item in board.frames if item.scene in decision.weakest or item.transition == decision.weakest]
+    bridge = next((frame for frame in around if frame.kind != "scene"), None)
     return {
         "pair": f"{first} to {second}",
         "reason": decision.weakest_reason,
         "fields": [(name, value) for name, value in fields if value],
         "prompt": bridge.prompt if bridge else None,
+        "frames": [_frame(frame, run, images, small=True) for frame in around],
     }
 
 
@@ -225,7 +237,7 @@ def _candidate_row(item: Candidate, run: Run, images: _Images) -> dict[str, Any]
     inserted = item.name == decision.inserted
     return {
         "name": item.name,
-        "inserted": item.kind == "inserted",
+        "title": _candidate_title(item),
         "mark": "accepted" if inserted and decision.accepted else "tried" if inserted else "selected" if chosen else "",
         "total": f"{score.total:.3f}",
         "terms": [
@@ -235,11 +247,22 @@ def _candidate_row(item: Candidate, run: Run, images: _Images) -> dict[str, Any]
                 "weight": f"{weight:g}",
                 "value": "-" if value is None else f"{value:.3f}",
                 "share": 100 * (value or 0.0),
+                "kind": "term" if sign == "+" else "minus",
             }
             for name, weight, value, sign in terms
         ],
         "frames": [_frame(frame, run, images, small=True) for frame in item.board.frames],
     }
+
+
+def _candidate_title(item: Candidate) -> str:
+    scenes = sorted({frame.seed for frame in item.board.frames if frame.kind == "scene"})
+    title = f"Seed {', '.join(map(str, scenes))}"
+    inserted = next((frame for frame in item.board.frames if frame.kind != "scene"), None)
+    if inserted is None:
+        return title
+    what = "a bridge" if inserted.kind == "bridge" else "an extra frame"
+    return f"{title}, with {what} of seed {inserted.seed}"
 
 
 def _repeat(run: Run) -> list[tuple[str, str]]:
@@ -250,7 +273,7 @@ def _repeat(run: Run) -> list[tuple[str, str]]:
              "prompts", "versions", "paid", "timings")  # fmt: skip
     rows = [(name, info[name]) for name in names if name in info]
     rows.append(("plan_sha256", run.board.plan_sha256))
-    words = {"command": lambda value: " ".join(value)}
+    words = {"command": shlex.join, "seeds": lambda value: ", ".join(map(str, value))}
     return [
         (name.replace("_", " "), value if isinstance(value, str) else words.get(name, dumps)(value).strip())
         for name, value in rows

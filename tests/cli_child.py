@@ -1,0 +1,44 @@
+"""The command line with doubles beside the real plug-ins: `--renderer block`, `--judge pixel`, and a pixel similarity.
+
+`install` puts them into this process; run as a script it is `katha` itself: `cli_child.py run STORY --judge pixel`.
+`SLOW` in the environment makes every frame take that many seconds, so that a test can interrupt a run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from doubles import BlockRenderer, PixelJudge, PixelSimilarity
+
+from katha.compass import similarity
+from katha.protocols import FrameRequest
+from katha.registry import default_registry
+
+
+class SlowRenderer(BlockRenderer):
+    """Blocks of colour, as slowly as a real renderer."""
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        for png in super().render_board(requests):
+            time.sleep(float(os.environ.get("SLOW", "0")))
+            yield png
+
+
+def install() -> None:
+    """Make the doubles known, and put the pixel similarity in the place of the reader's."""
+    default_registry("renderers").register("block")(SlowRenderer)
+    default_registry("judges").register("pixel")(PixelJudge)
+    setattr(similarity, "ReaderSimilarity", PixelSimilarity)  # noqa: B010 - the class is replaced by another
+
+
+if __name__ == "__main__":
+    from katha.cli.main import main
+
+    install()
+    main()
