@@ -19,6 +19,8 @@ _TARGET_SHARE = 0.6
 _PRESENT = 0.45
 """Support of a claim that only says that somebody is there."""
 _UNLIKE = 0.02
+_OTHER_TARGET = 0.3
+"""What a target's presence is worth when the action is known to be directed at something else."""
 
 
 @dataclass(frozen=True)
@@ -94,5 +96,7 @@ def _figure_support(claim: PhraseEvent, wanted: str | None, figure: Seen, moment
         value *= _PRESENT
     if claim.target is not None:
         known = 1.0 if figure.target == claim.target else moment.presence(claim.target, figure)
+        if figure.target not in (None, claim.target):
+            known *= _OTHER_TARGET
         value *= 1 - _TARGET_SHARE + _TARGET_SHARE * known
     return value

@@ -1,0 +1,128 @@
+"""A question as `sketch-reader` understands it: what it takes for granted, where to look, and what an answer is about.
+
+The claims of a question ("after the crow sings", "when the lion is caught") find its moment; its connective or its
+dimension says on which side of that moment the answer lies; "at first" and "in the end" look at the ends. What the question
+takes for granted is no answer to it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from katha.eval_bridge.judges.moments import Moment, support
+from katha.language import PhraseEvent, PhraseReading, read_phrase
+from katha.schema import Dimension
+
+__all__ = ["Asked", "read_question", "same_event"]
+
+_DOES = re.compile(r"\bdoes\b", re.IGNORECASE)
+_LATE = re.compile(
+    r"\b(?:in the end|at the end|at last|finally|last|outcome|end for|does it end|end up|at the close)\b", re.IGNORECASE
+)
+_EARLY = re.compile(r"\b(?:at first|first|at the start|at the beginning|in the beginning|begins?)\b", re.IGNORECASE)
+_CONNECTIVE = re.compile(r"\b(after|before|when|while|once|until)\b", re.IGNORECASE)
+_SIDES: Mapping[str, int] = {"after": 1, "once": 1, "before": -1, "until": -1, "when": 0, "while": 0}
+_OWN_SIDE: Mapping[Dimension, int] = {"causal": -1, "consequence": 1}
+_ANCHORED = 0.12
+_FLOOR = 0.3
+_WRONG_SIDE = 0.35
+_OTHER_SUBJECT = 0.3
+_GIVEN = 0.15
+_OFF_TOPIC = 0.75
+_ABOUT_SUBJECT = frozenset({"action_visibility", "emotional"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as read.
+
+    subject: the character it is about. given: the events it takes for granted. things: props it names outside of them.
+    weights: how much each moment counts, 0 to 1. tilt: -1 for the first of several, 1 for the last, 0 for neither.
+    """
+
+    dimension: Dimension
+    subject: str | None
+    given: tuple[PhraseEvent, ...]
+    things: frozenset[str]
+    weights: tuple[float, ...]
+    tilt: int
+
+    def relevance(self, option: PhraseReading) -> float:
+        """How well an option fits the question's words, whatever was seen: 1 for one that could answer it."""
+        value = 1.0
+        actors = [event.actor for event in option.events if event.actor is not None]
+        if self.dimension in _ABOUT_SUBJECT and self.subject is not None and actors and self.subject not in actors:
+            value *= _OTHER_SUBJECT
+        told = [event for event in option.events if event.action is not None or event.emotion is not None]
+        if told and all(any(same_event(event, known) for known in self.given) for event in told):
+            value *= _GIVEN
+        if self.things and not self.things & {*option.concepts.get("prop", ()), *(e.target for e in option.events)}:
+            value *= _OFF_TOPIC
+        return value
+
+
+def same_event(event: PhraseEvent, other: PhraseEvent) -> bool:
+    """Whether two claims say the same; what one leaves out may be anything."""
+    pairs = ((event.actor, other.actor), (event.target, other.target))
+    if any(mine is not None and theirs is not None and mine != theirs for mine, theirs in pairs):
+        return False
+    return (event.action, event.emotion, event.negated) == (other.action, other.emotion, other.negated)
+
+
+def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]) -> Asked:
+    """Read `question` and find where `moments` have to be looked at for its answer."""
+    reading = read_phrase(_DOES.sub("did", question))
+    given = tuple(event for event in reading.events if event.action is not None or event.emotion is not None)
+    within = {event.target for event in given}
+    things = frozenset(reading.concepts.get("prop", ())) - within
+    subject = next(iter(reading.concepts.get("character", ())), None)
+    found = _CONNECTIVE.search(question)
+    side = _SIDES[found[1].lower()] if found else _OWN_SIDE.get(dimension, 0)
+    tilt = 1 if _LATE.search(question) else -1 if _EARLY.search(question) else 0
+    weights = _weights(given, things, subject, side, tilt, moments)
+    return Asked(dimension, subject, given, things, weights, tilt)
+
+
+def _weights(
+    given: Sequence[PhraseEvent],
+    things: frozenset[str],
+    subject: str | None,
+    side: int,
+    tilt: int,
+    moments: Sequence[Moment],
+) -> tuple[float, ...]:
+    count = len(moments)
+    if given or things:
+        signs = [_sign(given, things, subject, moment) for moment in moments]
+        strongest = max(signs, default=0.0)
+        if strongest >= _ANCHORED:
+            at = len(signs) - 1 - signs[::-1].index(strongest) if side < 0 or tilt > 0 else signs.index(strongest)
+            return tuple(_near(place - at, side, count) for place in range(count))
+    if tilt:
+        return tuple(_FLOOR + (1 - _FLOOR) * _share(place, count, tilt) for place in range(count))
+    return (1.0,) * count
+
+
+def _sign(given: Sequence[PhraseEvent], things: frozenset[str], subject: str | None, moment: Moment) -> float:
+    """How surely this is the moment that the question speaks of."""
+    if given:
+        return max(support(claim, moment, subject) for claim in given)
+    there = [moment.presence(thing) for thing in things]
+    if subject is not None:
+        there.append(moment.presence(subject))
+    return min(there)
+
+
+def _near(distance: int, side: int, count: int) -> float:
+    """The weight of a moment `distance` after the question's own; `side` is where its answer lies."""
+    reach = max(1.0, count / 5)
+    value = max(_FLOOR, math.exp(-max(0.0, abs(distance) - 0.5) / (2 * reach)))
+    return value * _WRONG_SIDE if side and distance * side < 0 else value
+
+
+def _share(place: int, count: int, tilt: int) -> float:
+    share = (place + 1) / count
+    return share**2 if tilt > 0 else (1 - place / count) ** 2
