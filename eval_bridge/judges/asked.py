@@ -1,8 +1,8 @@
 """A question as `sketch-reader` understands it: what it takes for granted, where to look, and what an answer is about.
 
 The claims of a question ("after the crow sings", "when the lion is caught") find its moment; its connective or its
-dimension says on which side of that moment the answer lies; "at first" and "in the end" look at the ends. What the question
-takes for granted is no answer to it.
+dimension says on which side of that moment the answer lies; "at first" and "in the end" look at the ends. What the
+question takes for granted is no answer to it.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _weigh_feeling(option: str, asked: Asked, moments: Sequence[Moment]) -> floa
 
 
 def _weigh_order(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
-    """Two claims in the option's order, less what speaks for the other order; one claim is set against the question's."""
+    """Two claims in the option's order, less what speaks for the other; a lone claim comes before the question's."""
     reading = read_phrase(option)
     events = [event for event in reading.events if event.action is not None or event.emotion is not None]
     if len(events) < 2:
