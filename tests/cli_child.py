@@ -34,6 +34,7 @@ def install() -> None:
     """Make the doubles known, and put the pixel similarity in the place of the reader's."""
     default_registry("renderers").register("block")(SlowRenderer)
     default_registry("judges").register("pixel")(PixelJudge)
+    default_registry("judges").register("second")(lambda: PixelJudge(name="second"))
     setattr(similarity, "ReaderSimilarity", PixelSimilarity)  # noqa: B010 - the class is replaced by another
 
 

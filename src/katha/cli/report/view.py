@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from typing import Any
 
 from katha.cli.report.answers import answer_groups
@@ -273,7 +274,7 @@ def _repeat(run: Run) -> list[tuple[str, str]]:
              "prompts", "versions", "paid", "timings")  # fmt: skip
     rows = [(name, info[name]) for name in names if name in info]
     rows.append(("plan_sha256", run.board.plan_sha256))
-    words = {"command": shlex.join, "seeds": lambda value: ", ".join(map(str, value))}
+    words: dict[str, Callable[[Any], str]] = {"command": shlex.join, "seeds": lambda value: ", ".join(map(str, value))}
     return [
         (name.replace("_", " "), value if isinstance(value, str) else words.get(name, dumps)(value).strip())
         for name, value in rows
