@@ -1,7 +1,7 @@
 """What asking costs: an estimate before, an account while asking, and limits that stop between two calls.
 
-A judge may have an attribute `price`: US dollars per million tokens by kind (`input`, `output`), or None when unknown. A
-judge without the attribute costs nothing. `Metered` also turns what a judge raises by mistake into typed failures, so
+A judge may have an attribute `price`: US dollars per million tokens by kind (`input`, `output`), or None when unknown.
+A judge without the attribute costs nothing. `Metered` also turns what a judge raises by mistake into typed failures, so
 that every question stays accounted for.
 """
 

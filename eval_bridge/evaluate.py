@@ -1,0 +1,231 @@
+"""Judging boards that are there: every question of every story put to every judge under three conditions.
+
+Story by story, so that what a story's packets share is paid for while it is warm; the text-only question of a story is
+asked once for all methods. Each answer is in the shared cache and in the evaluation's log before the next is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from katha.errors import RecordError
+from katha.eval_bridge.asking import OnAnswer, Retry, ask
+from katha.eval_bridge.boards import BoardProblem, Boards, JudgedBoard, read_board
+from katha.eval_bridge.budget import Tally
+from katha.eval_bridge.controls import Control, ControlBoards
+from katha.eval_bridge.eval_folder import mark
+from katha.eval_bridge.instructions import REPORTING_VARIANT, AnswersFormat
+from katha.eval_bridge.outcomes import Selection
+from katha.eval_bridge.packets import make_packet, packet_sha256, scan_packet, secrets_of
+from katha.protocols import Evidence, Judge
+from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
+from katha.store import Store
+
+__all__ = ["EvalSettings", "Evaluator", "Leakage", "row_order"]
+
+Sink = Callable[[Answer], None]
+OnStory = Callable[[str, int], None]
+
+
+@dataclass(frozen=True)
+class EvalSettings:
+    """What is asked and how it is scored."""
+
+    answers: AnswersFormat = "choice"
+    variant: str = REPORTING_VARIANT
+    matching: str = "lemma-set"
+    questions: Selection = "all"
+    controls: tuple[Control, ...] = ()
+    seed: int = 42
+    resamples: int = 10_000
+
+    def selected(self, record: StoryRecord) -> list[Question]:
+        """The questions of `record` that are asked; one without a role counts always."""
+        roles = (self.questions, None)
+        return [item for item in record.recoverability_questions if self.questions == "all" or item.role in roles]
+
+
+@dataclass
+class Leakage:
+    """What the guard looked at in the image-only packets, and what it found (Table 72: nothing)."""
+
+    packets: int = 0
+    fields: int = 0
+    chunks: int = 0
+    secrets: int = 0
+    found: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for `eval.json`; `detected` in per cent of the packets."""
+        rate = 100.0 * len(self.found) / self.packets if self.packets else None
+        return {**vars(self), "found": list(self.found), "detected": rate}
+
+
+@dataclass
+class Evaluator:
+    """One evaluation under way.
+
+    judges: by the name their answers carry. log, control_log: where each answer goes as it arrives. settled: marks of
+    questions that need no asking. After `run`: `invalid` says by method which stories left and why.
+    """
+
+    records: Sequence[StoryRecord]
+    methods: Sequence[Boards]
+    judges: Mapping[str, Judge]
+    settings: EvalSettings
+    store: Store
+    log: Sink
+    control_log: Sink
+    tallies: Mapping[str, Tally] = field(default_factory=dict)
+    settled: set[bytes] = field(default_factory=set)
+    retry: Retry | None = None
+    invalid: dict[str, dict[str, str]] = field(default_factory=dict)
+    leakage: Leakage = field(default_factory=Leakage)
+    kept: int = 0
+
+    def run(self, on_story: OnStory | None = None) -> None:
+        """Ask everything that is not settled.
+
+        Raises:
+            JudgeError, UsageError: a judge cannot be asked at all; what it answered is kept.
+            StoreError: the disk failed.
+        """
+        self.invalid = {method.name: {} for method in self.methods}
+        shown = ControlBoards(self.methods[0], self.records, self.settings.seed)
+        for place, record in enumerate(self.records, 1):
+            questions = self.settings.selected(record)
+            if questions:
+                self._story(record, questions, shown)
+            if on_story is not None:
+                on_story(record.story_id, place)
+
+    def _boards(self, record: StoryRecord) -> dict[str, JudgedBoard]:
+        """The boards of one story that can be judged; the others' reasons go into `invalid`."""
+        boards: dict[str, JudgedBoard] = {}
+        for method in self.methods:
+            try:
+                board = read_board(method, record)
+                self._scan(record, board.images, board.prompts)
+                boards[method.name] = board
+            except BoardProblem as problem:
+                self.invalid[method.name][record.story_id] = problem.message
+            except RecordError as leak:
+                self.invalid[method.name][record.story_id] = leak.message
+        return boards
+
+    def _story(self, record: StoryRecord, questions: Sequence[Question], controls: ControlBoards) -> None:
+        boards = self._boards(record)
+        if not boards:
+            return
+        conditions: tuple[Condition, ...] = ("image", "text+image")
+        packets: list[tuple[str | None, tuple[Packet, Evidence]]] = [
+            (None, make_packet(record.story_id, "text", (), record.story_text))
+        ]
+        packets += [
+            (name, make_packet(record.story_id, condition, board.images, record.story_text))
+            for name, board in boards.items()
+            for condition in conditions
+        ]
+        for judge in self.judges:
+            for method, (packet, evidence) in packets:
+                self._put(judge, packet, evidence, questions, method, self.log)
+        first = self.methods[0].name
+        if first in boards:
+            self._controls(record, boards[first], questions, controls)
+
+    def _scan(self, record: StoryRecord, images: Sequence[bytes], prompts: Sequence[str]) -> None:
+        """Refuse an image-only packet that carries more than pixels.
+
+        Raises:
+            RecordError: with the first finding.
+        """
+        packet, evidence = make_packet(record.story_id, "image", images)
+        report = scan_packet(packet, evidence, secrets_of(record, prompts))
+        self.leakage.packets += 1
+        self.leakage.fields += report.fields
+        self.leakage.chunks += report.chunks
+        self.leakage.secrets += report.secrets
+        if not report.clean:
+            self.leakage.found.append(f"{record.story_id}: {report.found[0]}")
+        report.require(record.story_id)
+
+    def _put(
+        self,
+        name: str,
+        packet: Packet,
+        evidence: Evidence,
+        questions: Sequence[Question],
+        method: str | None,
+        sink: Sink,
+        *,
+        cached: bool = True,
+    ) -> None:
+        """Put the questions that are not settled to one judge."""
+        hashed = packet_sha256(packet)
+        marks = [mark(method, name, packet.story_id, item.question_id, hashed) for item in questions]
+        open_ones = [item for item, sign in zip(questions, marks, strict=True) if sign not in self.settled]
+        self.kept += len(questions) - len(open_ones)
+        if not open_ones:
+            return
+        with self.store.claim(f"answers:{name}:{hashed}"):
+            ask(
+                evidence,
+                packet,
+                open_ones,
+                self.judges[name],
+                method=method,
+                variant=self.settings.variant,
+                answers_format=self.settings.answers,
+                cache=self.store.answers if cached else None,
+                on_answer=self._hearer(name, sink),
+                name=name,
+                retry=self.retry,
+            )
+
+    def _hearer(self, name: str, sink: Sink) -> OnAnswer:
+        tally = self.tallies.get(name)
+
+        def hear(answer: Answer, reused: bool) -> None:
+            sink(answer)
+            if reused and tally is not None:
+                tally.reused += 1
+
+        return hear
+
+    def _controls(
+        self, record: StoryRecord, board: JudgedBoard, questions: Sequence[Question], shown: ControlBoards
+    ) -> None:
+        """Ask the controls image-only, over the first method's board."""
+        for control in self.settings.controls:
+            images = shown.images(control, board)
+            if images is None:
+                continue
+            again = control == "repeat"
+            if not again:
+                self._scan(record, images, board.prompts)
+            packet, evidence = make_packet(record.story_id, "image", images)
+            for judge in self.judges:
+                self._put(judge, packet, evidence, questions, control, self.control_log, cached=not again)
+
+
+def row_order(
+    records: Sequence[StoryRecord], names: Sequence[str | None], judges: Sequence[str], settings: EvalSettings
+) -> Callable[[Answer], tuple[int, ...] | None]:
+    """A row's place in a finished log (story, judge, method of `names`, condition, question); None for a stranger."""
+    methods = {name: at for at, name in enumerate(names)}
+    order = {name: at for at, name in enumerate(judges)}
+    stories = {
+        record.story_id: (place, {item.question_id: at for at, item in enumerate(settings.selected(record))})
+        for place, record in enumerate(records)
+    }
+
+    def place_of(row: Answer) -> tuple[int, ...] | None:
+        place, questions = stories.get(row.story_id, (0, {}))
+        if row.question_id not in questions or row.judge not in order or row.method not in methods:
+            return None
+        condition = CONDITIONS.index(row.condition)
+        return (place, order[row.judge], methods[row.method], condition, questions[row.question_id])
+
+    return place_of
