@@ -13,7 +13,15 @@ from katha.errors import InputFileError, RecordError
 from katha.jsonio import iter_lines, loads, read_text
 from katha.schema import MORAL_LABELS, StoryRecord
 
-__all__ = ["MAX_STORY_BYTES", "check_record", "check_scene_count", "iter_records", "load_story", "parse_record"]
+__all__ = [
+    "MAX_STORY_BYTES",
+    "check_record",
+    "check_scene_count",
+    "iter_records",
+    "load_story",
+    "parse_record",
+    "record_problems",
+]
 
 MAX_STORY_BYTES = 200_000
 """A longer plain text is refused: it is a book, not a story for one storyboard."""
@@ -80,7 +88,7 @@ def parse_record(value: Any, where: str) -> StoryRecord:
 
 def check_record(record: StoryRecord, where: str) -> None:
     """Refuse what the schema's types cannot: unsafe ids, gaps in scenes or transitions, unknown labels, doubled ids."""
-    for problem in _problems(record):
+    for problem in record_problems(record):
         raise RecordError(f"{where}: story {record.story_id!r}: {problem}")
 
 
@@ -143,7 +151,8 @@ def _parse_json(text: str, where: str) -> Any:
         raise InputFileError(f"{where} is not JSON: {error}.") from error
 
 
-def _problems(record: StoryRecord) -> Iterator[str]:
+def record_problems(record: StoryRecord) -> Iterator[str]:
+    """Everything that `check_record` refuses, one sentence each."""
     if not _SAFE_ID.fullmatch(record.story_id) or ".." in record.story_id:
         yield "a story id may hold letters, digits, dots, hyphens and underscores only, and is never a path."
     if not record.story_text:

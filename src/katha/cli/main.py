@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from katha import __version__
-from katha.cli import inspect, plan, redo, report_command, run
+from katha.cli import bench, inspect, plan, redo, report_command, run
 from katha.errors import KathaError
 
 __all__ = ["app", "main"]
+
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="katha",
@@ -48,6 +50,7 @@ app.command("renderers")(inspect.renderers)
 app.command("planners")(inspect.planners)
 app.command("judges")(inspect.judges)
 app.command("doctor")(inspect.doctor)
+app.add_typer(bench.bench, name="bench")
 
 
 def main() -> None:
@@ -56,6 +59,10 @@ def main() -> None:
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
         app(args=arguments)
+    except SystemExit as stop:
+        if stop.code == _INTERRUPTED:
+            print("katha: Stopped. What is done is kept: give the same command again to go on.", file=sys.stderr)
+        raise
     except KathaError as error:
         _fail(str(error), error.exit_code, debug)
     except BrokenPipeError:

@@ -1,0 +1,139 @@
+"""Finding and streaming the files of a release (Table 23): a folder or one file, broken lines included."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from katha.errors import InputFileError
+from katha.jsonio import loads
+
+__all__ = ["Kind", "Problem", "ReleaseFile", "Row", "find_files", "stream"]
+
+Kind = Literal["stories", "variants", "validation", "human_gold_1k", "strict_gold_400"]
+MAX_LINE_BYTES = 4_000_000
+"""A longer line is no record: it is reported and skipped, so that one line cannot fill the memory."""
+
+_NAMES: dict[str, Kind] = {
+    "annotations.jsonl": "stories",
+    "contrastive_variants.jsonl": "variants",
+    "human_validation.jsonl": "validation",
+    "human_gold_1k.jsonl": "human_gold_1k",
+    "strict_gold_400.jsonl": "strict_gold_400",
+}
+_MARKS: tuple[tuple[str, Kind], ...] = (
+    ("variant_id", "variants"),
+    ("annotator_ids", "validation"),
+    ("decision", "validation"),
+)
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: where (line None: the file as a whole), in which record and field, and what."""
+
+    file: str
+    line: int | None
+    story: str
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}, line {self.line}"
+        record = f", story {self.story!r}" if self.story else ""
+        field = f", field {self.field!r}" if self.field else ""
+        return f"{place}{record}{field}: {self.message}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The problem as a JSON object."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line that holds a JSON object."""
+
+    file: str
+    line: int
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ReleaseFile:
+    """A file and what its lines are."""
+
+    path: Path
+    kind: Kind
+
+
+def find_files(path: Path) -> list[ReleaseFile]:
+    """The release files at `path`: those of a folder that have a released name, or the one file, whatever its name.
+
+    Raises:
+        InputFileError: there is no such file, or no release file in the folder.
+    """
+    if path.is_dir():
+        found = [ReleaseFile(path / name, kind) for name, kind in _NAMES.items() if (path / name).is_file()]
+        if not found:
+            raise InputFileError(f"{str(path)!r} holds no release file.", hint=f"Looked for {', '.join(_NAMES)}.")
+        return found
+    return [ReleaseFile(path, _NAMES.get(path.name) or _kind_of(path))]
+
+
+def stream(file: ReleaseFile) -> Iterator[Row | Problem]:
+    """Every line of `file`: a row, or the problem that keeps it from being one. Blank lines are left out.
+
+    Raises:
+        InputFileError: the file cannot be read.
+    """
+    name = file.path.name
+    for number, line in _lines(file.path):
+        if not line.strip():
+            continue
+        parsed = _parse(line.removeprefix(_BOM) if number == 1 else line)
+        yield Problem(name, number, "", "", parsed) if isinstance(parsed, str) else Row(name, number, parsed)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines; of a line that is too long, its first bytes only. A `.json` file is one record on many lines."""
+    number = 0
+    try:
+        with path.open("rb") as handle:
+            if path.suffix.lower() == ".json":
+                yield 1, handle.read(MAX_LINE_BYTES + 1)
+                return
+            while line := handle.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                end = line
+                while len(end) > MAX_LINE_BYTES and not end.endswith(b"\n"):
+                    end = handle.readline(MAX_LINE_BYTES + 1)
+                yield number, line
+    except OSError as error:
+        raise InputFileError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+
+
+def _parse(line: bytes) -> dict[str, Any] | str:
+    """The object in `line`, or what is wrong with it."""
+    if len(line) > MAX_LINE_BYTES:
+        return f"the line is longer than {MAX_LINE_BYTES:,} bytes, so it is no record."
+    try:
+        value = loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return f"the line is not UTF-8 text (byte {error.start})."
+    except json.JSONDecodeError as error:
+        return f"the line is not JSON: {error.msg} at column {error.colno}."
+    except (ValueError, RecursionError) as error:
+        return f"the line is not JSON: {error}."
+    return value if isinstance(value, dict) else "the line is not a JSON object."
+
+
+def _kind_of(path: Path) -> Kind:
+    """What a file of any name holds, told from the keys of its first record."""
+    for row in stream(ReleaseFile(path, "stories")):
+        if isinstance(row, Row):
+            return next((kind for key, kind in _MARKS if key in row.value), "stories")
+    return "stories"

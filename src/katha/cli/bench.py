@@ -1,0 +1,134 @@
+"""`katha bench`: the files of KathaBench-25K checked, counted and divided; a matcher and judges measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from katha.cli import options
+
+__all__ = ["bench"]
+
+bench = typer.Typer(
+    help="KathaBench-25K, or any file of its schema: check, count, divide; measure a matcher; compare with people.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+_SHOWN = 40
+
+Release = Annotated[Path, typer.Argument(help="A release's folder, or one of its files (.jsonl).")]
+
+
+@bench.command()
+def validate(
+    path: Release,
+    complete: Annotated[bool, typer.Option("--complete", help="A subset is a problem, too.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Check schema, links and counts. Every problem is printed; the exit code is 1 when there is one.
+
+    A subset is fine: it is not measured by the full release's counts, and the last lines say what it is.
+    """
+    from katha.eval_bridge.bench import Inspection
+
+    inspection = Inspection(path, complete=complete)
+    kept: list[dict[str, Any]] = []
+    for problem in inspection.problems():
+        if as_json:
+            kept.append(problem.as_json())
+        else:
+            typer.echo(str(problem))
+    summary = inspection.summary()
+    if as_json:
+        typer.echo(json.dumps({"ok": not kept, "problems": kept} | {"summary": summary}, ensure_ascii=False))
+    else:
+        for note in summary["notes"]:
+            typer.echo(note)
+        typer.echo(f"{summary['problems']:,} problems." if summary["problems"] else "No problem.")
+    if summary["problems"]:
+        raise typer.Exit(1)
+
+
+@bench.command()
+def stats(path: Release, as_json: options.Json = False) -> None:
+    """Print the counts of the benchmark's tables, and what judging it costs (Tables 47 and 48)."""
+    from katha.eval_bridge.bench import Inspection
+
+    inspection = Inspection(path)
+    for _ in inspection.problems():
+        pass
+    summary = inspection.summary()
+    if as_json:
+        typer.echo(json.dumps(summary, ensure_ascii=False))
+        return
+    for title, counts in summary["tables"].items():
+        typer.echo(title)
+        for name, count in counts.items():
+            typer.echo(f"  {name or 'not given':<26}{count:>8,}")
+    if summary["budgets"]:
+        typer.echo(f"{'judging, one judge':<20}{'stories':>9}{'panels':>9}{'questions':>11}{'judge calls':>13}")
+    for name, row in summary["budgets"].items():
+        cells = f"{row['stories']:>9,}{row['panels']:>9,}{row['questions']:>11,}{row['judge_calls']:>13,}"
+        typer.echo(f"  {name:<18}{cells}")
+    for note in summary["notes"]:
+        typer.echo(note)
+    if summary["problems"]:
+        typer.echo(f"{summary['problems']:,} problems: see `katha bench validate {path}`.")
+
+
+@bench.command()
+def split(
+    path: Release,
+    out: Annotated[Path, typer.Option("--out", help="Where the split is written, as JSON.")] = Path("split.json"),
+    seed: Annotated[int, typer.Option("--seed", help="The split depends on this and the ids alone.")] = 42,
+    force: Annotated[bool, typer.Option("--force", help="Even if the stories or OUT have another split.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Divide stories into train, validation, public_test and hidden_test, alike in each narrative type."""
+    from katha.eval_bridge.bench import save_split
+
+    made = save_split(path, out, seed=seed, force=force)
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), "seed": seed, "counts": made["counts"]}))
+        return
+    for name, count in made["counts"].items():
+        typer.echo(f"  {name:<14}{count:>7,}")
+    typer.echo(f"Split: {out}")
+
+
+@bench.command()
+def match(
+    path: Annotated[Path, typer.Argument(help="Labelled pairs, one JSON object a line.")],
+    rule: Annotated[str, typer.Option("--rule", "--matching", help="The matching rule to measure.")] = "lemma-set",
+    as_json: options.Json = False,
+) -> None:
+    """Measure a matching rule: false accepts and rejects, precision, recall and F1 by kind, and what it got wrong.
+
+    A pair has `question`, `gold_answer`, `accepted_answers`, `answer`, `label` (right or wrong) and maybe `kind`.
+    """
+    from katha.eval_bridge.bench import measure_file
+
+    report = measure_file(path, rule)
+    if as_json:
+        typer.echo(json.dumps(report, ensure_ascii=False))
+        return
+    typer.echo(f"{rule} on {report['n']:,} pairs")
+    typer.echo(f"  false accepts {_percent(report['false_accept'])}, false rejects {_percent(report['false_reject'])}")
+    typer.echo(f"  {'kind':<16}{'pairs':>7}{'accepts':>9}{'rejects':>9}{'precision':>11}{'recall':>9}{'F1':>8}")
+    for kind, row in report["by_kind"].items():
+        counts = f"{row['n']:>7,}{row['false_accept']:>9,}{row['false_reject']:>9,}"
+        rates = f"{_percent(row['precision']):>11}{_percent(row['recall']):>9}{_percent(row['f1']):>8}"
+        typer.echo(f"  {kind or 'no kind':<16}{counts}{rates}")
+    for row in report["confusions"][:_SHOWN]:
+        typer.echo(
+            f"  line {row['line']}, {row['label']}: {row['answer']!r} for {row['gold_answer']!r}: {row['reason']}"
+        )
+    if len(report["confusions"]) > _SHOWN:
+        typer.echo(f"  and {len(report['confusions']) - _SHOWN} more; --json lists them all.")
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}%"
