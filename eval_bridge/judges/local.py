@@ -1,0 +1,194 @@
+"""`local:MODEL_OR_PATH`: an open vision-language model on this machine, through transformers.
+
+A packet's pictures and instruction are read once, and its questions, each on its own row, are answered behind them. Replies
+are greedy and held to their JSON schema. Nothing is downloaded unless asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Literal, get_args
+
+from katha.errors import UsageError
+from katha.eval_bridge.instructions import prompt_sha256
+from katha.eval_bridge.judges.local_gate import ReuseGate
+from katha.eval_bridge.judges.local_grammar import WRITING, Grammars, grammar_sha256
+from katha.eval_bridge.judges.local_model import LoadedModel, load_model
+from katha.eval_bridge.judges.local_reuse import Asker, Generated
+from katha.eval_bridge.judges.local_source import find_model, require_extra, reusable
+from katha.eval_bridge.judges.structured import parse_reply
+from katha.eval_bridge.packets import evidence_sha256
+from katha.jsonio import digest, sha256_hex
+from katha.protocols import Evidence, JudgePrompt, JudgeReply
+
+__all__ = ["LocalJudge", "Reuse"]
+
+Reuse = Literal["batched", "sequential", "off"]
+LAYOUT = 1
+"""Version of the order and wording of a prompt's parts."""
+_GIB = 1 << 30
+
+
+class LocalJudge:
+    """A vision-language model as a judge, loaded at the first question and let go by `close`."""
+
+    def __init__(
+        self,
+        argument: str | None = None,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        reuse: Reuse = "batched",
+        verify_reuse: float = 0.0,
+        max_flip_rate: float = 0.05,
+        revision: str | None = None,
+        local_files_only: bool = True,
+        structured: bool = True,
+        max_new_tokens: int = 256,
+        cache_bytes: int = 4 * _GIB,
+    ) -> None:
+        """Find the model's files and check what they are; weights are not read yet.
+
+        device: `cpu`, `cuda`, `cuda:1`, `mps`; default the accelerator if there is one. dtype: default float32 on a CPU and the
+        checkpoint's own elsewhere. reuse: `batched` questions behind a shared prefix, `sequential` (the same, one at a
+        time) or `off`. verify_reuse: the share of questions that are asked again the naive way; above `max_flip_rate`
+        changed replies (from 20 checks on) asking stops. cache_bytes: the limit of one batch's key-value caches.
+
+        Raises:
+            MissingExtraError: a package is missing. UsageError, InputFileError: no such model, or not one that can be read.
+            JudgeError: the model is not on this machine.
+        """
+        require_extra()
+        if reuse not in get_args(Reuse):
+            raise UsageError(f"reuse is {', '.join(get_args(Reuse))}, not {reuse!r}.")
+        self._gate = ReuseGate(verify_reuse, max_flip_rate)
+        self._source = find_model(argument, revision=revision, local_files_only=local_files_only)
+        able, self._position_state = reusable(self._source)
+        self._reuse: Reuse = reuse if able else "off"
+        self._note = (
+            None if able else f"{self._source.architecture} is not known to share its cache; asked without reuse"
+        )
+        self._device = device or _best_device()
+        self._dtype = dtype or _default_dtype(self._source.config, self._source.text_config, self._device)
+        self._structured, self._max_new_tokens, self._cache_bytes = structured, max_new_tokens, cache_bytes
+        self._asker: Asker | None = None
+
+    def spec(self) -> Mapping[str, Any]:
+        """Revision, dtype, device, reuse, grammar and versions: everything that can change a reply."""
+        spec: dict[str, Any] = {
+            "name": f"local:{self._source.name}",
+            "revision": self._source.revision,
+            "architecture": self._source.architecture,
+            "dtype": self._dtype,
+            "device": self._device.split(":")[0],
+            "reuse": self._reuse,
+            "decoding": {"greedy": True, "max_new_tokens": self._max_new_tokens},
+            "grammar": digest({**WRITING, "xgrammar": version("xgrammar")}) if self._structured else None,
+            "layout": LAYOUT,
+            "versions": {name: version(name) for name in ("torch", "transformers")},
+        }
+        if self._reuse == "batched":
+            spec["cache_bytes"] = self._cache_bytes
+        return spec | ({"note": self._note} if self._note else {})
+
+    @property
+    def gate(self) -> ReuseGate:
+        """How many replies were checked against the naive way, and how many changed."""
+        return self._gate
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order; with `batched` a batch's replies come together.
+
+        Raises:
+            InputFileError: the weights cannot be loaded. JudgeError: they do not fit, or reuse changes replies.
+        """
+        if not prompts:
+            return
+        asker = self._load()
+        packet = evidence_sha256(evidence)
+        for prompt, reply in zip(prompts, self._generate(asker, evidence, prompts), strict=True):
+            if reply is None:
+                error = f"The prompt is longer than the model's {asker.loaded.window} tokens."
+                yield JudgeReply("not_asked", error=error)
+                continue
+            usage: dict[str, Any] = {
+                "input": reply.read - reply.reused,
+                "cached": reply.reused,
+                "output": len(reply.ids),
+            }
+            usage |= {"reuse": self._reuse} | self._verified(asker, evidence, packet, prompt, reply)
+            yield self._typed(asker.loaded.decode(reply.ids), reply, prompt, usage)
+
+    def close(self) -> None:
+        """Let go of the model and its memory; the next question loads it again."""
+        if self._asker is None:
+            return
+        import gc
+
+        import torch
+
+        self._asker = None
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _load(self) -> Asker:
+        if self._asker is None:
+            loaded = load_model(self._source, device=self._device, dtype=self._dtype)
+            grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.stops) if self._structured else None
+            self._asker = Asker(loaded, grammars, self._position_state, self._max_new_tokens, self._cache_bytes)
+        return self._asker
+
+    def _generate(self, asker: Asker, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[Generated | None]:
+        """One reply per prompt; None for a prompt that is longer than the model's window."""
+        limit = asker.loaded.window - self._max_new_tokens
+        if self._reuse == "off":
+            for prompt in prompts:
+                inputs = self._naive_inputs(asker.loaded, evidence, prompt)
+                yield asker.naive(inputs, prompt) if inputs["input_ids"].shape[1] <= limit else None
+            return
+        packet = asker.loaded.encode(evidence, prompts, plain=not self._structured)
+        fits = [len(ids) <= limit for ids in packet.prompts]
+        short = packet.only(fits)
+        asked = [prompt for prompt, fit in zip(prompts, fits, strict=True) if fit]
+        pictures = sha256_hex("".join(map(sha256_hex, evidence.images)).encode())
+        replies = asker.shared(short, asked, pictures, batched=self._reuse == "batched") if asked else iter(())
+        for fit in fits:
+            yield next(replies) if fit else None
+
+    def _naive_inputs(self, loaded: LoadedModel, evidence: Evidence, prompt: JudgePrompt) -> dict[str, Any]:
+        return loaded.full_inputs(loaded.messages(evidence, prompt, plain=not self._structured))
+
+    def _verified(
+        self, asker: Asker, evidence: Evidence, packet: str, prompt: JudgePrompt, reply: Generated
+    ) -> dict[str, Any]:
+        """What the gate says of this reply, for its usage."""
+        if self._reuse == "off" or not self._gate.wants(packet, prompt_sha256(prompt)):
+            return {}
+        naive = asker.naive(self._naive_inputs(asker.loaded, evidence, prompt), prompt)
+        found = self._gate.record(asker.loaded.decode(reply.ids), asker.loaded.decode(naive.ids))
+        return {"reuse_check": found, "flip_rate": self._gate.flip_rate}
+
+    def _typed(self, raw: str, reply: Generated, prompt: JudgePrompt, usage: dict[str, Any]) -> JudgeReply:
+        if self._structured:
+            usage["grammar"] = grammar_sha256(prompt.schema)
+        if not reply.ended:
+            error = f"the reply did not end within {self._max_new_tokens} tokens"
+            return JudgeReply("truncated", raw=raw, error=error, usage=usage)
+        return parse_reply(raw, prompt, usage, plain=not self._structured)
+
+
+def _best_device() -> str:
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _default_dtype(config: Mapping[str, Any], text: Mapping[str, Any], device: str) -> str:
+    if device.startswith("cpu"):
+        return "float32"
+    stored = [part.get(name) for part in (config, text) for name in ("dtype", "torch_dtype")]
+    return str(next((name for name in stored if name), "float32"))

@@ -1,0 +1,193 @@
+"""Asking a loaded model: the naive way, and with the prefix of a packet's prompts computed once.
+
+The prefix is computed in two fixed steps, up to the end of the last picture and on to where the prompts part, and the
+cache after the first step is kept: the next packet with the same pictures (another condition or prompt variant) begins
+there, with the same numbers as if it had begun anew.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import attrgetter
+from os.path import commonprefix
+from typing import Any
+
+from katha.errors import JudgeError
+from katha.eval_bridge.judges.local_grammar import Grammars
+from katha.eval_bridge.judges.local_model import EncodedPacket, LoadedModel
+from katha.protocols import JudgePrompt
+
+__all__ = ["Asker", "Generated", "Prefix"]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One reply's ids, whether the model ended it, and how many ids of its prompt were read and how many reused."""
+
+    ids: tuple[int, ...]
+    ended: bool
+    read: int
+    reused: int
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The cache of `length` ids that several prompts share; `position` is the model's position state after them."""
+
+    ids: tuple[int, ...]
+    cache: Any
+    position: Any
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Memory of one id of one row, over all layers."""
+        tensors = [tensor for layer in self.cache.layers for tensor in (layer.keys, layer.values)]
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors) // max(1, len(self.ids))
+
+    def fork(self, rows: int) -> Any:
+        """A cache of `rows` equal rows. A layer grows by concatenation, so what is shared is never written to."""
+        forked = copy.copy(self.cache)
+        forked.layers = [copy.copy(layer) for layer in self.cache.layers]
+        if rows > 1:
+            forked.batch_repeat_interleave(rows)
+        return forked
+
+
+@dataclass
+class Asker:
+    """Generates replies. position_state: see `configs/local.yaml`. cache_bytes: the limit of one batch's caches."""
+
+    loaded: LoadedModel
+    grammars: Grammars | None
+    position_state: str | None
+    max_new_tokens: int
+    cache_bytes: int
+    _pictures: tuple[str, Prefix] | None = field(default=None, repr=False)
+
+    def naive(self, inputs: Mapping[str, Any], prompt: JudgePrompt) -> Generated:
+        """One whole prompt, as `LoadedModel.full_inputs` makes it, with nothing shared."""
+        self._set_position(None)
+        length = inputs["input_ids"].shape[1]
+        return self._generate(dict(inputs), [prompt], [length], 0)[0]
+
+    def shared(
+        self, packet: EncodedPacket, prompts: Sequence[JudgePrompt], pictures: str, *, batched: bool
+    ) -> Iterator[Generated]:
+        """All prompts of a packet; `pictures` is the hash under which the cache of its pictures is kept."""
+        prefix, paid = self._prefix(packet, pictures)
+        start = len(prefix.ids)
+        rows = self._rows(prefix, packet) if batched else 1
+        for first in range(0, len(prompts), rows):
+            chunk = slice(first, first + rows)
+            replies = self._follow(prefix, packet, packet.prompts[chunk], prompts[chunk])
+            for place, reply in enumerate(replies, first):
+                yield reply if place else Generated(reply.ids, reply.ended, reply.read, start - paid)
+
+    def forget(self) -> None:
+        """Let go of the kept cache."""
+        self._pictures = None
+
+    def _rows(self, prefix: Prefix, packet: EncodedPacket) -> int:
+        longest = max(map(len, packet.prompts)) + self.max_new_tokens
+        return max(1, self.cache_bytes // (longest * prefix.bytes_per_token))
+
+    def _prefix(self, packet: EncodedPacket, pictures: str) -> tuple[Prefix, int]:
+        """The prefix of all prompts, one id short of the shortest, and how many ids of it were computed now."""
+        common = tuple(commonprefix([list(ids) for ids in packet.prompts]))
+        common = common[: min(map(len, packet.prompts)) - 1]
+        end, paid = packet.pictures_end, 0
+        start: Prefix | None = None
+        if end:
+            key = f"{pictures}:{end}"
+            if self._pictures is None or self._pictures[0] != key or self._pictures[1].ids != common[:end]:
+                self._pictures = None
+                self._pictures = (key, self._read(None, common[:end], packet))
+                paid = end
+            start = self._pictures[1]
+            if len(common) == end:
+                return start, paid
+        return self._read(start, common, packet), paid + len(common) - end
+
+    def _read(self, start: Prefix | None, ids: tuple[int, ...], packet: EncodedPacket) -> Prefix:
+        """One forward pass over what `ids` adds to `start`."""
+        import torch
+        from transformers import DynamicCache
+
+        done = len(start.ids) if start is not None else 0
+        cache = start.fork(1) if start is not None else DynamicCache()
+        self._set_position(start.position if start is not None else None)
+        inputs: dict[str, Any] = {"input_ids": torch.tensor([ids[done:]], device=self.loaded.device)}
+        if start is None and packet.pictures_end:
+            inputs |= packet.vision
+            if packet.kinds is not None:
+                inputs["mm_token_type_ids"] = torch.tensor([packet.kinds], device=self.loaded.device)
+        with torch.inference_mode():
+            output = self.loaded.model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        if not bool(torch.isfinite(output.logits).all()):
+            raise JudgeError("The model's numbers are not finite.", hint="Load it with dtype float32 or bfloat16.")
+        return Prefix(ids, cache, self._position())
+
+    def _follow(
+        self,
+        prefix: Prefix,
+        packet: EncodedPacket,
+        prompts: Sequence[tuple[int, ...]],
+        asked: Sequence[JudgePrompt],
+    ) -> list[Generated]:
+        """One batch of questions behind the prefix: ids are prefix, pads, question; the mask is zero on pads."""
+        import torch
+
+        start, rows = len(prefix.ids), len(prompts)
+        width = max(map(len, prompts))
+        ids = [[*prefix.ids, *[self.loaded.pad] * (width - len(one)), *one[start:]] for one in prompts]
+        mask = [[1] * start + [0] * (width - len(one)) + [1] * (len(one) - start) for one in prompts]
+        tensors = {"input_ids": ids, "attention_mask": mask}
+        if packet.kinds is not None:
+            kinds = (*packet.kinds[:start], *[0] * (width - min(start, len(packet.kinds))))
+            tensors["mm_token_type_ids"] = [list(kinds)] * rows
+        inputs: dict[str, Any] = {
+            name: torch.tensor(value, device=self.loaded.device) for name, value in tensors.items()
+        }
+        self._set_position(None if prefix.position is None else prefix.position.repeat_interleave(rows, dim=0))
+        inputs["past_key_values"] = prefix.fork(rows)
+        return self._generate(inputs, asked, [len(one) for one in prompts], start)
+
+    def _generate(
+        self, inputs: dict[str, Any], prompts: Sequence[JudgePrompt], lengths: Sequence[int], reused: int
+    ) -> list[Generated]:
+        import torch
+
+        held = [self.grammars.processor(prompts)] if self.grammars is not None else []
+        width = inputs["input_ids"].shape[1]
+        try:
+            with torch.inference_mode():
+                output = self.loaded.model.generate(**inputs, max_new_tokens=self.max_new_tokens, logits_processor=held)
+        except torch.OutOfMemoryError as error:
+            raise JudgeError(
+                "The questions do not fit into the accelerator's memory.",
+                hint="Lower cache_bytes, or use reuse='sequential'.",
+            ) from error
+        return [self._cut(row[width:].tolist(), length, reused) for row, length in zip(output, lengths, strict=True)]
+
+    def _cut(self, ids: list[int], read: int, reused: int) -> Generated:
+        stop = next((place for place, one in enumerate(ids) if one in self.loaded.stops), None)
+        return Generated(tuple(ids[:stop]), stop is not None, read, reused)
+
+    def _position(self) -> Any:
+        """The position state after a forward pass, copied; zero where the model left none (no pictures)."""
+        import torch
+
+        if self.position_state is None:
+            return None
+        state = attrgetter(self.position_state)(self.loaded.model)
+        if state is None:
+            return torch.zeros((1, 1), dtype=torch.long, device=self.loaded.device)
+        return state.clone()
+
+    def _set_position(self, value: Any) -> None:
+        if self.position_state is not None:
+            *path, last = self.position_state.split(".")
+            setattr(reduce(getattr, path, self.loaded.model), last, value)
