@@ -45,7 +45,7 @@ class _Rows:
 
 
 def control_results(
-    questions: Iterable[tuple[str, Question]],
+    questions: Known,
     answers: Iterable[Answer],
     control_answers: Iterable[Answer],
     *,
@@ -57,24 +57,22 @@ def control_results(
 ) -> list[dict[str, Any]]:
     """One entry a control and judge, in percentage points; what cannot be computed is None and `reading` says why.
 
-    questions: (story id, question). answers: the rows about `board`, of which the image-only ones are compared.
+    questions: by story and question id. answers: the rows about `board`, of which the image-only ones are compared.
     chance: whether the answers were chosen among options, so that there is a chance level.
     """
-    known = {(story, question.question_id): question for story, question in questions}
     judges: dict[str, _Rows] = {}
     for row in answers:
         if row.method == board and row.condition == "image":
-            judges.setdefault(row.judge, _Rows(known, matching)).add("board", row)
+            judges.setdefault(row.judge, _Rows(questions, matching)).add("board", row)
     for row in control_answers:
         if row.method is not None and row.method in controls:
-            judges.setdefault(row.judge, _Rows(known, matching)).add(row.method, row)
+            judges.setdefault(row.judge, _Rows(questions, matching)).add(row.method, row)
     results = []
     for name in controls:
         for judge in sorted(judges):
             make = _agreement if name == "repeat" else _fallen
-            results.append(
-                {"control": name, "board": board, "judge": judge, **make(name, judges[judge], known, chance, seed)}
-            )
+            found = make(name, judges[judge], questions, chance, seed)
+            results.append({"control": name, "board": board, "judge": judge, **found})
     return results
 
 

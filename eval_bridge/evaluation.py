@@ -14,6 +14,7 @@ from katha.eval_bridge.answer_log import AnswerLog, iter_answers
 from katha.eval_bridge.asking import Retry, judge_name
 from katha.eval_bridge.boards import Boards
 from katha.eval_bridge.budget import Budget, Estimate, Metered, Tally, Weighed
+from katha.eval_bridge.confidence import confidence_table
 from katha.eval_bridge.control_results import control_results
 from katha.eval_bridge.eval_folder import EvalFolder, Writer
 from katha.eval_bridge.evaluate import EvalSettings, Evaluator, OnStory, row_order
@@ -23,7 +24,7 @@ from katha.eval_bridge.outcomes import ENSEMBLE
 from katha.eval_bridge.scores import score
 from katha.jsonio import canonical, digest, read_json, write_bytes_atomic, write_json
 from katha.protocols import Judge
-from katha.schema import Answer, StoryRecord
+from katha.schema import Answer, Question, StoryRecord
 from katha.store import Store
 
 __all__ = ["EvalJob", "EvalResult", "estimate", "evaluate", "name_judges"]
@@ -275,6 +276,7 @@ def _finish(
         "invalid": {name: dict(sorted(reasons.items())) for name, reasons in evaluator.invalid.items()},
         "left": summarise(left),
         "controls": _controls(job, folder, records, answers()),
+        "confidence": confidence_table(_questions(settings, records), answers(), judges, settings.matching),
     }
     folder.write(final)
     return EvalResult(folder.path, final, scores, reused=False)
@@ -288,7 +290,7 @@ def _controls(
         return []
     chooses = all(getattr(judge, "always_chooses", False) for judge in job.judges.values())
     return control_results(
-        [(record.story_id, item) for record in records for item in settings.selected(record)],
+        _questions(settings, records),
         answers,
         iter_answers(folder.controls),
         board=job.methods[0].name,
@@ -297,6 +299,10 @@ def _controls(
         chance=settings.answers == "choice" or chooses,
         seed=settings.seed,
     )
+
+
+def _questions(settings: EvalSettings, records: Sequence[StoryRecord]) -> dict[tuple[str, str], Question]:
+    return {(record.story_id, item.question_id): item for record in records for item in settings.selected(record)}
 
 
 def _statuses(*logs: Iterator[Answer]) -> dict[str, int]:

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from katha import __version__
-from katha.cli import bench, inspect, plan, redo, report_command, run
+from katha.cli import bench, inspect, plan, redo, report_command, run, score
+from katha.cli.eval import evaluate
 from katha.errors import KathaError
 
 __all__ = ["app", "main"]
@@ -46,10 +47,12 @@ app.command("run")(run.run)
 app.command("plan")(plan.plan)
 app.command("redo")(redo.redo)
 app.command("report")(report_command.report)
+app.command("eval")(evaluate)
 app.command("renderers")(inspect.renderers)
 app.command("planners")(inspect.planners)
 app.command("judges")(inspect.judges)
 app.command("doctor")(inspect.doctor)
+app.command("score")(score.score)
 app.add_typer(bench.bench, name="bench")
 
 

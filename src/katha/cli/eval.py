@@ -1,0 +1,136 @@
+"""`katha eval`: judge boards that are there, by every question, judge and condition."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from katha.cli import options
+
+if TYPE_CHECKING:
+    from katha.eval_bridge.evaluation import EvalJob
+
+__all__ = ["evaluate"]
+
+Boards = Annotated[
+    list[str],
+    typer.Option("--boards", help="DIR or NAME=DIR, a folder with one folder per story. Several are compared."),
+]
+Out = Annotated[Path, typer.Option("--out", help="The folder of the evaluation.")]
+Controls = Annotated[
+    str | None, typer.Option("--controls", help="Any of blank, shuffled, foreign, repeat, with commas; or all.")
+]
+MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop cleanly after so many calls.")]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop cleanly before so many US dollars.")]
+Questions = Annotated[
+    str | None, typer.Option("--questions", help="all, reporting or steering; reporting where stories carry roles.")
+]
+Variant = Annotated[str, typer.Option("--variant", help="How judges are instructed: neutral, strict, uncertain.")]
+Resamples = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples for the intervals.")]
+
+
+def evaluate(
+    stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")],
+    boards: Boards,
+    out: Out,
+    judge: options.Judges = None,
+    answers: options.Answers = None,
+    matching: options.Matching = None,
+    questions: Questions = None,
+    controls: Controls = None,
+    max_calls: MaxCalls = None,
+    max_cost: MaxCost = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="Where `openai:` and `anthropic:` call.")] = None,
+    variant: Variant = "strict",
+    resamples: Resamples = 10_000,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Judge the boards of STORIES under text, image and text+image, and write scores and a report.
+
+    The same command again asks nothing. After a kill, or with a larger budget, it goes on where it stopped.
+    """
+    from katha.cli.eval_summary import tell_estimate, tell_result
+    from katha.config import cache_folder
+    from katha.eval_bridge.budget import Budget
+    from katha.eval_bridge.evaluation import estimate
+    from katha.eval_bridge.evaluation import evaluate as run
+    from katha.store import Store
+
+    job = _job(stories, boards, judge, answers, matching, questions, controls, base_url, variant, resamples)
+    with Store(cache_folder(), owner=str(out)) as store, _progress(len(job.records), quiet=as_json) as on_story:
+        if dry_run:
+            sums, evaluator = estimate(job, store, on_story)
+            tell_estimate(sums, evaluator.invalid, as_json=as_json)
+            return
+        result = run(job, out, store, budget=Budget(max_calls, max_cost), on_story=on_story)
+    from katha.cli.eval_report import write_eval_report
+
+    tell_result(result, write_eval_report(out), as_json=as_json)
+
+
+def _job(
+    stories: str,
+    boards: list[str],
+    judge: list[str] | None,
+    answers: str | None,
+    matching: str | None,
+    questions: str | None,
+    controls: str | None,
+    base_url: str | None,
+    variant: str,
+    resamples: int,
+) -> EvalJob:
+    """Check every option before any work."""
+    from katha.cli.eval_inputs import choose_questions, make_judges, prepare_stories, read_stories
+    from katha.config import resolve
+    from katha.errors import UsageError
+    from katha.eval_bridge import require_rule, variants
+    from katha.eval_bridge.boards import parse_boards
+    from katha.eval_bridge.controls import CONTROLS, parse_controls
+    from katha.eval_bridge.evaluate import EvalSettings
+    from katha.eval_bridge.evaluation import EvalJob, name_judges
+
+    flags = {"judges": tuple(judge) if judge else None, "answers": answers, "matching": matching}
+    config = resolve(flags)
+    require_rule(config.matching)
+    if variant not in variants():
+        raise UsageError(f"--variant {variant!r} is not known.", hint=f"Known: {', '.join(variants())}.")
+    methods = parse_boards(boards, reserved=CONTROLS)
+    chosen = parse_controls(controls)
+    records = read_stories(stories)
+    settings = EvalSettings(
+        answers=config.answers,
+        variant=variant,
+        matching=config.matching,
+        questions=choose_questions(questions, records),
+        controls=chosen,
+        resamples=resamples,
+    )
+    return EvalJob(
+        records=records,
+        methods=methods,
+        judges=name_judges(make_judges(config.judges, base_url)),
+        settings=settings,
+        prepare=prepare_stories(stories),
+        command=("katha", *sys.argv[1:]),
+    )
+
+
+@contextmanager
+def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str, int], None] | None]:
+    """A bar over the stories on standard error; None when `quiet` or when that is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Judging", total=total)
+        yield lambda story, done: bar.update(task, completed=done, description=f"Judging {story}")
