@@ -78,6 +78,10 @@ class Census:
         for name, wanted in (("scenes", SCENES * STORIES), ("transitions", (SCENES - 1) * STORIES)):
             if self.totals[name] != wanted:
                 found.append((name, f"there are {self.totals[name]:,}; Table 5 has {wanted:,}."))
+        for field in _FIELDS:
+            wanted = STORIES if field == "moral_target" else (SCENES - 1) * STORIES
+            if self.fields[field] != wanted:
+                found.append((field, f"{self.fields[field]:,} transitions have it; Table 10 has {wanted:,}."))
         return found + self._split_deviations()
 
     def _split_deviations(self) -> list[tuple[str, str]]:

@@ -130,5 +130,38 @@ def match(
         typer.echo(f"  and {len(report['confusions']) - _SHOWN} more; --json lists them all.")
 
 
+@bench.command()
+def calibrate(
+    path: Annotated[Path, typer.Argument(help="People's judgments, one a row: CSV or JSON Lines.")],
+    resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the bootstrap.")] = 42,
+    as_json: options.Json = False,
+) -> None:
+    """Compare judges with people, and people with each other; the columns say what a row is about.
+
+    `human, judge, confidence`; `human_score, judge_score`; `rater, story_id` with `label`, with `ncs, mas, ees`, with
+    `preference`; `target, top1, top2, top3`; `story_id, question_id, question_type, condition, right`.
+    """
+    from katha.eval_bridge.human_report import calibrate as compare
+
+    found = compare(path, resamples, seed)
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+        return
+    for section, values in found.items():
+        for name, value in values.items() if isinstance(values, dict) else ():
+            typer.echo(f"  {section:<16}{name:<22}{_value(value)}")
+    for note in found["notes"]:
+        typer.echo(f"Note: {note}")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return " to ".join(map(_value, value))
+    return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}%"

@@ -1,0 +1,114 @@
+"""Which verdicts differ between two scorings, and why: another rule, another answer, another selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from katha.errors import InputFileError
+from katha.eval_bridge.matching import match, require_rule
+from katha.eval_bridge.outcomes import Selection
+from katha.jsonio import read_json
+from katha.schema import Answer, Question, StoryRecord
+
+__all__ = ["Change", "Scoring", "changes", "read_scoring"]
+
+Key = tuple[str, str, str, str, str]
+"""Method (empty: a text-only answer that holds for every method), judge, story, question, condition."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How an archive was scored: the matching rule and which questions counted."""
+
+    matching: str
+    questions: Selection
+
+
+@dataclass(frozen=True)
+class Change:
+    """One verdict that differs. A verdict is True, False, or None where there was no answer to judge."""
+
+    method: str
+    judge: str
+    story: str
+    question: str
+    condition: str
+    before: bool | None
+    after: bool | None
+    why: str
+
+    def __str__(self) -> str:
+        where = f"{self.method or 'every method'}, {self.judge}, {self.story}, {self.question}, {self.condition}"
+        return f"{where}: {_WORDS[self.before]} -> {_WORDS[self.after]}: {self.why}"
+
+
+_WORDS = {True: "right", False: "wrong", None: "no answer"}
+
+
+def read_scoring(path: Path) -> tuple[Scoring, dict[str, Any]]:
+    """How the scores in `path` were made, and the scores.
+
+    Raises:
+        InputFileError: it is no scores.json. UsageError: it was made with a rule that is not known here.
+    """
+    scores = read_json(path)
+    known = isinstance(scores, dict) and scores.get("questions") in get_args(Selection)
+    if not known or not isinstance(scores.get("matching"), str):
+        raise InputFileError(f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote.")
+    return Scoring(require_rule(scores["matching"]), scores["questions"]), scores
+
+
+def changes(
+    records: Iterable[StoryRecord],
+    before: tuple[Scoring, Iterable[Answer]],
+    after: tuple[Scoring, Iterable[Answer]],
+) -> Iterator[Change]:
+    """Every verdict that differs, in the order of the keys. The last row of a key counts, as in scoring."""
+    questions = {
+        (record.story_id, item.question_id): item for record in records for item in record.recoverability_questions
+    }
+    old, new = (_verdicts(questions, *side) for side in (before, after))
+    for key in sorted({*old, *new}):
+        was, now = old.get(key, _NOTHING), new.get(key, _NOTHING)
+        if was.right != now.right:
+            yield Change(*key, was.right, now.right, _why(was, now, before[0], after[0]))
+
+
+@dataclass(frozen=True)
+class _Judged:
+    answer: str | None
+    right: bool | None
+    reason: str
+
+
+_NOTHING = _Judged(None, None, "there is no row")
+
+
+def _verdicts(
+    questions: Mapping[tuple[str, str], Question], scoring: Scoring, answers: Iterable[Answer]
+) -> dict[Key, _Judged]:
+    found: dict[Key, _Judged] = {}
+    for row in answers:
+        question = questions.get((row.story_id, row.question_id))
+        if question is None or (row.role is not None and question.role is not None and row.role != question.role):
+            continue
+        key = (row.method or "", row.judge, row.story_id, row.question_id, row.condition)
+        if scoring.questions != "all" and question.role not in (scoring.questions, None):
+            found[key] = _Judged(row.answer, None, f"{scoring.questions} questions only")
+        elif row.status != "ok" or row.answer is None:
+            found[key] = _Judged(None, None, f"status {row.status}")
+        else:
+            verdict = match(row, question, scoring.matching)
+            found[key] = _Judged(row.answer, verdict.right, verdict.reason)
+    return found
+
+
+def _why(was: _Judged, now: _Judged, before: Scoring, after: Scoring) -> str:
+    if was.answer == now.answer and before.matching != after.matching and None not in (was.right, now.right):
+        return f"{now.answer!r}: {was.reason} ({before.matching}), {now.reason} ({after.matching})"
+    if was.answer == now.answer:
+        return f"{now.answer!r}: {was.reason}, then {now.reason}"
+    return f"{was.answer!r} ({was.reason}), then {now.answer!r} ({now.reason})"
