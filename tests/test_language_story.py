@@ -63,6 +63,10 @@ def test_what_is_wished_or_said_has_not_happened() -> None:
     assert deeds("The fox began to eat the hen.") == [("fox", "eat", "hen")]
 
 
+def test_an_unknown_adverb_in_a_verb_group_is_passed_over() -> None:
+    assert deeds("The snake was rightly freed by the fox.") == [("fox", "free", "snake")]
+
+
 def test_negation() -> None:
     (event,) = read_story("The wolf did not eat the lamb.").events
     assert event == Event(

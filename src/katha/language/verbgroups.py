@@ -33,7 +33,7 @@ class VerbReader(Scanner):
                 negated, at = True, at + length
                 continue
             elif helper and self._is_adverb(at):
-                at += self._senses(at)[0]
+                at += max(self._senses(at)[0], 1)
                 continue
             else:
                 break
