@@ -1,4 +1,4 @@
-"""Vision-language models with random weights, a few layers and a trained tokenizer, saved as a user's folder would be."""
+"""Vision-language models with random weights, two layers and a trained tokenizer, saved to disk as a user has them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,10 @@ def _qwen(text: Mapping[str, Any]) -> tuple[Any, Any]:
     heads = text["hidden_size"] // text["num_attention_heads"]
     rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [heads // 8, heads // 8, heads // 4]}
     config = Qwen2_5_VLConfig(
-        text_config={**text, "vocab_size": len(tokenizer) + 5, "rope_parameters": rope, "eos_token_id": ids["<|im_end|>"]},
+        text_config={
+            **text, "vocab_size": len(tokenizer) + 5, "rope_parameters": rope, "eos_token_id": ids["<|im_end|>"],
+            "bos_token_id": None,
+        },
         vision_config={
             "depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 8, "window_size": 32,
             "out_hidden_size": text["hidden_size"], "fullatt_block_indexes": [1],
@@ -163,8 +166,10 @@ FAMILIES: Mapping[str, Callable[[Mapping[str, Any]], tuple[Any, Any]]] = {
 
 
 def build(family: str, folder: Path, *, seed: int = 0, **text: Any) -> Path:
-    """Save a model of `family` into `folder`; `text` overrides the language model's sizes. Weights are spread widely, so
-    that different prompts lead to different answers."""
+    """Save a model of `family` into `folder`; `text` overrides the language model's sizes.
+
+    Weights are spread widely, so that different prompts lead to different answers.
+    """
     torch.manual_seed(seed)
     model, processor = FAMILIES[family]({**TEXT, **text})
     with torch.no_grad():

@@ -1,7 +1,7 @@
 """`local:MODEL_OR_PATH`: an open vision-language model on this machine, through transformers.
 
-A packet's pictures and instruction are read once, and its questions, each on its own row, are answered behind them. Replies
-are greedy and held to their JSON schema. Nothing is downloaded unless asked for.
+A packet's pictures and instruction are read once, and its questions, each on its own row, are answered behind them.
+Replies are greedy and held to their JSON schema. Nothing is downloaded unless asked for.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ class LocalJudge:
     ) -> None:
         """Find the model's files and check what they are; weights are not read yet.
 
-        device: `cpu`, `cuda`, `cuda:1`, `mps`; default the accelerator if there is one. dtype: default float32 on a CPU and the
-        checkpoint's own elsewhere. reuse: `batched` questions behind a shared prefix, `sequential` (the same, one at a
-        time) or `off`. verify_reuse: the share of questions that are asked again the naive way; above `max_flip_rate`
-        changed replies (from 20 checks on) asking stops. cache_bytes: the limit of one batch's key-value caches.
+        device: `cpu`, `cuda`, `cuda:1`, `mps`; default the accelerator if there is one. dtype: default float32 on a CPU
+        and the checkpoint's own elsewhere. reuse: `batched` questions behind a shared prefix, `sequential` (the same,
+        one at a time) or `off`. verify_reuse: the share of questions that are asked again the naive way; when more than
+        `max_flip_rate` of the replies change (from 20 checks on), asking stops. cache_bytes: the limit of one batch's
+        key-value caches.
 
         Raises:
-            MissingExtraError: a package is missing. UsageError, InputFileError: no such model, or not one that can be read.
-            JudgeError: the model is not on this machine.
+            MissingExtraError: a package is missing. UsageError, InputFileError: no such model, or one that cannot be
+            read. JudgeError: the model is not on this machine.
         """
         require_extra()
         if reuse not in get_args(Reuse):

@@ -14,7 +14,7 @@ _SCALE = 0x1_0000_0000
 
 @dataclass
 class ReuseGate:
-    """rate: the share of questions checked, 0 to 1. Above `limit` flips per check, once `least` are checked, it raises."""
+    """rate: the share of questions checked, 0 to 1. Above `limit` flips per check, from `least` checks on, it stops."""
 
     rate: float = 0.0
     limit: float = 0.05

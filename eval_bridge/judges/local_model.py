@@ -23,8 +23,8 @@ class EncodedPacket:
     """The prompts of one packet as token ids.
 
     vision: what the processor made of the pictures, tensors by name. pictures_end: how many ids at the start of every
-    prompt reach past the last picture; 0 without pictures. kinds: the kind of each of those ids (0 text, 1 picture), for
-    models that ask for it.
+    prompt reach past the last picture; 0 without pictures. kinds: the kind of each of those ids (0 text, 1 picture),
+    for models that ask for it.
     """
 
     prompts: tuple[tuple[int, ...], ...]
@@ -74,8 +74,8 @@ class LoadedModel:
         """All prompts of a packet; pictures are prepared once.
 
         What follows the last picture is tokenised by itself, which is the same because a picture ends with a special
-        token; the first prompt is checked against the processor's own ids, and a difference means that each is processed
-        whole.
+        token; the first prompt is checked against the processor's own ids, and a difference means that each is
+        processed whole.
         """
         first = self.full_inputs(self.messages(evidence, prompts[0], plain=plain))
         vision = {name: value for name, value in first.items() if name not in _SEQUENCES}

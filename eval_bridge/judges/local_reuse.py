@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import attrgetter
-from os.path import commonprefix
 from typing import Any
 
 from katha.errors import JudgeError
@@ -96,8 +95,9 @@ class Asker:
 
     def _prefix(self, packet: EncodedPacket, pictures: str) -> tuple[Prefix, int]:
         """The prefix of all prompts, one id short of the shortest, and how many ids of it were computed now."""
-        common = tuple(commonprefix([list(ids) for ids in packet.prompts]))
-        common = common[: min(map(len, packet.prompts)) - 1]
+        shortest = min(packet.prompts, key=len)[:-1]
+        apart = (place for place, column in enumerate(zip(*packet.prompts, strict=False)) if len(set(column)) > 1)
+        common = shortest[: next(apart, len(shortest))]
         end, paid = packet.pictures_end, 0
         start: Prefix | None = None
         if end:
