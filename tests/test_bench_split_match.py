@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
 from katha.cli.main import app
 from katha.errors import InputFileError, OutputFolderError, RecordError, UsageError
 from katha.eval_bridge.bench import assign_splits, measure_file, save_split
 from katha.eval_bridge.bench.reference import NARRATIVE_TYPES
 from katha.eval_bridge.bench.synthetic import write_release
-from typer.testing import CliRunner
 
 
 def whole_types() -> dict[str, str]:

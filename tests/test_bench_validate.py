@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
 from katha.cli.main import app
 from katha.errors import InputFileError
 from katha.eval_bridge.bench import Census, Inspection
 from katha.eval_bridge.bench.reference import expected_type, split_name
 from katha.eval_bridge.bench.synthetic import stories, write_release
 from katha.schema import StoryRecord
-from typer.testing import CliRunner
 
 Record = dict[str, Any]
 
