@@ -80,11 +80,11 @@ def _tokenizer(special: list[str], end: str) -> PreTrainedTokenizerFast:
     )
 
 
-def _qwen(text: Mapping[str, Any]) -> tuple[Any, Any]:
+def _qwen(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
     tokenizer = _tokenizer(_QWEN_SPECIAL, "<|im_end|>")
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in _QWEN_SPECIAL}
     sizes = {"patch_size": 8, "temporal_patch_size": 2, "merge_size": 2}
-    pixels = {"shortest_edge": 16 * 16, "longest_edge": 64 * 64}
+    pixels = {"shortest_edge": 16 * 16, "longest_edge": side * side}
     images = Qwen2VLImageProcessor(size=pixels, **sizes)
     processor = Qwen2_5_VLProcessor(
         images, tokenizer, Qwen2VLVideoProcessor(size=pixels, **sizes), chat_template=_QWEN_CHAT
@@ -118,9 +118,9 @@ def _llama(text: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     return {"model_type": "llama", **text, "vocab_size": len(tokenizer) + 3, **ends}
 
 
-def _smol(text: Mapping[str, Any]) -> tuple[Any, Any]:
+def _smol(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
     tokenizer = _tokenizer(_SMOL_SPECIAL + _GRID, "<|im_end|>")
-    sizes = {"size": {"longest_edge": 64}, "max_image_size": {"longest_edge": 32}}
+    sizes = {"size": {"longest_edge": side}, "max_image_size": {"longest_edge": 32}}
     processor = SmolVLMProcessor(
         SmolVLMImageProcessor(**sizes),
         tokenizer,
@@ -140,7 +140,7 @@ def _smol(text: Mapping[str, Any]) -> tuple[Any, Any]:
     return model, processor
 
 
-def _idefics(text: Mapping[str, Any]) -> tuple[Any, Any]:
+def _idefics(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
     tokenizer = _tokenizer(_SMOL_SPECIAL + _GRID, "<|im_end|>")
     images = Idefics3ImageProcessor(
         size={"longest_edge": 32}, max_image_size={"longest_edge": 32}, do_image_splitting=False
@@ -158,20 +158,21 @@ def _idefics(text: Mapping[str, Any]) -> tuple[Any, Any]:
     return model, processor
 
 
-FAMILIES: Mapping[str, Callable[[Mapping[str, Any]], tuple[Any, Any]]] = {
+FAMILIES: Mapping[str, Callable[[Mapping[str, Any], int], tuple[Any, Any]]] = {
     "qwen2_5_vl": _qwen,
     "smolvlm": _smol,
     "idefics3": _idefics,
 }
 
 
-def build(family: str, folder: Path, *, seed: int = 0, **text: Any) -> Path:
+def build(family: str, folder: Path, *, seed: int = 0, side: int = 64, **text: Any) -> Path:
     """Save a model of `family` into `folder`; `text` overrides the language model's sizes.
 
-    Weights are spread widely, so that different prompts lead to different answers.
+    side: the bound of a picture's sides in pixels (not for Idefics3). Weights are spread widely, so that different
+    prompts lead to different answers.
     """
     torch.manual_seed(seed)
-    model, processor = FAMILIES[family]({**TEXT, **text})
+    model, processor = FAMILIES[family]({**TEXT, **text}, side)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim > 1:

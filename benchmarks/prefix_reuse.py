@@ -1,0 +1,93 @@
+"""Questions a second of the judge `local:`: six questions about one board of five pictures, with and without reuse.
+
+The model has random weights and the shape of a small Qwen2.5-VL: about 2,300 ids of pictures before every question, as
+real models have, and answers of about 30 ids under the same grammar. `naive` is a loop that puts each whole prompt to
+the same model. The figures include preparing the pictures; the model is warm.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from katha.eval_bridge import reply_schema
+from katha.protocols import Evidence, FrameRequest, JudgePrompt
+from katha.renderers.sketch import SketchRenderer
+
+__all__ = ["measure"]
+
+_RUNS = 3
+_SHAPE = {
+    "hidden_size": 384,
+    "intermediate_size": 1024,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+}
+_SIDE = 352
+_SCENES = (
+    "Forest by day. The angry lion roars at the small grey mouse. The mouse is afraid.",
+    "Forest by day. The lion sleeps. A tree.",
+    "Forest by day. The sad lion. A net.",
+    "Forest by day. The mouse bites the net. The lion.",
+    "Forest by day. The happy lion and the happy mouse.",
+)
+_OPTIONS = ("The mouse bites the net", "The lion sleeps", "The net is old", "It rains", "Unclear")
+_QUESTIONS = (
+    "Why is the lion free at the end?",
+    "What does the mouse do to the net?",
+    "How does the lion feel when the net holds him?",
+    "What happens after the lion roars at the mouse?",
+    "Which comes first, the net or the sleep?",
+    "What does the story teach about small friends?",
+)
+
+
+def _board(seed: int) -> Evidence:
+    requests = [FrameRequest(scene, seed, 768, 512) for scene in _SCENES]
+    return Evidence("image", tuple(SketchRenderer().render_board(requests)))
+
+
+def _prompts() -> list[JudgePrompt]:
+    schema = reply_schema("image", _OPTIONS)
+    return [JudgePrompt(text, "causal", "Choose one option.", _OPTIONS, schema) for text in _QUESTIONS]
+
+
+def measure() -> dict[str, Any]:
+    """Median questions a second over three boards, each new to the judge, and whether the replies are the same."""
+    from katha.eval_bridge.judges.local import LocalJudge
+    from tests.tiny_vlm import build
+
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    boards, prompts = [_board(seed) for seed in range(_RUNS)], _prompts()
+    rates: dict[str, float] = {}
+    raw: dict[str, list[str | None]] = {}
+    cached = 0
+    with tempfile.TemporaryDirectory() as folder:
+        model = build("qwen2_5_vl", Path(folder), side=_SIDE, **_SHAPE)
+        for reuse in ("off", "sequential", "batched"):
+            judge = LocalJudge(str(model), device="cpu", reuse=reuse)
+            list(judge.ask(_board(99), prompts[:2]))
+            seconds, raw[reuse] = [], []
+            for board in boards:
+                start = time.perf_counter()
+                replies = list(judge.ask(board, prompts))
+                seconds.append(time.perf_counter() - start)
+                raw[reuse] += [reply.raw for reply in replies]
+                cached = replies[-1].usage["cached"]
+            rates[reuse] = len(prompts) / median(seconds)
+            judge.close()
+    return {
+        "questions_per_s": round(rates["batched"], 2),
+        "sequential_per_s": round(rates["sequential"], 2),
+        "baseline": "each whole prompt to the same model",
+        "baseline_per_s": round(rates["off"], 2),
+        "ratio": round(rates["batched"] / rates["off"], 1),
+        "target_ratio": 4.0,
+        "prefix_tokens": cached,
+        "same_answers": raw["off"] == raw["batched"] == raw["sequential"],
+    }
