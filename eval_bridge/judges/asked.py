@@ -22,6 +22,8 @@ _DOES = re.compile(r"\bdoes\b", re.IGNORECASE)
 _LATE = re.compile(
     r"\b(?:in the end|at the end|at last|finally|last|outcome|end for|does it end|end up|at the close)\b", re.IGNORECASE
 )
+_BECOMES_OF = re.compile(r"\b(?:becomes? of|happens? to)\b", re.IGNORECASE)
+_BECOMES = re.compile(r"\b(?:becomes? of|happens? to|result|comes? of)\b", re.IGNORECASE)
 _EARLY = re.compile(r"\b(?:at first|first|at the start|at the beginning|in the beginning|begins?)\b", re.IGNORECASE)
 _CONNECTIVE = re.compile(r"\b(after|before|when|while|once|until)\b", re.IGNORECASE)
 _SIDES: Mapping[str, int] = {"after": 1, "once": 1, "before": -1, "until": -1, "when": 0, "while": 0}
@@ -32,6 +34,7 @@ _WRONG_SIDE = 0.35
 _OTHER_SUBJECT = 0.3
 _GIVEN = 0.15
 _OFF_TOPIC = 0.75
+_WITHOUT_SUBJECT = 0.85
 _ABOUT_SUBJECT = frozenset({"action_visibility", "emotional"})
 
 
@@ -41,6 +44,7 @@ class Asked:
 
     subject: the character it is about. given: the events it takes for granted. things: props it names outside of them.
     weights: how much each moment counts, 0 to 1. tilt: -1 for the first of several, 1 for the last, 0 for neither.
+    about_subject: whether an answer tells of the subject itself.
     """
 
     dimension: Dimension
@@ -49,13 +53,17 @@ class Asked:
     things: frozenset[str]
     weights: tuple[float, ...]
     tilt: int
+    about_subject: bool
 
     def relevance(self, option: PhraseReading) -> float:
         """How well an option fits the question's words, whatever was seen: 1 for one that could answer it."""
         value = 1.0
         actors = [event.actor for event in option.events if event.actor is not None]
-        if self.dimension in _ABOUT_SUBJECT and self.subject is not None and actors and self.subject not in actors:
-            value *= _OTHER_SUBJECT
+        if self.subject is not None and actors and self.subject not in actors:
+            if self.about_subject:
+                value *= _OTHER_SUBJECT
+            elif self.dimension == "causal" and self.subject not in option.concepts.get("character", ()):
+                value *= _WITHOUT_SUBJECT
         told = [event for event in option.events if event.action is not None or event.emotion is not None]
         if told and all(any(same_event(event, known) for known in self.given) for event in told):
             value *= _GIVEN
@@ -78,39 +86,38 @@ def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]
     given = tuple(event for event in reading.events if event.action is not None or event.emotion is not None)
     within = {event.target for event in given}
     things = frozenset(reading.concepts.get("prop", ())) - within
+    places = frozenset(reading.concepts.get("setting", ()))
     subject = next(iter(reading.concepts.get("character", ())), None)
     found = _CONNECTIVE.search(question)
     side = _SIDES[found[1].lower()] if found else _OWN_SIDE.get(dimension, 0)
     tilt = 1 if _LATE.search(question) else -1 if _EARLY.search(question) else 0
-    weights = _weights(given, things, subject, side, tilt, moments)
-    return Asked(dimension, subject, given, things, weights, tilt)
+    becomes = _BECOMES.search(question) is not None
+    if not given and (becomes or dimension == "consequence"):
+        tilt = tilt or 1
+    signs = [_sign(given, things | places, subject, moment) for moment in moments]
+    weights = _weights(signs, side, tilt)
+    about = dimension in _ABOUT_SUBJECT or (_BECOMES_OF.search(question) is not None and not given)
+    return Asked(dimension, subject, given, things, weights, tilt, about)
 
 
-def _weights(
-    given: Sequence[PhraseEvent],
-    things: frozenset[str],
-    subject: str | None,
-    side: int,
-    tilt: int,
-    moments: Sequence[Moment],
-) -> tuple[float, ...]:
-    count = len(moments)
-    if given or things:
-        signs = [_sign(given, things, subject, moment) for moment in moments]
-        strongest = max(signs, default=0.0)
-        if strongest >= _ANCHORED:
-            at = len(signs) - 1 - signs[::-1].index(strongest) if side < 0 or tilt > 0 else signs.index(strongest)
-            return tuple(_near(place - at, side, count) for place in range(count))
+def _weights(signs: Sequence[float], side: int, tilt: int) -> tuple[float, ...]:
+    """Near the clearest sign of the question's moment; without one, at the end that it asks for, or everywhere."""
+    count, strongest = len(signs), max(signs, default=0.0)
+    if strongest >= _ANCHORED:
+        at = count - 1 - signs[::-1].index(strongest) if side < 0 or tilt > 0 else signs.index(strongest)
+        return tuple(_near(place - at, side, count) for place in range(count))
     if tilt:
         return tuple(_FLOOR + (1 - _FLOOR) * _share(place, count, tilt) for place in range(count))
     return (1.0,) * count
 
 
-def _sign(given: Sequence[PhraseEvent], things: frozenset[str], subject: str | None, moment: Moment) -> float:
-    """How surely this is the moment that the question speaks of."""
+def _sign(given: Sequence[PhraseEvent], named: frozenset[str], subject: str | None, moment: Moment) -> float:
+    """How surely this is the moment that the question speaks of: its events, else its things and places."""
     if given:
         return max(support(claim, moment, subject) for claim in given)
-    there = [moment.presence(thing) for thing in things]
+    if not named:
+        return 0.0
+    there = [moment.presence(name) for name in named]
     if subject is not None:
         there.append(moment.presence(subject))
     return min(there)

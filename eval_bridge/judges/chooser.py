@@ -21,11 +21,13 @@ __all__ = ["Choice", "choose", "reverse_support"]
 
 _ENOUGH = 0.14
 _CLEARLY = 0.02
-_REVERSED = 0.5
-"""How much of the support for the other order is taken from an order's own."""
+_BOTH_WAYS = 0.5
+"""What an order is worth at least when the other order is supported far better."""
+_FULLER = 0.06
+"""How much an answer that tells more, all of it supported, is preferred."""
 _UNNAMED = 0.6
 """What an order of events is worth that leaves out an event which the question names."""
-_TILT = 0.15
+_TILT = 0.35
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ def _weigh_claims(option: str, asked: Asked, moments: Sequence[Moment]) -> float
     for event in reading.events:
         best = _best(event, subject, asked, moments)
         value *= 1 - best if event.negated else best
-    return asked.relevance(reading) * math.pow(value, 1 / len(reading.events))
+    fuller = 1 + _FULLER * (len(reading.events) - 1)
+    return asked.relevance(reading) * fuller * math.pow(value, 1 / len(reading.events))
 
 
 def _weigh_names(reading: PhraseReading, asked: Asked, moments: Sequence[Moment]) -> float:
@@ -115,11 +118,12 @@ def _weigh_order(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
     if len(events) < 2:
         return _in_order(events[0], asked.given[-1], moments) if events and asked.given else 0.0
     first, second = events[0], events[-1]
-    value = _in_order(first, second, moments) - _REVERSED * _in_order(second, first, moments)
+    value, other = _in_order(first, second, moments), _in_order(second, first, moments)
+    value *= _BOTH_WAYS + (1 - _BOTH_WAYS) * value / (value + other) if value else 0.0
     named = [known for known in asked.given if any(same_event(known, event) for event in (first, second))]
     if asked.given:
         value *= _UNNAMED + (1 - _UNNAMED) * len(named) / len(asked.given)
-    return max(0.0, value * (1 - _TILT + _TILT * _placed(second, asked, moments)))
+    return value * (1 - _TILT + _TILT * _placed(second, asked, moments))
 
 
 def _placed(event: PhraseEvent, asked: Asked, moments: Sequence[Moment]) -> float:

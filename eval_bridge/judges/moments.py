@@ -19,6 +19,7 @@ _TARGET_SHARE = 0.6
 _PRESENT = 0.45
 """Support of a claim that only says that somebody is there."""
 _UNLIKE = 0.02
+_NEARBY = 0.5
 _OTHER_TARGET = 0.3
 """What a target's presence is worth when the action is known to be directed at something else."""
 
@@ -36,16 +37,19 @@ class Seen:
 
 @dataclass(frozen=True)
 class Moment:
-    """One frame or sentence: who is there, which things, where."""
+    """One frame or event: who is there, which things, where; `nearby` is who was spoken of shortly before or after."""
 
     figures: tuple[Seen, ...] = ()
     props: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
+    nearby: Mapping[str, float] = field(default_factory=dict)
 
     def presence(self, concept: str, but: Seen | None = None) -> float:
-        """How surely a character (other than `but`) or thing is there."""
+        """How surely a character (other than `but`), thing or place is there."""
         figures = [figure.p for figure in self.figures if figure.concept == concept and figure is not but]
-        return max([*figures, self.props.get(concept, 0.0)])
+        if but is None or concept != but.concept:
+            figures.append(self.nearby.get(concept, 0.0))
+        return max([*figures, self.props.get(concept, 0.0), self.settings.get(concept, 0.0)])
 
 
 def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
@@ -61,11 +65,12 @@ def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
 
 
 def from_story(story: StoryReading) -> list[Moment]:
-    """One moment an event; what is denied, only said or only wished does not happen."""
-    moments = []
-    for event in story.events:
-        if event.negated or event.speech:
-            continue
+    """One moment an event; what is denied, only said or only wished does not happen. A place holds until the next."""
+    events = [event for event in story.events if not event.negated and not event.speech]
+    moments: list[Moment] = []
+    place: str | None = None
+    for nth, event in enumerate(events):
+        place = event.setting or place
         figures = []
         if event.actor is not None:
             does = {event.action: 1.0} if event.action else {}
@@ -74,7 +79,9 @@ def from_story(story: StoryReading) -> list[Moment]:
         if event.target is not None and event.target != event.actor:
             figures.append(Seen(event.target, 1.0))
         props = dict.fromkeys((*event.props, *((event.target,) if event.target else ())), 1.0)
-        moments.append(Moment(tuple(figures), props, {event.setting: 1.0} if event.setting else {}))
+        around = [other for other in events[max(0, nth - 2) : nth + 3] if abs(other.sentence - event.sentence) <= 1]
+        nearby = {name: _NEARBY for other in around for name in (other.actor, other.target) if name is not None}
+        moments.append(Moment(tuple(figures), props, {place: 1.0} if place else {}, nearby))
     return moments
 
 
