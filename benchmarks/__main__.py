@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import embedded_run, orchestration, panels, startup
+from benchmarks import embedded_run, orchestration, panels, prefix_reuse, scoring, startup
 
 ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "startup": startup.measure,
@@ -15,6 +15,8 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "orchestration": orchestration.measure,
     "sketch": panels.measure_sketch,
     "reader": panels.measure_reader,
+    "prefix_reuse": prefix_reuse.measure,
+    "scoring": scoring.measure,
 }
 
 
