@@ -93,6 +93,12 @@ class ApiJudge(ABC):
             "layout": LAYOUT,
         }
 
+    @property
+    def price(self) -> Mapping[str, float] | None:
+        """US dollars per million tokens by kind; None when unknown."""
+        prices: Mapping[str, float] | None = self._card.get("price")
+        return prices
+
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, in order; the first is asked alone, the rest side by side.
 
