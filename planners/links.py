@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from katha.language import describe_actor, describe_aim, load_vocabulary
+from katha.language import (
+    Actor,
+    Event,
+    describe_actor,
+    describe_aim,
+    describe_deed,
+    describe_thing,
+    load_vocabulary,
+)
 from katha.planners.moments import Moment
 from katha.planners.segments import salience
 from katha.schema import Transition, TransitionType
@@ -17,6 +26,29 @@ _AIMS = {
     "die": "live",
     "cry": "be comforted",
     "sleep": "rest",
+    "sit": "rest",
+    "hide": "stay out of sight",
+    "look": "see what is there",
+    "shout": "be heard",
+    "laugh": "show scorn or joy",
+    "sing": "be heard",
+    "think": "find a way",
+    "dance": "have a good time",
+}
+_AIMED = {
+    "free": "help {}",
+    "give": "do {} a kindness",
+    "chase": "catch {}",
+    "fight": "defeat {}",
+    "beg": "be spared by {}",
+    "bow": "thank {}",
+    "take": "have {}",
+    "look": "know more about {}",
+    "talk": "be listened to by {}",
+    "laugh": "make fun of {}",
+    "hug": "be a friend of {}",
+    "run": "get to {}",
+    "walk": "get to {}",
 }
 _CHOICES = frozenset({"free", "give", "hug", "beg", "bow", "throw", "take"})
 
@@ -26,13 +58,25 @@ def _lower(sentence: str) -> str:
 
 
 def _outcome(moment: Moment) -> str:
-    """How the part ends: its last real event that shows something, or the main one."""
+    """What comes of the main event: what another character in the picture does or feels then, or how the part ends.
+
+    An outcome says something that the deed alone does not, wherever the part holds such a thing.
+    """
+    reactions = [
+        deed
+        for deed, actor in zip(moment.deeds()[1:], moment.reading.actors[1:], strict=True)
+        if actor.action is not None or actor.emotion is not None
+    ]
     shown = [
         event
         for event in moment.events
         if event.actor is not None and not event.negated and not event.speech and (event.action or event.emotion)
     ]
-    return moment.said(shown[-1]) if shown else moment.deed
+    after = [moment.said(event) for event in shown[-1:] if event is not moment.key]
+    felt = moment.reading.actors[0].emotion
+    feeling = [describe_deed(replace(moment.cast[0].plain, emotion=felt), (), moment.words)] if felt else []
+    told = (text for text in (*after, *reactions, *feeling) if _lower(text) != _lower(moment.deed))
+    return next(told, moment.deed)
 
 
 def _causality(before: Moment, after: Moment) -> str:
@@ -43,9 +87,21 @@ def _causality(before: Moment, after: Moment) -> str:
     told = [*before.events, *after.events]
     at = next(index for index, event in enumerate(told) if event is after.key)
     earlier = [event for event in told[:at] if salience(event) > 0 and not event.speech]
-    others = [event for event in earlier[-3:] if event.actor != after.key.actor] or earlier[-1:]
-    reason = before.said(others[-1]) if others else before.deed
-    return f"{deed} because {_lower(reason)}."
+    return f"{deed} because {_lower(_reason(before, after, earlier, deed))}."
+
+
+def _reason(before: Moment, after: Moment, earlier: Sequence[Event], deed: str) -> str:
+    """The last thing done to whoever acts now, else the last thing another did, else the last that is not the deed."""
+    key = after.key
+    done_to = [event for event in earlier[-6:] if event.target == key.actor and event.actor != key.actor]
+    party = [event for event in earlier[-6:] if event.actor != key.actor and event.actor == key.target]
+    others = [event for event in earlier[-4:] if event.actor != key.actor]
+    for group in (done_to, party, others, earlier):
+        for event in reversed(group):
+            said = before.said(event)
+            if _lower(said) != _lower(deed):
+                return said
+    return before.deed
 
 
 def _intention(after: Moment) -> str:
@@ -55,10 +111,24 @@ def _intention(after: Moment) -> str:
     actor, others = after.played(wished)
     many = actor.count > 1
     who = describe_actor(after.cast[0].plain, words=after.words)
-    aim = _AIMS.get(actor.action or "", "") or describe_aim(actor, others, after.words_for(wished))
+    aim = _aim(actor, others, after.words_for(wished), wished=wished is not key)
     if not aim:
         return f"{who[0].upper()}{who[1:]} {'respond' if many else 'responds'} to what has happened."
     return f"{who[0].upper()}{who[1:]} {'want' if many else 'wants'} to {aim}."
+
+
+def _aim(actor: Actor, others: Sequence[Actor], words: Mapping[str, str], *, wished: bool) -> str:
+    """What somebody is after: the deed itself where the story says that it is wished, else what such a deed is for."""
+    said = describe_aim(actor, others, words)
+    if wished and said:
+        return said
+    target = actor.target
+    if target is not None and actor.action in _AIMED:
+        character = load_vocabulary().find(target, "character") == target
+        plain = next((other for other in others if other.concept == target), Actor(target))
+        whom = describe_actor(plain, words=words) if character else describe_thing(target, "the", words)
+        return _AIMED[actor.action].format(whom)
+    return _AIMS.get(actor.action or "", "") or said
 
 
 def _emotion(before: Moment, after: Moment) -> str | None:

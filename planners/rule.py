@@ -22,7 +22,7 @@ __all__ = ["NEGATIVE_PROMPT", "RulePlanner"]
 
 NEGATIVE_PROMPT = "text, letters, speech bubbles, watermark, extra limbs"
 _LONGEST_CAPTION = 240
-_VERSION = 1
+_VERSION = 2
 
 
 class RulePlanner:

@@ -11,11 +11,16 @@ __all__ = ["salience", "segment"]
 
 _MAX_UNITS = 80
 _WEIGHTS = {
-    2.6: "trapped free bite fall fight chase die throw jump climb hug chop build plant give take",
-    2.2: "eat push pull swim fly run hide dig drink carry cook ride dance bow beg play cry",
-    1.6: "sing sleep laugh shout point",
+    3.0: "free bite",
+    2.6: "trapped fall fight chase die throw jump climb hug chop build plant give take",
+    2.2: "eat push pull swim fly run dig drink carry cook ride dance bow beg play cry",
+    1.6: "hide sing sleep laugh shout point",
     1.0: "look talk walk sit think",
 }
+_NEEDS_OBJECT = frozenset(
+    ("take", "carry", "give", "throw", "hug", "free", "bite", "push", "pull", "chase", "fight", "chop")
+)
+_PEAK = 0.5
 _WEIGHT_OF = {action: weight for weight, actions in _WEIGHTS.items() for action in actions.split()}
 
 
@@ -24,6 +29,8 @@ def salience(event: Event) -> float:
     if event.actor is None or event.negated or (event.action is None and event.emotion is None):
         return 0.0
     score = _WEIGHT_OF.get(event.action or "", 0.0)
+    if event.action in _NEEDS_OBJECT and event.target is None and not event.props:
+        score *= 0.4
     score += 0.8 if event.target is not None else 0.3 * min(len(event.props), 1)
     score += 0.7 if event.emotion is not None else 0.0
     score += 0.3 if event.cause is not None else 0.0
@@ -66,8 +73,10 @@ def segment(events: Sequence[Event], panels: int) -> list[list[Event]]:
 
 
 def _best_cuts(units: Sequence[Sequence[Event]], panels: int) -> list[int]:
-    """Where to cut, by dynamic programming: squared imbalance of the parts' sizes less the novelty at the cuts."""
+    """Where to cut, by dynamic programming: squared imbalance of the parts' sizes, less the novelty at the cuts and the
+    weight of each part's main event, so that the deeds that matter most each get a part of their own."""
     total, mean = len(units), len(units) / panels
+    weights = [max(salience(event) for event in unit) for unit in units]
     novelty = [0.0, *(_novelty(units[at - 1], units[at]) for at in range(1, total)), 0.0]
     best: list[list[tuple[float, int]]] = [[(float("inf"), 0)] * (total + 1) for _ in range(panels + 1)]
     best[0][0] = (0.0, 0)
@@ -77,7 +86,8 @@ def _best_cuts(units: Sequence[Sequence[Event]], panels: int) -> list[int]:
                 (
                     best[part - 1][start][0]
                     + ((stop - start - mean) / mean) ** 2
-                    - 0.6 * novelty[stop] * (stop < total),
+                    - 0.6 * novelty[stop] * (stop < total)
+                    - _PEAK * max(weights[start:stop]),
                     start,
                 )
                 for start in range(part - 1, stop)

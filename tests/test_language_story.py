@@ -276,3 +276,15 @@ def test_a_moral_label_is_a_concept() -> None:
 def test_any_text_is_read(text: str) -> None:
     read_story(text)
     read_phrase(text)
+
+
+def test_a_name_alone_is_a_person_and_she_is_a_woman() -> None:
+    events = read_story("One day Ravi and Asha walked. A bear came. Asha ran and she climbed a tree. Ravi wept.").events
+    assert ("man", "Ravi", "cry") in {(e.actor, e.actor_name, e.action) for e in events}
+    assert ("woman", "Asha", "climb") in {(e.actor, e.actor_name, e.action) for e in events}
+    told = read_story("Once Moti was a donkey. Then Moti ran.").events
+    assert (told[-1].actor, told[-1].actor_name, told[-1].action) == ("donkey", "Moti", "run")
+
+
+def test_who_sets_somebody_free_does_the_freeing() -> None:
+    assert deeds("The lion was kind, and he set the mouse free.") == [("lion", "free", "mouse")]

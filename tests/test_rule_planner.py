@@ -267,3 +267,9 @@ def test_any_story_of_known_words_gives_prompts_that_read_back(
         reading = read_scene(panel.prompt)
         assert reading.unread == ()
         assert len(reading.actors) == len(panel.characters)
+
+
+def test_the_deed_that_decides_has_a_panel() -> None:
+    text = (FABLES[0].parents[3] / "examples" / "lion_and_mouse.txt").read_text()
+    shown = [(a.concept, a.action) for p in plan(text).panels for a in read_scene(p.prompt).actors]
+    assert {("lion", "take"), ("lion", "trapped"), ("mouse", "bite")} <= set(shown)

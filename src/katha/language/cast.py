@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from katha.language.chunks import Noun
 from katha.language.lexicon import Grammar
@@ -24,6 +24,7 @@ class Member:
     count: int = 1
     heard: int = 0
     last: int = 0
+    unsure: bool = False
 
     @property
     def plural(self) -> bool:
@@ -70,6 +71,18 @@ class Cast:
             if not quiet:
                 member.last = self.clock
         return found
+
+    def introduce(self, name: str, kind: Noun | None) -> None:
+        """Somebody known by name alone ("Ravi ran"), or told to be of a kind ("Moti was a donkey").
+
+        Without a kind it is a man, until "she" says that it is a woman.
+        """
+        if any(member.name == name for member in self.members):
+            return
+        if kind is not None:
+            self._described(replace(kind, name=name))
+        else:
+            self.members.append(Member("man", "man", name, unsure=True, last=self.clock))
 
     # -- descriptions ------------------------------------------------------------------------------------------
 
@@ -170,6 +183,9 @@ class Cast:
             chosen = sure[:1]
         for member in chosen:
             member.gender = gender if member.gender == "any" else member.gender
+            if member.unsure and gender == "f":
+                member.concept = member.word = "woman"
+            member.unsure = member.unsure and gender not in {"m", "f"}
         return chosen
 
     def _agrees(self, member: Member, gender: str) -> bool:

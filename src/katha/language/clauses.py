@@ -186,6 +186,8 @@ class _Builder:
         assert verb is not None
         before = self._type(at - 1)
         self.prep = None
+        if self._resulting(verb):
+            return
         if before == "rel" and self.antecedent is not None:
             self.main = self.main or self.fact
             fact = self._start(chunk, [self.antecedent])
@@ -206,6 +208,16 @@ class _Builder:
         fact.quoting = not chunk.speech and self._beside_quote(at)
         if not chunk.speech and fact.subjects and not fact.relative:
             self.outer = list(fact.subjects)
+
+    def _resulting(self, verb: Verb) -> bool:
+        """Whether `verb` only completes "set the mouse free": the doer of that is the one who sets."""
+        fact = self.fact
+        if fact is None or fact.verb is None or verb.action != "free" or verb.form != "base" or not fact.objects:
+            return False
+        if fact.verb.lemma not in {"set", "let"}:
+            return False
+        fact.verb = replace(fact.verb, lemma="set free", action=verb.action)
+        return True
 
     def _beside_quote(self, at: int) -> bool:
         near = [self._type(at + step) for step in (-1, 1)]

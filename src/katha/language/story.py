@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from katha.language.cast import Cast, Member
-from katha.language.chunks import Chunk, Noun, chunk_words
+from katha.language.chunks import Chunk, Noun, Verb, chunk_words
 from katha.language.clauses import Fact, read_facts
 from katha.language.inflect import Inflector
 from katha.language.lexicon import Vocabulary, load_vocabulary
@@ -79,6 +79,8 @@ class _Teller:
     def _fact(self, index: int, text: str, fact: Fact) -> None:
         unreal = fact.speech or fact.wished
         found = list(happenings(fact, self.vocabulary))
+        if not fact.speech and fact.verb is not None:
+            self._introduce(fact, fact.verb)
         subjects = self._members(fact.subjects, [], fact)
         if not unreal:
             self._surroundings(fact)
@@ -94,6 +96,13 @@ class _Teller:
         if not fact.speech and subjects and fact.verb is not None and not fact.wished:
             self.speaker = subjects
         self._notice(fact)
+
+    def _introduce(self, fact: Fact, verb: Verb) -> None:
+        """Names that act are somebody, whatever the story says later about who."""
+        kinds = [noun for noun in fact.objects if noun.kind == "character" and not noun.plural]
+        for noun in fact.subjects:
+            if noun.kind == "name" and noun.name is not None and (not verb.copula or kinds or fact.emotion):
+                self.cast.introduce(noun.name, kinds[0] if verb.copula and kinds else None)
 
     def _present(self, fact: Fact, subjects: list[Member]) -> list[Member]:
         """Who is there in a clause that shows no action ("There was a lion", "A fox lived near a farm")."""
@@ -119,6 +128,7 @@ class _Teller:
             subjects if own and happening.actors else self._members(happening.actors, subjects if not own else [], fact)
         )
         target = self._target(happening.target, actors, fact)
+        target = None if isinstance(target, str) and happening.action == "talk" else target
         feeler: list[Noun | None] = [*happening.actors] or [None]
         for at in range(max(len(actors), 1)):
             actor = actors[at] if at < len(actors) else None
