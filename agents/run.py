@@ -8,13 +8,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from katha.agents.context import Plugins, RunContext, load_plugins
+from katha.agents.context import Plugins, RunContext, frame_size, load_plugins
 from katha.agents.prepare import check_plan
 from katha.agents.record import check_same, new_record, paid
 from katha.agents.state import RunState
 from katha.agents.types import ReviewChoice, ReviewRequest, RunResult
+from katha.compass.modes import load_mode
 from katha.config import RunConfig, cache_folder
-from katha.errors import UsageError
+from katha.errors import StoreError, UsageError
 from katha.jsonio import read_json
 from katha.schema import Board, Candidates, Event, Plan, StoryRecord
 from katha.store import RunFolder, Store
@@ -52,7 +53,9 @@ def run_story(
         check_plan(plan, record, config)
     if config.review and review is None:
         raise UsageError("A run with review needs a person to ask.", hint="Leave --review out.")
+    load_mode(config.mode)
     made = plugins or load_plugins(config)
+    frame_size(config, made.renderer)
     folder = RunFolder(out)
     fresh = new_record(record, config, made, plan)
     with folder.claim():
@@ -67,7 +70,12 @@ def run_story(
                 return load_result(folder, reused=True)
             if known is None:
                 folder.write(folder.run_json, state)
-            values = _drive(context, state["run_id"], on_event or _ignore, review)
+            try:
+                values = _drive(context, state["run_id"], on_event or _ignore, review)
+            except UsageError:
+                if known is None:
+                    folder.abandon()
+                raise
             notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
             return finish(context, {**state, "timings": values.get("timings", {}), "notes": notes})
 
@@ -116,7 +124,11 @@ def _is_whole(context: RunContext) -> bool:
 
 @contextmanager
 def _checkpoints(path: Path) -> Iterator[SqliteSaver]:
-    """The checkpointer over `graph.sqlite`. A broken file is made anew: everything paid for is in the cache."""
+    """The checkpointer over `graph.sqlite`. A broken file is made anew: everything paid for is in the cache.
+
+    Raises:
+        StoreError: the disk is full or failed.
+    """
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     for attempt in (1, 2):
@@ -133,7 +145,11 @@ def _checkpoints(path: Path) -> Iterator[SqliteSaver]:
             for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
                 path.with_name(name).unlink(missing_ok=True)
     with closing(connection):
-        yield saver
+        try:
+            yield saver
+        except sqlite3.Error as error:
+            hint = "Free some space and run the same command again."
+            raise StoreError(f"Cannot write {str(path)!r}: {error}.", hint=hint) from error
 
 
 def _drive(context: RunContext, run_id: str, on_event: OnEvent, review: Review | None) -> dict[str, Any]:

@@ -56,9 +56,12 @@ def loads(text: str) -> Any:
     """Parse JSON and refuse NaN and infinities.
 
     Raises:
-        ValueError: `text` is not JSON, or holds NaN or an infinity.
+        ValueError: `text` is not JSON, is nested too deeply, or holds NaN or an infinity.
     """
-    return json.loads(text, parse_constant=_refuse_constant)
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def read_text(path: Path, *, limit: int | None = None) -> str:

@@ -108,7 +108,11 @@ def check_scene_count(record: StoryRecord, panels: int) -> None:
 
 def _split(spec: str) -> tuple[Path, str | None]:
     path = Path(spec)
-    if path.exists() or "#" not in spec:
+    try:
+        found = path.exists()
+    except OSError as error:
+        raise InputFileError(f"Cannot read {spec[:200]!r}: {error.strerror}.") from error
+    if found or "#" not in spec:
         return path, None
     name, _, wanted = spec.rpartition("#")
     return Path(name), wanted

@@ -41,6 +41,7 @@ def run(
     from katha.cli.review import reviewer
     from katha.cli.summary import tell
     from katha.config import resolve
+    from katha.eval_bridge import require_rule
     from katha.stories import check_scene_count, load_story
 
     flags = {
@@ -57,6 +58,7 @@ def run(
         "matching": matching,
     }
     config = resolve(flags, preset=preset)
+    require_rule(config.matching)
     record = load_story(story)
     given = read_plan(plan, record) if plan is not None else None
     if given is not None:

@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +65,9 @@ class RunFolder:
 
     def _refuse_foreign(self) -> None:
         hint = "Choose another --out."
-        if self.path.exists() and not self.path.is_dir():
-            raise OutputFolderError(f"{str(self.path)!r} is a file, not a folder.", hint=hint)
         try:
+            if self.path.exists() and not self.path.is_dir():
+                raise OutputFolderError(f"{str(self.path)!r} is a file, not a folder.", hint=hint)
             entries = {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
         except OSError as error:
             raise OutputFolderError(
@@ -78,6 +78,7 @@ class RunFolder:
                 f"{str(self.path)!r} holds files that are not of a katha run, {sorted(entries)[0]!r} for one.",
                 hint=hint,
             )
+        self.read_run()
 
     def read_run(self) -> dict[str, Any] | None:
         """`run.json`, or None when there is none.
@@ -199,6 +200,17 @@ class RunFolder:
         """Remove what a killed process left half written in `panels/`."""
         for path in self.panels.glob(".*"):
             path.unlink(missing_ok=True)
+
+    def abandon(self) -> None:
+        """Take back a run that was refused before anything was drawn: the corrected input may use the folder."""
+        if any(self.panels.iterdir()):
+            return
+        kept = (self.run_json, self.story, self.plan, self.answers, self.path / _LOCK, *self.path.glob("graph.sqlite*"))
+        for path in kept:
+            path.unlink(missing_ok=True)
+        for folder in (self.panels, self.path):
+            with suppress(OSError):
+                folder.rmdir()
 
     def missing(self, hashes: Iterable[str]) -> list[str]:
         """The files that a finished run must have and this one has not (a changed panel counts as missing)."""

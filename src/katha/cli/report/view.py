@@ -7,18 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from katha.cli.report.answers import answer_groups
-from katha.cli.report.load import Run, panel_uri
-from katha.cli.report.words import DIMENSION_WORDS, percent, points, signed
+from katha.cli.report.frames import Images, find_candidate, frame_view, strip
+from katha.cli.report.load import Run
+from katha.cli.report.words import DIMENSION_WORDS, points, signed
 from katha.cli.summary import headline
-from katha.schema import DIMENSIONS, Board, Candidate, Frame, TransitionScore
+from katha.schema import DIMENSIONS, Candidate
 
 __all__ = ["build_view"]
 
 
 def build_view(run: Run) -> dict[str, Any]:
     """Everything `report.html.j2` shows."""
-    images = _Images(run)
-    base = _candidate(run, f"candidate:{run.info['seeds'][0]}") or run.candidates.candidates[0]
+    images = Images(run)
+    base = find_candidate(run, f"candidate:{run.info['seeds'][0]}") or run.candidates.candidates[0]
     final = _final_candidate(run)
     return {
         "title": run.story.title or run.story.story_id,
@@ -30,10 +31,10 @@ def build_view(run: Run) -> dict[str, Any]:
         "frozen": run.scores["frozen"],
         "numbers": _numbers(run),
         "dimensions": _dimensions(run),
-        "before": _strip(
+        "before": strip(
             base.board, base, run, images, "weakest" if base.name == run.candidates.decision.selected else ""
         ),
-        "after": _strip(run.board, final, run, images, "repaired" if run.candidates.decision.accepted else "weakest"),
+        "after": strip(run.board, final, run, images, "repaired" if run.candidates.decision.accepted else "weakest"),
         "same": [frame.sha256 for frame in base.board.frames] == [frame.sha256 for frame in run.board.frames],
         "weakest": _weakest(run, images),
         "decision": run.candidates.decision,
@@ -45,38 +46,21 @@ def build_view(run: Run) -> dict[str, Any]:
     }
 
 
-class _Images:
-    """Panels as data URIs, each read once: whole for the boards, small for the candidates side by side."""
-
-    def __init__(self, run: Run) -> None:
-        self._panels = run.folder / "panels"
-        self._known: dict[tuple[str, bool], str] = {}
-
-    def uri(self, sha256: str, small: bool) -> str:
-        key = (sha256, small)
-        if key not in self._known:
-            self._known[key] = panel_uri(self._panels / f"{sha256}.png", small=small)
-        return self._known[key]
-
-
-def _candidate(run: Run, name: str | None) -> Candidate | None:
-    return next((item for item in run.candidates.candidates if item.name == name), None)
-
-
 def _final_candidate(run: Run) -> Candidate:
     decision = run.candidates.decision
     name = decision.inserted if decision.accepted else decision.selected
-    return _candidate(run, name) or run.candidates.candidates[0]
+    return find_candidate(run, name) or run.candidates.candidates[0]
 
 
 def _verdict(run: Run) -> str:
     decision = run.candidates.decision
-    if decision.accepted and decision.weakest:
-        first, second = decision.weakest
-        what = "A bridge" if any(frame.kind == "bridge" for frame in run.board.frames) else "A frame"
+    inserted = next((frame for frame in run.board.frames if frame.kind != "scene"), None)
+    if inserted is not None and inserted.transition is not None:
+        first, second = inserted.transition
+        what = "A bridge" if inserted.kind == "bridge" else "A frame"
         return f"{what} was inserted between scenes {first} and {second}."
     seeds = {item.board.seed for item in run.candidates.candidates if item.kind == "base"}
-    chosen = _candidate(run, decision.selected)
+    chosen = find_candidate(run, decision.selected)
     if chosen is None or len(seeds) < 2:
         return "The storyboard was kept without an inserted frame."
     return f"The board of seed {chosen.board.seed} was chosen out of {len(seeds)} and kept without an inserted frame."
@@ -140,63 +124,7 @@ def _dimension_block(run: Run, method: str) -> dict[str, Any]:
     return block
 
 
-def _strip(board: Board, candidate: Candidate, run: Run, images: _Images, tag: str) -> list[dict[str, Any]]:
-    """Frames and, between the frames of two scenes, the transition that joins them; `tag` marks the weakest."""
-    scores = {score.pair: score for score in candidate.transitions}
-    weakest = run.candidates.decision.weakest
-    cells: list[dict[str, Any]] = []
-    last_scene: int | None = None
-    for frame in board.frames:
-        pair = frame.transition if frame.transition is not None else _pair(last_scene, frame.scene)
-        if pair is not None and pair in scores:
-            cells.append(_gap(scores.pop(pair), tag if weakest == pair else ""))
-        cells.append(_frame(frame, run, images))
-        cells[-1]["bare"] = frame.kind != "scene" and frame is not board.frames[-1]
-        last_scene = frame.scene if frame.scene is not None else last_scene
-    return cells
-
-
-def _pair(first: int | None, second: int | None) -> tuple[int, int] | None:
-    return None if first is None or second is None else (first, second)
-
-
-def _frame(frame: Frame, run: Run, images: _Images, small: bool = False) -> dict[str, Any]:
-    captions = {panel.index: panel.caption or panel.prompt for panel in run.plan.panels}
-    if frame.kind == "scene":
-        caption = captions.get(frame.scene or 0, "")
-        name = f"Scene {frame.scene}"
-    else:
-        caption = frame.prompt
-        name = "Bridge" if frame.kind == "bridge" else "Extra frame"
-    return {
-        "cell": "frame",
-        "kind": frame.kind,
-        "index": frame.index,
-        "name": name,
-        "caption": caption,
-        "alt": f"Frame {frame.index}, {name.lower()}: {caption}",
-        "uri": images.uri(frame.sha256, small),
-        "seed": frame.seed,
-        "prompt": frame.prompt,
-        "sha256": frame.sha256,
-    }
-
-
-def _gap(score: TransitionScore, tag: str) -> dict[str, Any]:
-    value = score.recoverability
-    first, second = score.pair
-    judged = f"{percent(value)} of {score.n_questions} steering questions" if value is not None else "not asked"
-    return {
-        "cell": "gap",
-        "pair": f"{first}\u2192{second}",
-        "value": value if value is not None else (1.0 if score.covered else 0.0),
-        "label": percent(value) if value is not None else ("covered" if score.covered else "not covered"),
-        "long": f"Transition from scene {first} to {second}: {judged}; similarity {score.similarity:.2f}.",
-        "tag": tag,
-    }
-
-
-def _weakest(run: Run, images: _Images) -> dict[str, Any] | None:
+def _weakest(run: Run, images: Images) -> dict[str, Any] | None:
     decision = run.candidates.decision
     if decision.weakest is None:
         return None
@@ -214,7 +142,7 @@ def _weakest(run: Run, images: _Images) -> dict[str, Any] | None:
             ("Moral target", record.moral_target),
         ]
     )
-    tried = _candidate(run, decision.inserted) or _candidate(run, decision.selected)
+    tried = find_candidate(run, decision.inserted) or find_candidate(run, decision.selected)
     board = tried.board if tried is not None else run.board
     around = [item for item in board.frames if item.scene in decision.weakest or item.transition == decision.weakest]
     bridge = next((frame for frame in around if frame.kind != "scene"), None)
@@ -223,11 +151,11 @@ def _weakest(run: Run, images: _Images) -> dict[str, Any] | None:
         "reason": decision.weakest_reason,
         "fields": [(name, value) for name, value in fields if value],
         "prompt": bridge.prompt if bridge else None,
-        "frames": [_frame(frame, run, images, small=True) for frame in around],
+        "frames": [frame_view(frame, run, images, small=True) for frame in around],
     }
 
 
-def _candidate_row(item: Candidate, run: Run, images: _Images) -> dict[str, Any]:
+def _candidate_row(item: Candidate, run: Run, images: Images) -> dict[str, Any]:
     settings, score, decision = run.candidates.settings, item.score, run.candidates.decision
     terms = (
         ("Recoverability", settings.lambda_r, score.recoverability, "+"),
@@ -252,7 +180,7 @@ def _candidate_row(item: Candidate, run: Run, images: _Images) -> dict[str, Any]
             }
             for name, weight, value, sign in terms
         ],
-        "frames": [_frame(frame, run, images, small=True) for frame in item.board.frames],
+        "frames": [frame_view(frame, run, images, small=True) for frame in item.board.frames],
     }
 
 
