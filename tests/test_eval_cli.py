@@ -181,7 +181,9 @@ def test_controls_are_kept_apart_and_read_beside_chance(tmp_path: Path) -> None:
     assert go(tmp_path, [judge], controls=("blank", "shuffled", "foreign", "repeat")).reused
     assert judge.asked == before
     text = write_eval_report(tmp_path / "out").read_text(encoding="utf-8")
-    assert all(word in text for word in ("Leaderboard", "Controls", "Gaps by dimension", "foreign", "s2_moral"))
+    assert all(
+        word in text for word in ("Leaderboard", "Controls", "Gaps by dimension", "foreign", "What about s2 and moral?")
+    )
     assert "http" not in text.replace("http-equiv", "")
 
 
