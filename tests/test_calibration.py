@@ -48,7 +48,7 @@ def test_fleiss_kappa_of_the_textbook() -> None:
 def test_krippendorff_alpha_of_the_textbook() -> None:
     """Krippendorff's (2011) two-observer binary example: alpha is 0.095."""
     one = dict(zip("abcdefghij", "0100000000", strict=True))
-    two = dict(zip("abcdefghij", "1110010000", strict=True))
+    two = dict(zip("abcdefghij", "1110010010", strict=True))
     assert c.krippendorff_alpha({"1": one, "2": two}, "nominal") == pytest.approx(0.095, abs=0.0005)
     assert c.krippendorff_alpha({"1": {"a": 3}, "2": {"b": 4}}, "ordinal") is None
     assert c.krippendorff_alpha({"1": {"a": 3}, "2": {"a": 3}}, "ordinal") is None
