@@ -2,97 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from katha import __version__
-from katha.errors import OutputFolderError, UsageError
-from katha.eval_bridge.answer_log import AnswerLog, iter_answers
-from katha.eval_bridge.asking import Retry, judge_name
-from katha.eval_bridge.boards import Boards
+from katha.errors import OutputFolderError
+from katha.eval_bridge.answer_log import AnswerLog
+from katha.eval_bridge.asking import Retry
 from katha.eval_bridge.budget import Budget, Estimate, Metered, Tally, Weighed
-from katha.eval_bridge.confidence import confidence_table
-from katha.eval_bridge.control_results import control_results
+from katha.eval_bridge.eval_finish import finish
 from katha.eval_bridge.eval_folder import EvalFolder, Writer
-from katha.eval_bridge.evaluate import EvalSettings, Evaluator, OnStory, row_order
+from katha.eval_bridge.eval_job import EvalJob, EvalResult, name_judges
+from katha.eval_bridge.evaluate import Evaluator, OnStory
 from katha.eval_bridge.instructions import prompt_hashes
-from katha.eval_bridge.ledger import question_ledger, summarise
-from katha.eval_bridge.outcomes import ENSEMBLE
-from katha.eval_bridge.scores import score
-from katha.jsonio import canonical, digest, read_json, write_bytes_atomic, write_json
-from katha.protocols import Judge
-from katha.schema import Answer, Question, StoryRecord
+from katha.jsonio import canonical, read_json, write_bytes_atomic
+from katha.schema import Answer, StoryRecord
 from katha.store import Store
 
 __all__ = ["EvalJob", "EvalResult", "estimate", "evaluate", "name_judges"]
-
-Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
-
-
-@dataclass(frozen=True)
-class EvalJob:
-    """What is to be evaluated. `records` are as given; `prepare` fills in questions and options."""
-
-    records: Sequence[StoryRecord]
-    methods: Sequence[Boards]
-    judges: Mapping[str, Judge]
-    settings: EvalSettings
-    prepare: Prepare = list
-    command: tuple[str, ...] = ()
-
-    def identity(self) -> str:
-        """The hash of what a folder's answers are answers to: stories, form of asking, prompts."""
-        hashed = hashlib.sha256()
-        for record in self.records:
-            hashed.update(canonical(record.model_dump(mode="json")))
-        asked = (self.settings.answers, self.settings.variant, self.settings.questions, self.settings.seed)
-        return digest([hashed.hexdigest(), asked, prompt_hashes()])
-
-    def fingerprint(self, identity: str) -> str:
-        """The hash of everything that decides a finished evaluation's files (pictures by size and time)."""
-        boards = [
-            [method.name, str(method.folder.resolve()), record.story_id, method.files(record.story_id)]
-            for method in self.methods
-            for record in self.records
-        ]
-        settings = self.settings
-        scored = [settings.matching, settings.controls, settings.resamples]
-        return digest([identity, boards, self.specs(), scored, __version__])
-
-    def specs(self) -> dict[str, dict[str, Any]]:
-        """The judges' specifications by name."""
-        return {name: dict(judge.spec()) for name, judge in self.judges.items()}
-
-
-@dataclass(frozen=True)
-class EvalResult:
-    """Where the files are, what `eval.json` and `scores.json` hold, and whether all of it was there already."""
-
-    out: Path
-    state: dict[str, Any]
-    scores: dict[str, Any]
-    reused: bool
-
-
-def name_judges(judges: Sequence[tuple[str, Judge]]) -> dict[str, Judge]:
-    """Judges by the name that their answers carry: their own, or, where two share one, as each was asked for.
-
-    Raises:
-        UsageError: a judge is given twice, or is called `ensemble`.
-    """
-    own = [judge_name(judge) for _, judge in judges]
-    named: dict[str, Judge] = {}
-    for (asked_for, judge), name in zip(judges, own, strict=True):
-        label = name if own.count(name) == 1 else asked_for
-        if label in named or label == ENSEMBLE:
-            raise UsageError(f"The judge {label!r} cannot be used under this name twice.", hint="Give each judge once.")
-        named[label] = judge
-    if not named:
-        raise UsageError("There is no judge.", hint="Give --judge; see `katha judges`.")
-    return named
 
 
 def estimate(job: EvalJob, store: Store, on_story: OnStory | None = None) -> tuple[dict[str, Estimate], Evaluator]:
@@ -159,7 +87,7 @@ def evaluate(
             )
             evaluator.run(on_story)
         store.flush()
-        return _finish(job, folder, evaluator, state, limits)
+        return finish(job, folder, evaluator, state, limits)
 
 
 def _finished(known: Mapping[str, Any] | None, state: Mapping[str, Any], folder: EvalFolder) -> EvalResult | None:
@@ -224,98 +152,3 @@ def _prepared(job: EvalJob, folder: EvalFolder, *, fresh: bool) -> list[StoryRec
     lines = [canonical(record.model_dump(mode="json")) + b"\n" for record in records]
     write_bytes_atomic(folder.stories, b"".join(lines))
     return records
-
-
-def _finish(
-    job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[str, Any], budget: Budget
-) -> EvalResult:
-    """Put the logs in order, score them, and write every file; `eval.json` comes last."""
-    settings, records, judges = job.settings, evaluator.records, list(job.judges)
-    names = [None, *(method.name for method in job.methods)]
-    place = row_order(records, names, judges, settings)
-
-    def valid(row: Answer) -> tuple[int, ...] | None:
-        return None if row.story_id in evaluator.invalid.get(row.method or "", {}) else place(row)
-
-    rows = folder.tidy(folder.answers, valid)
-    folder.tidy(folder.controls, row_order(records, settings.controls, judges, settings))
-
-    def answers() -> Iterator[Answer]:
-        return iter_answers(folder.answers)
-
-    scores = score(
-        records,
-        answers(),
-        matching=settings.matching,
-        questions=settings.questions,
-        resamples=settings.resamples,
-        seed=settings.seed,
-        invalid=evaluator.invalid,
-    )
-    _add_empty(scores, evaluator.invalid)
-    write_json(folder.scores, scores)
-    left = list(
-        question_ledger(
-            records, answers, matching=settings.matching, questions=settings.questions, invalid=evaluator.invalid
-        )
-    )
-    write_bytes_atomic(folder.left, b"".join(canonical(item) + b"\n" for item in left))
-    statuses = _statuses(answers(), iter_answers(folder.controls))
-    asked_again = {"transport_failed", "budget_stopped", "not_asked"} & set(statuses)
-    final = {
-        **state,
-        "status": "budget_stopped" if budget.stopped else "incomplete" if asked_again else "finished",
-        "stories": len(records),
-        "questions": sum(len(settings.selected(record)) for record in records),
-        "rows": rows,
-        "statuses": statuses,
-        "calls": {name: tally.as_json() for name, tally in evaluator.tallies.items()},
-        "kept": evaluator.kept,
-        "budget": {"max_calls": budget.max_calls, "max_cost": budget.max_cost, "stopped": budget.stopped},
-        "leakage": evaluator.leakage.as_json(),
-        "invalid": {name: dict(sorted(reasons.items())) for name, reasons in evaluator.invalid.items()},
-        "left": summarise(left),
-        "controls": _controls(job, folder, records, answers()),
-        "confidence": confidence_table(_questions(settings, records), answers(), judges, settings.matching),
-    }
-    folder.write(final)
-    return EvalResult(folder.path, final, scores, reused=False)
-
-
-def _controls(
-    job: EvalJob, folder: EvalFolder, records: Sequence[StoryRecord], answers: Iterator[Answer]
-) -> list[dict[str, Any]]:
-    settings = job.settings
-    if not settings.controls:
-        return []
-    chooses = all(getattr(judge, "always_chooses", False) for judge in job.judges.values())
-    return control_results(
-        _questions(settings, records),
-        answers,
-        iter_answers(folder.controls),
-        board=job.methods[0].name,
-        matching=settings.matching,
-        controls=settings.controls,
-        chance=settings.answers == "choice" or chooses,
-        seed=settings.seed,
-    )
-
-
-def _questions(settings: EvalSettings, records: Sequence[StoryRecord]) -> dict[tuple[str, str], Question]:
-    return {(record.story_id, item.question_id): item for record in records for item in settings.selected(record)}
-
-
-def _statuses(*logs: Iterator[Answer]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for log in logs:
-        for row in log:
-            counts[row.status] = counts.get(row.status, 0) + 1
-    return dict(sorted(counts.items()))
-
-
-def _add_empty(scores: dict[str, Any], invalid: Mapping[str, Mapping[str, str]]) -> None:
-    """A method without a single usable board is shown with its reasons instead of being left out."""
-    for name, reasons in invalid.items():
-        if name not in scores["methods"]:
-            scores["methods"][name] = {"stories": 0, "invalid_stories": dict(reasons), "judges": {}}
-            scores["notes"].append(f"{name}: no story has a board that can be judged.")

@@ -52,6 +52,7 @@ def _story(record: StoryRecord, out: Path, state: Mapping[str, Any], index: _Ind
         "id": record.story_id,
         "title": record.title or record.story_id,
         "text": record.story_text,
+        "steered": any(item.role == "steering" for item in record.recoverability_questions),
         "boards": boards,
         "inline": inline,
         "columns": [name for name, _, _ in columns],

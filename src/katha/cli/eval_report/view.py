@@ -31,7 +31,9 @@ def build_view(out: Path) -> dict[str, Any]:
     state, scores = read_json(out / "eval.json"), read_json(out / "scores.json")
     judges = _judges(scores)
     left = [loads(line) for _, line in iter_lines(out / "left.jsonl")] if (out / "left.jsonl").exists() else []
+    stories = story_views(out, state, left)
     return {
+        "steered": scores["questions"] != "reporting" and any(story["steered"] for story in stories),
         "state": state,
         "scores": scores,
         "judges": judges,
@@ -45,7 +47,7 @@ def build_view(out: Path) -> dict[str, Any]:
         "left_counts": [{**item, "why": _WHY[item["why"]]} for item in state["left"]],
         "left": [_left(item) for item in left if not judges or item["judge"] == judges[0]][:_LEFT_SHOWN],
         "left_total": sum(not judges or item["judge"] == judges[0] for item in left),
-        "stories": story_views(out, state, left),
+        "stories": stories,
         "repeat": _repeat(state),
     }
 
