@@ -44,7 +44,8 @@ class Prefix:
     def bytes_per_token(self) -> int:
         """Memory of one id of one row, over all layers."""
         tensors = [tensor for layer in self.cache.layers for tensor in (layer.keys, layer.values)]
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors) // max(1, len(self.ids))
+        total: int = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        return total // max(1, len(self.ids))
 
     def fork(self, rows: int) -> Any:
         """A cache of `rows` equal rows. A layer grows by concatenation, so what is shared is never written to."""

@@ -116,7 +116,10 @@ def _read_config(name: str, folder: Path) -> Mapping[str, Any]:
     path = folder / "config.json"
     if not path.is_file():
         raise InputFileError(f"{name!r} holds no config.json.", hint="Download the whole model again.")
-    config = read_json(path)
+    try:
+        config = read_json(path)
+    except InputFileError as error:
+        raise InputFileError(error.message, hint="Download the whole model again.") from error
     known = isinstance(config, dict) and config.get("architectures") and config.get("model_type")
     if not known:
         raise InputFileError(f"{str(path)!r} names no architecture.", hint="Download the whole model again.")
