@@ -143,6 +143,7 @@ QUESTIONS = "recoverability_questions"
         (set_path("story_id", value="../../etc/passwd"), ""),
         (set_path("provenance", "source_dataset", value="grimm"), "provenance.source_dataset"),
         (set_path("evidence_status", "resolution", value="coin"), "evidence_status.resolution"),
+        (set_path("evidence_status", "resolution", value=[]), "evidence_status.resolution"),
         (set_path("validation_status", value="draft"), "validation_status"),
     ],
 )
@@ -157,9 +158,10 @@ def test_broken_lines_are_all_reported(small: Path) -> None:
     path = small / "annotations.jsonl"
     good = path.read_bytes().splitlines()
     nan = good[0].replace(b'"number"', b"").replace(b'"scene_index":1', b'"scene_index":NaN', 1)
-    path.write_bytes(b"\n".join([b"{torn", nan, b"[1]", b"\xff\xfe{}", b"", good[0], good[0], good[1]]))
+    half = good[2].replace(b"Story 3", b"Story \\ud800")
+    path.write_bytes(b"\n".join([b"{torn", nan, b"[1]", b"\xff\xfe{}", b"", good[0], good[0], good[1], half]))
     found = problems(path)
-    assert [line for line, *_ in found] == [1, 2, 3, 4, 7]
+    assert [line for line, *_ in found] == [1, 2, 3, 4, 7, 9]
     assert "NaN" in found[1][3]
     assert "UTF-8" in found[3][3]
     assert found[4][2] == "story_id"

@@ -114,8 +114,9 @@ def check_validation(value: Mapping[str, Any]) -> tuple[ValidationRecord | None,
     findings += _one_of("final_moral_label", record.final_moral_label, MORALS)
     if not record.protocol_complete:
         findings.append(("protocol_complete", "it is false; every released record has completed the protocol."))
-    if len(set(record.annotator_ids)) != _REVIEWERS:
-        findings.append(("annotator_ids", f"it names {len(set(record.annotator_ids))} reviewers, not {_REVIEWERS}."))
+    reviewers = {name.strip() for name in record.annotator_ids} - {""}
+    if len(reviewers) != _REVIEWERS:
+        findings.append(("annotator_ids", f"it names {len(reviewers)} reviewers, not {_REVIEWERS}."))
     if (record.resolution == "human_adjudicated") != bool(record.adjudicator_id):
         findings.append(("adjudicator_id", f"it is {record.adjudicator_id!r} where resolution is {record.resolution}."))
     try:

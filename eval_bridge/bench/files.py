@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from katha.errors import InputFileError
-from katha.jsonio import loads
+from katha.jsonio import canonical, loads
 
 __all__ = ["Kind", "Problem", "ReleaseFile", "Row", "find_files", "stream"]
 
@@ -30,6 +30,7 @@ _MARKS: tuple[tuple[str, Kind], ...] = (
     ("decision", "validation"),
 )
 _BOM = b"\xef\xbb\xbf"
+_SURROGATE = b"\\ud"
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,17 @@ def _parse(line: bytes) -> dict[str, Any] | str:
         return f"the line is not JSON: {error.msg} at column {error.colno}."
     except (ValueError, RecursionError) as error:
         return f"the line is not JSON: {error}."
+    if _SURROGATE in line.lower() and not _is_text(value):
+        return "the line holds half of a surrogate pair, which is no text."
     return value if isinstance(value, dict) else "the line is not a JSON object."
+
+
+def _is_text(value: object) -> bool:
+    try:
+        canonical(value)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _kind_of(path: Path) -> Kind:

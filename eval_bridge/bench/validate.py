@@ -61,7 +61,7 @@ class Inspection:
                 yield from self._row(row, file.kind, ledger)
             if not self.rows[file.kind]:
                 yield Problem(file.path.name, None, "", "", "the file holds no record.")
-        names = {file.kind: file.path.name for file in self.files}
+        names: dict[str, str] = {file.kind: file.path.name for file in self.files}
         yield from link_problems(ledger, names, full=self._full())
         yield from self._count_problems()
 
@@ -86,7 +86,7 @@ class Inspection:
             line=row.line,
             type=record.narrative_type,
             moral=record.moral_label,
-            resolution=record.evidence_status.get("resolution"),
+            resolution=str(record.evidence_status.get("resolution")),
             split=record.split,
             questions=len(record.recoverability_questions),
             digest=ledger.digest("\n".join(texts)),

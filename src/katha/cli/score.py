@@ -121,7 +121,7 @@ def _tell(found: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         from dataclasses import asdict
 
-        value = {key: found[key] for key in ("out", "scores", "power") if key in found}
+        value: dict[str, Any] = {key: found[key] for key in ("out", "scores", "power") if key in found}
         value |= {"changes": [asdict(change) for change in found["changes"]]} if "changes" in found else {}
         typer.echo(json.dumps(value, ensure_ascii=False))
         return
