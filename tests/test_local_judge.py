@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import json
+import shutil
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -264,6 +265,17 @@ def test_one_flip_among_many_is_reported_and_goes_on() -> None:
     assert gate.flip_rate == 1 / 40
     with pytest.raises(JudgeError, match="3 of 42"):
         [gate.record("a", "b") for _ in range(3)]
+
+
+def test_sampling_defaults_of_a_model_are_not_used(
+    judges: Callable[..., LocalJudge], folders: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(folders["idefics3"], tmp_path / "warm"))
+    path = folder / "generation_config.json"
+    defaults = {"do_sample": True, "temperature": 2.0, "top_k": 50, "repetition_penalty": 5.0, "max_new_tokens": 2}
+    path.write_text(json.dumps(json.loads(path.read_text()) | defaults))
+    warm = LocalJudge(str(folder), device="cpu")
+    assert raws(put(warm, "image")) == raws(put(judges("idefics3"), "image"))
 
 
 def test_closing_frees_the_model(folders: dict[str, Path]) -> None:
