@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
-from katha.renderers.sketch import SketchRenderer
-
 from katha.cli.report.load import Run, load_run
+from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.protocols import Evidence, FrameRequest, JudgePrompt
+from katha.renderers.sketch import SketchRenderer
 from katha.schema import Condition, Frame
 
 __all__ = ["replay"]

@@ -14,12 +14,11 @@ from statistics import median
 from typing import Any
 
 from katha.agents import run_story
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
-from katha.renderers.sketch import SketchRenderer
-
 from katha.config import RunConfig
+from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.registry import default_registry
+from katha.renderers.sketch import SketchRenderer
 from katha.stories import load_story
 
 __all__ = ["measure"]

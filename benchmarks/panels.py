@@ -8,11 +8,11 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from katha.eval_bridge.reader import load_reader
-from katha.renderers.sketch import SketchRenderer, rasterise
 from PIL import Image
 
+from katha.eval_bridge.reader import load_reader
 from katha.protocols import FrameRequest
+from katha.renderers.sketch import SketchRenderer, rasterise
 
 __all__ = ["measure_reader", "measure_sketch"]
 

@@ -267,6 +267,30 @@ def test_one_flip_among_many_is_reported_and_goes_on() -> None:
         [gate.record("a", "b") for _ in range(3)]
 
 
+@pytest.mark.parametrize("reuse", ["off", "batched"])
+def test_memory_that_runs_out_is_named(
+    judges: Callable[..., LocalJudge], reuse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = judges("idefics3", reuse)
+
+    def full(*_: object, **__: object) -> object:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(judge._load().loaded.model, "forward", full)
+    with pytest.raises(JudgeError, match="does not fit.*cache_bytes"):
+        list(judge.ask(Evidence("text", (), "Another story."), prompts(1)))
+
+
+def test_numbers_that_are_not_finite_are_named(
+    judges: Callable[..., LocalJudge], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = judges("idefics3")
+    weight = judge._load().loaded.model.lm_head.weight
+    monkeypatch.setattr(weight, "data", torch.full_like(weight, torch.nan))
+    with pytest.raises(JudgeError, match="not finite.*dtype"):
+        list(judge.ask(Evidence("text", (), "Another story."), prompts(1)))
+
+
 def test_sampling_defaults_of_a_model_are_not_used(
     judges: Callable[..., LocalJudge], folders: dict[str, Path], tmp_path: Path
 ) -> None:

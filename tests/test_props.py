@@ -8,19 +8,19 @@ from functools import cache
 from io import BytesIO
 from xml.etree import ElementTree
 
-import katha.renderers.sketch.props as props
 import numpy as np
 import numpy.typing as npt
 import pytest
 import resvg_py
+from PIL import Image
+
+import katha.renderers.sketch.props as props
+from katha.errors import RenderError
+from katha.language import load_vocabulary
 from katha.renderers.sketch.props import Drawn, draw_prop
 from katha.renderers.sketch.props.drawing import read_drawing
 from katha.renderers.sketch.props.outline import box, path_points
 from katha.renderers.sketch.props.shapes import read_shape
-from PIL import Image
-
-from katha.errors import RenderError
-from katha.language import load_vocabulary
 
 PROPS = tuple(concept.id for concept in load_vocabulary().concepts("prop"))
 DRAWN_TAGS = {"g", "path"}

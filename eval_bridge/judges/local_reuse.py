@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import attrgetter
@@ -20,6 +21,21 @@ from katha.eval_bridge.judges.local_model import EncodedPacket, LoadedModel
 from katha.protocols import JudgePrompt
 
 __all__ = ["Asker", "Generated", "Prefix"]
+
+
+@contextmanager
+def _inference() -> Iterator[None]:
+    """Forward passes without gradients; an accelerator that is too small is named."""
+    import torch
+
+    try:
+        with torch.inference_mode():
+            yield
+    except torch.OutOfMemoryError as error:
+        raise JudgeError(
+            "The packet does not fit into the accelerator's memory.",
+            hint="Lower cache_bytes, use reuse='sequential', or a smaller model or dtype.",
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -125,7 +141,7 @@ class Asker:
             inputs |= packet.vision
             if packet.kinds is not None:
                 inputs["mm_token_type_ids"] = torch.tensor([packet.kinds], device=self.loaded.device)
-        with torch.inference_mode():
+        with _inference():
             output = self.loaded.model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
         if not bool(torch.isfinite(output.logits).all()):
             raise JudgeError("The model's numbers are not finite.", hint="Load it with dtype float32 or bfloat16.")
@@ -159,18 +175,10 @@ class Asker:
     def _generate(
         self, inputs: dict[str, Any], prompts: Sequence[JudgePrompt], lengths: Sequence[int], reused: int
     ) -> list[Generated]:
-        import torch
-
         held = [self.grammars.processor(prompts)] if self.grammars is not None else []
         width = inputs["input_ids"].shape[1]
-        try:
-            with torch.inference_mode():
-                output = self.loaded.model.generate(**inputs, max_new_tokens=self.max_new_tokens, logits_processor=held)
-        except torch.OutOfMemoryError as error:
-            raise JudgeError(
-                "The questions do not fit into the accelerator's memory.",
-                hint="Lower cache_bytes, or use reuse='sequential'.",
-            ) from error
+        with _inference():
+            output = self.loaded.model.generate(**inputs, max_new_tokens=self.max_new_tokens, logits_processor=held)
         return [self._cut(row[width:].tolist(), length, reused) for row, length in zip(output, lengths, strict=True)]
 
     def _cut(self, ids: list[int], read: int, reused: int) -> Generated:

@@ -172,7 +172,7 @@ class JudgeReply:
 class Judge(Protocol):
     """Evidence and questions to replies, each question answered on its own (one question a call, Sec. E.2).
 
-    A judge that can only choose sets a class attribute `always_chooses = True`; it is given options whatever the run asks.
+    A judge that can only choose sets a class attribute `always_chooses = True`; it is given options in every run.
     """
 
     def spec(self) -> Mapping[str, Any]:

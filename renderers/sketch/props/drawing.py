@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from katha.renderers.sketch import svg
-from katha.renderers.sketch.props.shapes import Shape, read_shape
-
 from katha.errors import RenderError
 from katha.language import load_vocabulary
+from katha.renderers.sketch import svg
+from katha.renderers.sketch.props.shapes import Shape, read_shape
 
 __all__ = ["Drawing", "Drawn", "draw_prop", "read_drawing"]
 
