@@ -277,17 +277,18 @@ def test_memory_that_runs_out_is_named(
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(judge._load().loaded.model, "forward", full)
-    with pytest.raises(JudgeError, match="does not fit.*cache_bytes"):
+    with pytest.raises(JudgeError, match=r"does not fit.*cache_bytes"):
         list(judge.ask(Evidence("text", (), "Another story."), prompts(1)))
 
 
+@pytest.mark.parametrize("reuse", ["off", "batched"])
 def test_numbers_that_are_not_finite_are_named(
-    judges: Callable[..., LocalJudge], monkeypatch: pytest.MonkeyPatch
+    judges: Callable[..., LocalJudge], reuse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = judges("idefics3")
+    judge = judges("idefics3", reuse)
     weight = judge._load().loaded.model.lm_head.weight
     monkeypatch.setattr(weight, "data", torch.full_like(weight, torch.nan))
-    with pytest.raises(JudgeError, match="not finite.*dtype"):
+    with pytest.raises(JudgeError, match=r"not finite.*dtype"):
         list(judge.ask(Evidence("text", (), "Another story."), prompts(1)))
 
 

@@ -38,6 +38,13 @@ def _inference() -> Iterator[None]:
         ) from error
 
 
+def _check_scores(input_ids: Any, scores: Any) -> Any:
+    """A logits processor that changes nothing; scores of shape (rows, vocabulary)."""
+    if bool(scores.isnan().any()):
+        raise JudgeError("The model's numbers are not finite.", hint="Load it with dtype float32 or bfloat16.")
+    return scores
+
+
 @dataclass(frozen=True)
 class Generated:
     """One reply's ids, whether the model ended it, and how many ids of its prompt were read and how many reused."""
@@ -142,9 +149,7 @@ class Asker:
             if packet.kinds is not None:
                 inputs["mm_token_type_ids"] = torch.tensor([packet.kinds], device=self.loaded.device)
         with _inference():
-            output = self.loaded.model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
-        if not bool(torch.isfinite(output.logits).all()):
-            raise JudgeError("The model's numbers are not finite.", hint="Load it with dtype float32 or bfloat16.")
+            self.loaded.model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
         return Prefix(ids, cache, self._position())
 
     def _follow(
@@ -175,7 +180,7 @@ class Asker:
     def _generate(
         self, inputs: dict[str, Any], prompts: Sequence[JudgePrompt], lengths: Sequence[int], reused: int
     ) -> list[Generated]:
-        held = [self.grammars.processor(prompts)] if self.grammars is not None else []
+        held = [_check_scores, *([self.grammars.processor(prompts)] if self.grammars is not None else [])]
         width = inputs["input_ids"].shape[1]
         with _inference():
             output = self.loaded.model.generate(**inputs, max_new_tokens=self.max_new_tokens, logits_processor=held)
