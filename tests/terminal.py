@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,11 @@ from types import TracebackType
 
 CHILD = Path(__file__).parent / "cli_child.py"
 _LIMIT = 60.0
+
+
+def _interruptible() -> None:
+    """Ctrl-C works, even when the tests themselves run in a background job (whose children would ignore it)."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal:
@@ -32,6 +38,7 @@ class Terminal:
             cwd=folder,
             env=known,
             start_new_session=True,
+            preexec_fn=_interruptible,
         )
         os.close(theirs)
 
