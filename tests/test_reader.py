@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -104,10 +105,11 @@ def encoded(image: Image.Image, kind: str = "PNG") -> bytes:
     return out.getvalue()
 
 
-def test_it_reads_fresh_panels(training: Training, panels: list[Panel], reader: Reader) -> None:
+def test_the_card_tells_the_truth(training: Training, panels: list[Panel], reader: Reader) -> None:
+    """Fresh panels are read as well as the card says, within what sixty of them can tell."""
+    claimed = json.loads(files("katha.eval_bridge.reader").joinpath("card.json").read_text())["macro_f1"]
     found = macro_f1(training, panels, reader, lambda png: png)
-    floors = {"character": 0.9, "prop": 0.85, "setting": 0.9, "action": 0.8, "emotion": 0.8, "time": 0.9}
-    assert {kind: found[kind] for kind, floor in floors.items() if found[kind] < floor} == {}
+    assert {kind: (found[kind], claim) for kind, claim in claimed.items() if found[kind] < claim - 0.08} == {}
 
 
 @pytest.mark.parametrize(
