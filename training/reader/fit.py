@@ -47,14 +47,14 @@ def network_input(pixels: NDArray[np.uint8], half: bool = False) -> Tensor:
 def _augmented(pixels: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
     """JPEG, softening by down- and upscaling, brightness and contrast: what happens to pictures on their way."""
     out = pixels
-    if rng.random() < 0.2:
+    if rng.random() < 0.25:
         step = float(rng.uniform(0.55, 0.9))
         out = _softened(out, step)
-    if rng.random() < 0.25:
+    if rng.random() < 0.3:
         out = jpeg(out, int(rng.integers(50, 96)))
     if rng.random() < 0.4:
-        levels = np.arange(256) * rng.uniform(0.88, 1.12) + rng.uniform(-14, 14)
-        out = np.clip(levels, 0, 255).astype(np.uint8)[out]
+        gain, shift = rng.uniform(0.88, 1.12), rng.uniform(-14, 14)
+        out = np.clip(out.astype(np.float32) * gain + shift, 0, 255).astype(np.uint8)
     return out
 
 
@@ -105,7 +105,8 @@ def fit(
     start = time.perf_counter()
     for step, (pixels, targets) in enumerate(_ahead(_batches(drawn, concepts, recipe, steps)), 1):
         with torch.autocast("cpu", torch.bfloat16):
-            loss = loss_of(model, pixels, targets, concepts)
+            outputs = model(pixels)
+        loss = loss_of(outputs, targets, concepts)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)

@@ -18,7 +18,7 @@ __all__ = ["Counts", "calibrate", "f1_table", "macro", "measure"]
 
 Read = Callable[[Sequence[NDArray[np.uint8]]], list[FrameReading]]
 _NEAR = 20.0
-_CANDIDATES = np.round(np.arange(0.1, 0.85, 0.025), 3)
+_CANDIDATES = np.round(np.arange(0.1, 0.85, 0.05), 2)
 
 
 @dataclass
@@ -68,7 +68,7 @@ def _figures(tables: Table, labels: FrameLabels, reading: FrameReading) -> None:
         near = [
             one
             for one in reading.figures
-            if one.concept == item.concept and max(abs(one.x - item.x), abs(one.y - item.y)) < max(_NEAR, item.radius)
+            if one.concept == item.concept and abs(one.x - item.x) < _NEAR and abs(one.y - item.y) < _NEAR
         ]
         for kind, truth in (("action", item.action), ("emotion", item.emotion)):
             if truth is None:
