@@ -23,9 +23,9 @@ __all__ = ["measure"]
 
 _RUNS = 3
 _SHAPE = {
-    "hidden_size": 384,
-    "intermediate_size": 1024,
-    "num_hidden_layers": 12,
+    "hidden_size": 768,
+    "intermediate_size": 2048,
+    "num_hidden_layers": 6,
     "num_attention_heads": 6,
     "num_key_value_heads": 2,
 }

@@ -7,7 +7,6 @@ there, with the same numbers as if it had begun anew.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -69,14 +68,6 @@ class Prefix:
         tensors = [tensor for layer in self.cache.layers for tensor in (layer.keys, layer.values)]
         total: int = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         return total // max(1, len(self.ids))
-
-    def fork(self, rows: int) -> Any:
-        """A cache of `rows` equal rows. A layer grows by concatenation, so what is shared is never written to."""
-        forked = copy.copy(self.cache)
-        forked.layers = [copy.copy(layer) for layer in self.cache.layers]
-        if rows > 1:
-            forked.batch_repeat_interleave(rows)
-        return forked
 
 
 @dataclass
@@ -140,8 +131,10 @@ class Asker:
         import torch
         from transformers import DynamicCache
 
+        from katha.eval_bridge.judges.local_cache import fork
+
         done = len(start.ids) if start is not None else 0
-        cache = start.fork(1) if start is not None else DynamicCache()
+        cache = fork(start.cache, 1, len(ids) - done) if start is not None else DynamicCache()
         self._set_position(start.position if start is not None else None)
         inputs: dict[str, Any] = {"input_ids": torch.tensor([ids[done:]], device=self.loaded.device)}
         if start is None and packet.pictures_end:
@@ -162,6 +155,8 @@ class Asker:
         """One batch of questions behind the prefix: ids are prefix, pads, question; the mask is zero on pads."""
         import torch
 
+        from katha.eval_bridge.judges.local_cache import fork
+
         start, rows = len(prefix.ids), len(prompts)
         width = max(map(len, prompts))
         ids = [[*prefix.ids, *[self.loaded.pad] * (width - len(one)), *one[start:]] for one in prompts]
@@ -174,7 +169,7 @@ class Asker:
             name: torch.tensor(value, device=self.loaded.device) for name, value in tensors.items()
         }
         self._set_position(None if prefix.position is None else prefix.position.repeat_interleave(rows, dim=0))
-        inputs["past_key_values"] = prefix.fork(rows)
+        inputs["past_key_values"] = fork(prefix.cache, rows, width - start + self.max_new_tokens)
         return self._generate(inputs, asked, [len(one) for one in prompts], start)
 
     def _generate(
