@@ -39,7 +39,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `python -m training.reader` leaves after a handful of steps."""
     out = tmp_path_factory.mktemp("reader")
     command = [sys.executable, "-m", "training.reader", "--out", str(out), "--data", str(out / "data")]
-    sizes = ["--frames", str(FRAMES), "--test-frames", "16", "--epochs", "4", "--workers", "1"]
+    sizes = ["--frames", str(FRAMES), "--test-frames", "16", "--epochs", "6", "--workers", "1"]
     done = subprocess.run([*command, *sizes], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return out
@@ -99,9 +99,12 @@ def test_targets_put_a_peak_where_the_head_is_and_mirror_it(module: Any) -> None
     made = targets.batch_targets([frame, frame, None], [False, True, False], concepts)
     peaks = {tuple(int(part[n]) for part in made.cells) for n in range(len(made.wanted)) if made.wanted[n] == 1}
     lion = concepts.index["character"]["lion"]
-    assert peaks == {(0, lion, 12, 2), (1, lion, 12, int((WIDTH - 1 - 20) // 8))}
+    assert peaks == {(0, 0, 12, 2), (1, 0, 12, int((WIDTH - 1 - 20) // 8))}
     action, emotion = concepts.index["action"]["run"], concepts.index["emotion"]["happy"]
-    assert made.figures.tolist()[0] == [0, 12, 2, action, emotion]
+    told = dict(zip(map(tuple, made.at.tolist()), made.labels.tolist(), strict=True))
+    assert {cell for cell in told if cell[0] == 0} == {(0, 12, 2), (0, 11, 2), (0, 13, 2), (0, 12, 1), (0, 12, 3)}
+    assert told[0, 12, 2] == [lion, -1, action, emotion]
+    assert made.share.tolist() == pytest.approx([0.2] * 10)
     assert made.sketch.tolist() == [1.0, 1.0, 0.0]
     assert made.setting.tolist() == [concepts.index["setting"]["forest"]] * 2 + [-1]
 

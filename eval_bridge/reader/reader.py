@@ -57,9 +57,11 @@ class Reader:
 
     def _run(self, pixels: Sequence[np.ndarray[Any, np.dtype[np.uint8]]]) -> list[FrameReading]:
         batch = np.stack(pixels).transpose(0, 3, 1, 2).astype(np.float32) / 255
-        maps, figure, scene = self._session.run(None, {self._input: batch})
+        maps, names, figure, scene = self._session.run(None, {self._input: batch})
         return [
-            nothing(self.concepts) if is_blank(one) else decode(maps[nth], figure[nth], scene[nth], self.concepts)
+            nothing(self.concepts)
+            if is_blank(one)
+            else decode(maps[nth], names[nth], figure[nth], scene[nth], self.concepts)
             for nth, one in enumerate(pixels)
         ]
 

@@ -15,7 +15,9 @@ __all__ = ["FigureReading", "FrameReading", "PropReading", "decode", "nothing"]
 Array = NDArray[np.float32]
 _STRIDE = 8
 _APART = 1.5
-"""Peaks of different kinds of characters nearer than this many cells compete; the higher one stays."""
+"""Peaks of one map nearer than this many cells compete; the higher one stays."""
+_FAINT = 0.08
+"""What is lower than this is no peak."""
 
 
 @dataclass(frozen=True)
@@ -95,53 +97,64 @@ def nothing(concepts: Concepts) -> FrameReading:
     """The reading of an empty sheet: a sketch in which nothing is drawn; no time of day is likelier."""
     settings = dict.fromkeys(concepts.settings, 0.0) | {concepts.settings[-1]: 1.0}
     times = dict.fromkeys(concepts.times, 1 / max(1, len(concepts.times)))
-    keys = [*(f"character/{name}" for name in concepts.characters), *(f"prop/{name}" for name in concepts.props)]
-    return FrameReading((), (), settings, times, 1.0, dict.fromkeys(keys, 0.0))
+    return FrameReading((), (), settings, times, 1.0, _no_peaks(concepts))
 
 
-def _peaks(maps: Array, kind: str, names: tuple[str, ...], concepts: Concepts) -> list[tuple[float, str, int, int]]:
-    """Local maxima above their class's threshold as (p, concept, row, column), highest first."""
-    limits = np.array([concepts.threshold(kind, name) for name in names], dtype=np.float32)[:, None, None]
-    peaks = [
-        (float(maps[k, r, c]), names[k], int(r), int(c))
-        for k, r, c in np.argwhere(maps >= limits)
-        if maps[k, r, c] >= maps[k, max(0, r - 1) : r + 2, max(0, c - 1) : c + 2].max()
+def _peaks(heat: Array, names: Array, concepts: tuple[str, ...]) -> list[tuple[float, str, int, int]]:
+    """Local maxima of one map as (p, the likeliest concept, row, column), highest first, none beside a higher one.
+
+    p is the probability of something times that of its name.
+    """
+    found = [
+        (float(heat[r, c]), int(r), int(c))
+        for r, c in np.argwhere(heat >= _FAINT)
+        if heat[r, c] >= heat[max(0, r - 1) : r + 2, max(0, c - 1) : c + 2].max()
     ]
-    return sorted(peaks, key=lambda peak: (-peak[0], peak[1], peak[2], peak[3]))
+    peaks: list[tuple[float, str, int, int]] = []
+    for p, r, c in sorted(found, key=lambda peak: (-peak[0], *peak[1:])):
+        if all((r - row) ** 2 + (c - column) ** 2 > _APART**2 for _, _, row, column in peaks):
+            named = _softmax(names[:, r, c])
+            best = int(named.argmax())
+            peaks.append((p * float(named[best]), concepts[best], r, c))
+    return peaks
 
 
-def _apart(peaks: list[tuple[float, str, int, int]]) -> list[tuple[float, str, int, int]]:
-    kept: list[tuple[float, str, int, int]] = []
-    for peak in peaks:
-        if all((peak[2] - other[2]) ** 2 + (peak[3] - other[3]) ** 2 > _APART**2 for other in kept):
-            kept.append(peak)
-    return kept
-
-
-def decode(maps: Array, figure: Array, scene: Array, concepts: Concepts) -> FrameReading:
+def decode(maps: Array, names: Array, figure: Array, scene: Array, concepts: Concepts) -> FrameReading:
     """One frame's outputs, without the batch axis, as a reading. Shapes as in the network's description."""
-    split = len(concepts.characters)
-    heat = _sigmoid(maps)
-    actions = len(concepts.actions)
-    figures = []
-    for p, name, r, c in _apart(_peaks(heat[:split], "character", concepts.characters, concepts)):
-        does = _named(_softmax(figure[:actions, r, c]), concepts.actions)
-        feels = _named(_softmax(figure[actions:, r, c]), concepts.emotions)
-        figures.append(FigureReading(name, p, (c + 0.5) * _STRIDE, (r + 0.5) * _STRIDE, does, feels))
-    things = _peaks(heat[split:], "prop", concepts.props, concepts)
+    heat, split, actions = _sigmoid(maps), len(concepts.characters), len(concepts.actions)
+    people = _peaks(heat[0], names[:split], concepts.characters)
+    things = _peaks(heat[1], names[split:], concepts.props)
+    figures = [
+        FigureReading(
+            name,
+            p,
+            *_middle(r, c),
+            _named(_softmax(figure[:actions, r, c]), concepts.actions),
+            _named(_softmax(figure[actions:, r, c]), concepts.emotions),
+        )
+        for p, name, r, c in people
+        if p >= concepts.threshold("character", name)
+    ]
+    props = [PropReading(name, p, *_middle(r, c)) for p, name, r, c in things if p >= concepts.threshold("prop", name)]
     settings, times = len(concepts.settings), len(concepts.times)
-    highest = heat.max(axis=(1, 2))
-    keys = [f"character/{name}" for name in concepts.characters] + [f"prop/{name}" for name in concepts.props]
+    highest = _no_peaks(concepts)
+    for kind, peaks in (("character", people), ("prop", things)):
+        for p, name, _, _ in peaks:
+            highest[f"{kind}/{name}"] = max(p, highest[f"{kind}/{name}"])
     return FrameReading(
         figures=tuple(sorted(figures, key=lambda one: one.x)),
-        props=tuple(
-            sorted(
-                (PropReading(n, p, (c + 0.5) * _STRIDE, (r + 0.5) * _STRIDE) for p, n, r, c in things),
-                key=lambda one: one.x,
-            )
-        ),
+        props=tuple(sorted(props, key=lambda one: one.x)),
         settings=_named(_softmax(scene[:settings]), concepts.settings),
         times=_named(_softmax(scene[settings : settings + times]), concepts.times),
         is_sketch=float(_sigmoid(scene[-1:])[0]),
-        peaks=dict(zip(keys, (float(value) for value in highest), strict=True)),
+        peaks=highest,
     )
+
+
+def _middle(row: int, column: int) -> tuple[float, float]:
+    return (column + 0.5) * _STRIDE, (row + 0.5) * _STRIDE
+
+
+def _no_peaks(concepts: Concepts) -> dict[str, float]:
+    keys = [*(f"character/{name}" for name in concepts.characters), *(f"prop/{name}" for name in concepts.props)]
+    return dict.fromkeys(keys, 0.0)

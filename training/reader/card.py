@@ -65,7 +65,7 @@ def measure_card(reader: Reader, drawn: Drawn, facts: dict[str, Any]) -> dict[st
     readings = reader.read_many(pictures)
     seconds = time.perf_counter() - start
     tables = measure(drawn.labels, readings)
-    few = Drawn(drawn.pixels[: max(1, len(drawn.labels) // 4)], drawn.labels[: max(1, len(drawn.labels) // 4)])
+    few = Drawn(drawn.pixels[: max(1, len(drawn.labels) // 5)], drawn.labels[: max(1, len(drawn.labels) // 5)])
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {platform.python_implementation()} {platform.python_version()}",

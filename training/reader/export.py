@@ -35,8 +35,8 @@ def to_onnx(model: ReaderNet) -> bytes:
             (x,),
             out,
             input_names=["pixels"],
-            output_names=["maps", "figure", "scene"],
-            dynamic_axes={name: {0: "batch"} for name in ("pixels", "maps", "figure", "scene")},
+            output_names=["maps", "names", "figure", "scene"],
+            dynamic_axes={name: {0: "batch"} for name in ("pixels", "maps", "names", "figure", "scene")},
             opset_version=17,
             dynamo=False,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,19 +18,24 @@ from katha.eval_bridge.reader.concepts import Concepts
 from training.reader.drawing import Drawn
 from training.reader.negatives import jpeg
 from training.reader.net import ReaderNet
+from training.reader.optimiser import optimisers
 from training.reader.targets import Targets, batch_targets, loss_of
 
 __all__ = ["Recipe", "fit", "network_input"]
 
+_RISE = 0.1
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """How long and how fast to train; `average` is how much of the averaged weights each step keeps."""
+    """How long and how fast to train: for `epochs`, or for `minutes` if that is sooner; the rate rises, then falls to
+    nothing, over whichever it is. `average` is how much of the averaged weights each step keeps."""
 
-    epochs: float = 8.0
+    epochs: float = 5.0
+    minutes: float = 40.0
     batch: int = 32
     rate: float = 3e-3
-    average: float = 0.998
+    average: float = 0.996
     seed: int = 42
 
 
@@ -47,14 +53,14 @@ def network_input(pixels: NDArray[np.uint8], half: bool = False) -> Tensor:
 def _augmented(pixels: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
     """JPEG, softening by down- and upscaling, brightness and contrast: what happens to pictures on their way."""
     out = pixels
-    if rng.random() < 0.25:
+    if rng.random() < 0.2:
         step = float(rng.uniform(0.55, 0.9))
         out = _softened(out, step)
-    if rng.random() < 0.3:
+    if rng.random() < 0.25:
         out = jpeg(out, int(rng.integers(50, 96)))
     if rng.random() < 0.4:
-        gain, shift = rng.uniform(0.88, 1.12), rng.uniform(-14, 14)
-        out = np.clip(out.astype(np.float32) * gain + shift, 0, 255).astype(np.uint8)
+        levels = np.arange(256) * rng.uniform(0.88, 1.12) + rng.uniform(-14, 14)
+        out = np.clip(levels, 0, 255).astype(np.uint8)[out]
     return out
 
 
@@ -99,26 +105,36 @@ def fit(
     model = ReaderNet(concepts.sizes).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     averaged = copy.deepcopy(model)
     steps = max(2, round(recipe.epochs * len(drawn.labels) / recipe.batch))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=0.02)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, recipe.rate, total_steps=steps + 1, pct_start=0.1)
+    both = optimisers(model, recipe.rate)
     losses: list[float] = []
     start = time.perf_counter()
     for step, (pixels, targets) in enumerate(_ahead(_batches(drawn, concepts, recipe, steps)), 1):
+        done = max(step / steps, (time.perf_counter() - start) / (60 * recipe.minutes))
+        for group in (group for part in both for group in part.param_groups):
+            group["lr"] = recipe.rate * _pace(done)
         with torch.autocast("cpu", torch.bfloat16):
-            outputs = model(pixels)
-        loss = loss_of(outputs, targets, concepts)
-        optimiser.zero_grad()
+            loss = loss_of(model, pixels, targets, concepts)
+        model.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-        optimiser.step()
-        schedule.step()
+        for part in both:
+            part.step()
         _average(averaged, model, min(recipe.average, step / (step + 10)))
         losses.append(float(loss.detach()))
-        if step % 100 == 0 or step == steps:
+        if step % 100 == 0 or done >= 1:
             rate = step * recipe.batch / (time.perf_counter() - start)
-            say(f"step {step}/{steps}  loss {np.mean(losses[-100:]):.3f}  {rate:.0f} pictures/s")
+            say(f"step {step}, {done:.0%}  loss {np.mean(losses[-100:]):.3f}  {rate:.0f} pictures/s")
+        if done >= 1:
+            break
     averaged.eval()
     return averaged, losses
+
+
+def _pace(done: float) -> float:
+    """The share of the full rate when `done` (0..1) of the training is over: a tenth to rise, then half a cosine."""
+    if done < _RISE:
+        return 0.04 + 0.96 * done / _RISE
+    return 0.5 + 0.5 * math.cos(math.pi * min(1.0, (done - _RISE) / (1 - _RISE)))
 
 
 @torch.no_grad()

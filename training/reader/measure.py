@@ -18,7 +18,7 @@ __all__ = ["Counts", "calibrate", "f1_table", "macro", "measure"]
 
 Read = Callable[[Sequence[NDArray[np.uint8]]], list[FrameReading]]
 _NEAR = 20.0
-_CANDIDATES = np.round(np.arange(0.1, 0.85, 0.05), 2)
+_CANDIDATES = np.round(np.arange(0.1, 0.85, 0.025), 3)
 
 
 @dataclass
@@ -68,7 +68,7 @@ def _figures(tables: Table, labels: FrameLabels, reading: FrameReading) -> None:
         near = [
             one
             for one in reading.figures
-            if one.concept == item.concept and abs(one.x - item.x) < _NEAR and abs(one.y - item.y) < _NEAR
+            if one.concept == item.concept and max(abs(one.x - item.x), abs(one.y - item.y)) < max(_NEAR, item.radius)
         ]
         for kind, truth in (("action", item.action), ("emotion", item.emotion)):
             if truth is None:
@@ -114,17 +114,17 @@ def calibrate(
     concepts: Concepts, labels: Sequence[FrameLabels | None], peaks: Sequence[Mapping[str, float]]
 ) -> Concepts:
     """`concepts` with the threshold of each character and prop that gives the best F1 on these frames."""
-    thresholds: dict[str, float] = {}
-    for kind, names in (("character", concepts.characters), ("prop", concepts.props)):
-        for name in names:
-            key = f"{kind}/{name}"
-            pairs = [
-                (peak[key], name in _names(label.items, kind, True))
-                for label, peak in zip(labels, peaks, strict=True)
-                if label is not None and name not in _names(label.items, kind, False)
-            ]
-            thresholds[key] = _best(pairs)
-    return replace(concepts, thresholds=thresholds)
+    pairs: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for label, peak in zip(labels, peaks, strict=True):
+        if label is None:
+            continue
+        asked = {f"{item.kind}/{item.concept}" for item in label.items if item.counts}
+        silent = {f"{item.kind}/{item.concept}" for item in label.items if not item.counts}
+        for key, value in peak.items():
+            if key not in silent and (value > 0 or key in asked):
+                pairs[key].append((value, key in asked))
+    keys = [*(f"character/{name}" for name in concepts.characters), *(f"prop/{name}" for name in concepts.props)]
+    return replace(concepts, thresholds={key: _best(pairs[key]) for key in keys})
 
 
 def _best(pairs: Sequence[tuple[float, bool]]) -> float:

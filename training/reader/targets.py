@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,23 +15,31 @@ from torch.nn import functional
 from katha.eval_bridge.reader.concepts import Concepts
 from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH
 from training.reader.labels import FrameLabels, Item
+from training.reader.net import ReaderNet
 
 __all__ = ["STRIDE", "Targets", "batch_targets", "loss_of"]
 
 STRIDE = 8
 _ROWS, _COLUMNS = HEIGHT // STRIDE, WIDTH // STRIDE
 _IGNORED = 2.0
+_KINDS = ("character", "prop")
 
 
 @dataclass(frozen=True)
 class Targets:
-    """cells: indices (picture, channel, row, column) of the map cells that are not plain background, (n,) each.
-    wanted: their targets of shape (n,), 0..1, or 2 where nothing is asked. figures: (n, 5) of batch index,
-    row, column, action and emotion (-1 where not asked). setting, time: (B,), -1 for no sketch. sketch: (B,)."""
+    """What is asked of a batch of B pictures.
+
+    cells: indices (picture, map, row, column) of the map cells that are not plain background, (n,) each; map 0 is for
+    heads, 1 for things. wanted: their targets, 0..1, or 2 where nothing is asked. at: (m, 3) picture, row and column of
+    the cells where something is named. labels: (m, 4) its character, prop, action and emotion, -1 where not asked.
+    share: (m,) the cell's part of its item. setting, time: (B,), -1 for no sketch. sketch: (B,).
+    """
 
     cells: tuple[Tensor, ...]
     wanted: Tensor
-    figures: Tensor
+    at: Tensor
+    labels: Tensor
+    share: Tensor
     setting: Tensor
     time: Tensor
     sketch: Tensor
@@ -46,41 +54,77 @@ def _blob(target: NDArray[np.float32], item: Item) -> None:
     row, column = _cell(item)
     radius = max(1, min(4, round(item.radius / STRIDE)))
     spread = max(0.55, radius / 2.2)
-    for r in range(max(0, row - radius), min(_ROWS, row + radius + 1)):
-        for c in range(max(0, column - radius), min(_COLUMNS, column + radius + 1)):
-            if not item.counts:
-                target[r, c] = _IGNORED if target[r, c] < 1 else target[r, c]
-                continue
+    for r, c in _around(row, column, radius):
+        if item.counts:
             value = float(np.exp(-((r - row) ** 2 + (c - column) ** 2) / (2 * spread**2)))
             target[r, c] = max(value, target[r, c]) if target[r, c] != _IGNORED else value
+        elif target[r, c] < 1:
+            target[r, c] = _IGNORED
     if item.counts:
         target[row, column] = 1.0
+
+
+def _around(row: int, column: int, radius: int) -> Iterator[tuple[int, int]]:
+    for r in range(max(0, row - radius), min(_ROWS, row + radius + 1)):
+        for c in range(max(0, column - radius), min(_COLUMNS, column + radius + 1)):
+            yield r, c
+
+
+def _named_cells(items: Sequence[Item], kind: str) -> dict[tuple[int, int], tuple[Item, float]]:
+    """The cells in which items of `kind` are named, each given to the nearest one: a cross, or more for a large one."""
+    found: dict[tuple[int, int], tuple[Item, float]] = {}
+    for item in items:
+        if item.kind != kind or not item.counts:
+            continue
+        row, column = _cell(item)
+        reach = 1.0 if item.radius < 2 * STRIDE else 1.5 if item.radius < 4 * STRIDE else 2.3
+        for r, c in _around(row, column, 2):
+            distance = float(np.hypot(r - row, c - column))
+            if distance <= reach and distance <= found.get((r, c), (item, 9.0))[1]:
+                found[r, c] = (item, distance)
+    return found
+
+
+def _label(item: Item, index: Mapping[str, Mapping[str, int]]) -> tuple[int, int, int, int]:
+    if item.kind == "prop":
+        return (-1, index["prop"][item.concept], -1, -1)
+    action = -1 if item.action is None else index["action"][item.action]
+    emotion = -1 if item.emotion is None else index["emotion"][item.emotion]
+    return (index["character"][item.concept], -1, action, emotion)
 
 
 def batch_targets(labels: Sequence[FrameLabels | None], mirrored: Sequence[bool], concepts: Concepts) -> Targets:
     """The targets of a batch; a mirrored picture has its items mirrored."""
     index: Mapping[str, Mapping[str, int]] = concepts.index
-    channels = len(concepts.characters) + len(concepts.props)
-    maps = np.zeros((len(labels), channels, _ROWS, _COLUMNS), dtype=np.float32)
-    figures: list[tuple[int, int, int, int, int]] = []
+    maps = np.zeros((len(labels), len(_KINDS), _ROWS, _COLUMNS), dtype=np.float32)
+    at: list[tuple[int, int, int]] = []
+    named: list[tuple[int, int, int, int]] = []
+    share: list[float] = []
     for b, (label, mirror) in enumerate(zip(labels, mirrored, strict=True)):
-        for item in label.items if label is not None else ():
-            placed = Item(**{**vars(item), "x": WIDTH - 1 - item.x}) if mirror else item
-            offset = 0 if item.kind == "character" else len(concepts.characters)
-            _blob(maps[b, offset + index[item.kind][item.concept]], placed)
-            if item.kind == "character" and item.counts:
-                action = -1 if item.action is None else index["action"][item.action]
-                emotion = -1 if item.emotion is None else index["emotion"][item.emotion]
-                figures.append((b, *_cell(placed), action, emotion))
+        items = [_mirrored(item) if mirror else item for item in (label.items if label is not None else ())]
+        for item in items:
+            _blob(maps[b, _KINDS.index(item.kind)], item)
+        for kind in _KINDS:
+            found = _named_cells(items, kind)
+            for (r, c), (item, _) in found.items():
+                at.append((b, r, c))
+                named.append(_label(item, index))
+                share.append(1 / sum(other is item for other, _ in found.values()))
     cells = np.nonzero(maps)
     return Targets(
         tuple(torch.from_numpy(part) for part in cells),
         torch.from_numpy(maps[cells]),
-        torch.tensor(figures, dtype=torch.long).reshape(-1, 5),
+        torch.tensor(at, dtype=torch.long).reshape(-1, 3),
+        torch.tensor(named, dtype=torch.long).reshape(-1, 4),
+        torch.tensor(share),
         torch.tensor([-1 if label is None else index["setting"][label.setting] for label in labels]),
         torch.tensor([-1 if label is None else index["time"][label.time] for label in labels]),
         torch.tensor([float(label is not None) for label in labels]),
     )
+
+
+def _mirrored(item: Item) -> Item:
+    return Item(**{**vars(item), "x": WIDTH - 1 - item.x})
 
 
 class _Focal(torch.autograd.Function):
@@ -110,39 +154,30 @@ class _Focal(torch.autograd.Function):
         return gradient * outer[0].to(gradient.dtype), None, None
 
 
-def _named(maps: Tensor, targets: Targets, characters: int) -> Tensor:
-    """Cross-entropy among the characters (or props) at every peak: told what is where, say which."""
-    b, channel, r, c = (part[targets.wanted == 1] for part in targets.cells)
-    at = maps[b, :, r, c].float()
-    person = channel < characters
-    total = maps.new_zeros((), dtype=torch.float32)
-    for logits, names in (
-        (at[person, :characters], channel[person]),
-        (at[~person, characters:], channel[~person] - characters),
-    ):
-        if len(names):
-            total = total + 0.5 * functional.cross_entropy(logits, names)
-    return total
+def _entropy(logits: Tensor, wanted: Tensor, share: Tensor) -> Tensor:
+    """Cross-entropy where something is asked (`wanted` >= 0), each item weighing the same."""
+    asked = wanted >= 0
+    if not asked.any():
+        return logits.new_zeros(())
+    losses = functional.cross_entropy(logits[asked], wanted[asked], reduction="none")
+    return (losses * share[asked]).sum() / share[asked].sum()
 
 
-def loss_of(outputs: tuple[Tensor, Tensor, Tensor], targets: Targets, concepts: Concepts) -> Tensor:
-    """The sum of map, action, emotion, setting, time and is-sketch losses."""
-    maps, figure, scene = outputs
-    peaks = (targets.wanted == 1).sum().clamp(min=1)
-    total = _Focal.apply(maps, targets.cells, targets.wanted) / peaks + _named(maps, targets, len(concepts.characters))
-    figure, scene = figure.float(), scene.float()
-    actions, settings = len(concepts.actions), len(concepts.settings)
-    if len(targets.figures):
-        b, r, c, action, emotion = targets.figures.T
-        cells = figure[b, :, r, c]
-        for logits, wanted in ((cells[:, :actions], action), (cells[:, actions:], emotion)):
-            if (wanted >= 0).any():
-                total = total + functional.cross_entropy(logits, wanted, ignore_index=-1)
-    times = len(concepts.times)
+def loss_of(model: ReaderNet, pixels: Tensor, targets: Targets, concepts: Concepts) -> Tensor:
+    """The sum of map, name, action, emotion, setting, time and is-sketch losses of a batch (B, 3, H, W)."""
+    features, scene = model.features(pixels)
+    maps = model.maps(features)
+    total = _Focal.apply(maps, targets.cells, targets.wanted) / (targets.wanted == 1).sum().clamp(min=1)
+    b, r, c = targets.at.T
+    names, figure = (part.float() for part in model.read_cells(features[b, :, r, c]))
+    people, actions = len(concepts.characters), len(concepts.actions)
+    columns = (names[:, :people], names[:, people:], figure[:, :actions], figure[:, actions:])
+    for logits, wanted in zip(columns, targets.labels.T, strict=True):
+        total = total + _entropy(logits, wanted, targets.share)
+    settings, times, whole = len(concepts.settings), len(concepts.times), scene.float()
     for logits, wanted in (
-        (scene[:, :settings], targets.setting),
-        (scene[:, settings : settings + times], targets.time),
+        (whole[:, :settings], targets.setting),
+        (whole[:, settings : settings + times], targets.time),
     ):
-        if (wanted >= 0).any():
-            total = total + 0.5 * functional.cross_entropy(logits, wanted, ignore_index=-1)
-    return total + functional.binary_cross_entropy_with_logits(scene[:, -1], targets.sketch)
+        total = total + 0.5 * _entropy(logits, wanted, torch.ones(len(wanted)))
+    return total + functional.binary_cross_entropy_with_logits(whole[:, -1], targets.sketch)
