@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from katha.compass.features import BoardFeatures, BoardKey
 from katha.compass.modes import Mode, load_mode
 from katha.config import RunConfig
 from katha.errors import OutputFolderError, UsageError
@@ -74,7 +75,10 @@ def frame_size(config: RunConfig, renderer: Renderer) -> tuple[int, int]:
 
 @dataclass
 class RunContext:
-    """The surroundings of one run. `record` is the story as given; `story` has its questions prepared."""
+    """The surroundings of one run. `record` is the story as given; `story` has its questions prepared.
+
+    `measured` keeps the features of boards for the other modes of a suite; None: each board is measured by its name.
+    """
 
     record: StoryRecord
     config: RunConfig
@@ -84,6 +88,7 @@ class RunContext:
     given_plan: Plan | None = None
     mode: Mode = field(init=False)
     size: tuple[int, int] = field(init=False)
+    measured: dict[BoardKey, BoardFeatures] | None = field(default=None, repr=False)
     renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     judge_locks: dict[str, threading.Lock] = field(init=False, repr=False)
     _plan: Plan | None = field(default=None, repr=False)
@@ -93,6 +98,11 @@ class RunContext:
         self.mode = load_mode(self.config.mode)
         self.size = frame_size(self.config, self.plugins.renderer)
         self.judge_locks = {name: threading.Lock() for name in self.plugins.judges}
+
+    @property
+    def prepared(self) -> bool:
+        """Whether plan and questions are there already, as for the second mode of a story."""
+        return self._plan is not None and self._story is not None
 
     def keep(self, plan: Plan, story: StoryRecord) -> None:
         """Write the plan and the story with its questions into the folder, and go on with them."""

@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 from katha.agents.context import RunContext
 from katha.agents.draw import images_of
 from katha.compass import (
+    BoardFeatures,
+    TransitionFeatures,
     adjacent_similarities,
-    candidate_score,
-    copy_penalty,
+    board_key,
     span,
-    transition_coverage,
     transition_similarity,
     transition_text,
+    weigh,
 )
 from katha.errors import JudgeError, KathaError
-from katha.schema import Answer, Board, Candidate, Condition, Event, Question, Role, Stage, Transition, TransitionScore
+from katha.schema import Answer, Board, Candidate, Condition, Event, Question, Role, Stage, Transition
 
 __all__ = ["ask_all", "measure"]
 
@@ -82,7 +83,20 @@ def ask_all(
 
 
 def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candidate:
-    """The candidate `name`: `board`, its score by Eq. 24, and each of its transitions (Eqs. 25 to 27)."""
+    """The candidate `name`: `board`, its score by Eq. 24, and each of its transitions (Eqs. 25 to 27).
+
+    Where the context keeps features, a board that was measured before under any name is only weighed.
+    """
+    known = context.measured if context.measured is not None else {}
+    key = board_key(board.frames)
+    features = known.get(key)
+    if features is None:
+        features = known[key] = _features(context, name, board, emit)
+        context.folder.sync_answers()
+    return weigh(name, board, features, context.config.compass)
+
+
+def _features(context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
     from katha.eval_bridge import recoverability
 
     images = images_of(context, board)
@@ -95,16 +109,7 @@ def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candida
         _measure_transition(context, name, board, item, images, vectors, adjacent, emit)
         for item in context.plan().transitions
     ]
-    settings = context.config.compass
-    score = candidate_score(
-        whole,
-        transition_coverage([item.similarity for item in transitions], settings.delta),
-        copy_penalty(adjacent, settings.gamma),
-        settings,
-    )
-    context.folder.sync_answers()
-    plain = all(frame.kind == "scene" for frame in board.frames)
-    return Candidate(name=name, kind="base" if plain else "inserted", board=board, score=score, transitions=transitions)
+    return BoardFeatures(recoverability=whole, adjacent=adjacent, transitions=transitions)
 
 
 def _measure_transition(
@@ -116,15 +121,13 @@ def _measure_transition(
     vectors: NDArray[np.float64],
     adjacent: Sequence[float],
     emit: Emit,
-) -> TransitionScore:
+) -> TransitionFeatures:
     """One transition, judged on its two frames and what was inserted between them, with its own questions."""
     from katha.eval_bridge import recoverability
 
-    settings, pair = context.config.compass, transition.pair
+    pair = transition.pair
     places = span(board.frames, pair)
     text = context.plugins.similarity.encode_text(transition_text(transition))
-    similarity = transition_similarity(vectors[places], text)
-    closest = max((adjacent[place] for place in places[:-1]), default=0.0)
     questions = [item for item in context.questions("steering") if item.target_transition == pair]
     rows = ask_all(
         context,
@@ -136,14 +139,10 @@ def _measure_transition(
         stage="critique",
         emit=emit,
     )
-    value = recoverability(rows, questions, context.config.matching)["mean"] if questions else None
-    return TransitionScore(
+    return TransitionFeatures(
         pair=pair,
-        recoverability=value,
+        recoverability=recoverability(rows, questions, context.config.matching)["mean"] if questions else None,
         n_questions=len(questions),
-        similarity=similarity,
-        covered=similarity > settings.delta,
-        copied=closest > settings.gamma,
-        adjacent=closest,
-        note=None if value is not None else "No steering question was scored; coverage alone counts.",
+        similarity=transition_similarity(vectors[places], text),
+        adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),
     )

@@ -27,8 +27,8 @@ failure is in the cache, so that only the rest is done."""
 Graph = CompiledStateGraph[RunState, RunContext, RunState, RunState]
 
 
-def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
-    """The compiled machine; run it with a `RunContext`."""
+def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports: bool = True) -> Graph:
+    """The compiled machine; run it with a `RunContext`. Without `reports` it ends with the decision."""
     retry = RETRY
     graph = StateGraph(RunState, context_schema=RunContext)
     graph.add_node("plan", nodes.plan, retry_policy=retry)
@@ -40,8 +40,6 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
     graph.add_node("critique_bridges", nodes.critique, input_schema=CritiqueTask, retry_policy=retry)
     graph.add_node("review", review)
     graph.add_node("decide", nodes.decide)
-    graph.add_node("judge", nodes.judge, retry_policy=retry)
-    graph.add_node("report", nodes.report)
     graph.add_edge(START, "plan")
     graph.add_conditional_edges("plan", routes.after_plan, ["render"])
     graph.add_edge("critique", "select")
@@ -49,7 +47,10 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
     graph.add_conditional_edges("localize", routes.after_localize, ["bridge", "decide"])
     graph.add_conditional_edges("critique_bridges", routes.after_critique)
     graph.add_conditional_edges("review", routes.after_review, ["bridge", "decide"])
-    graph.add_edge("decide", "judge")
-    graph.add_edge("judge", "report")
-    graph.add_edge("report", END)
+    if reports:
+        graph.add_node("judge", nodes.judge, retry_policy=retry)
+        graph.add_node("report", nodes.report)
+        graph.add_edge("decide", "judge")
+        graph.add_edge("judge", "report")
+    graph.add_edge("report" if reports else "decide", END)
     return graph.compile(checkpointer=checkpointer, name="katha")

@@ -42,11 +42,12 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> Update:
     """Plan the story (or take the plan that was given) and prepare its questions."""
     context = runtime.context
     with _stage(runtime, "plan") as spent:
-        made = context.given_plan or plan_with(
-            context.plugins.planner, context.plugins.renderer, context.record, context.config
-        )
-        context.keep(made, prepare_story(context, made))
-    return {"plan_sha256": plan_sha256(made), "timings": spent}
+        if not context.prepared:
+            made = context.given_plan or plan_with(
+                context.plugins.planner, context.plugins.renderer, context.record, context.config
+            )
+            context.keep(made, prepare_story(context, made))
+    return {"plan_sha256": plan_sha256(context.plan()), "timings": spent}
 
 
 def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["critique"]]:

@@ -9,6 +9,7 @@ from katha.compass.choose import (
     weakest_transition,
 )
 from katha.compass.content import MASTER_SEED, Insertion, insertion, random_pair, transition_text
+from katha.compass.features import BoardFeatures, TransitionFeatures, board_key, weigh
 from katha.compass.modes import Mode, load_mode, load_modes
 from katha.compass.score import (
     adjacent_similarities,
@@ -22,12 +23,15 @@ from katha.compass.score import (
 __all__ = [
     "MASTER_SEED",
     "Acceptance",
+    "BoardFeatures",
     "Insertion",
     "Mode",
+    "TransitionFeatures",
     "Weakest",
     "accept",
     "adjacent_similarities",
     "best_candidate",
+    "board_key",
     "candidate_score",
     "copy_penalty",
     "insertion",
@@ -40,4 +44,5 @@ __all__ = [
     "transition_similarity",
     "transition_text",
     "weakest_transition",
+    "weigh",
 ]
