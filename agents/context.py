@@ -14,7 +14,7 @@ from katha.errors import OutputFolderError, UsageError
 from katha.jsonio import digest, read_json
 from katha.protocols import Judge, Planner, Renderer, Similarity
 from katha.registry import default_registry
-from katha.schema import Plan, Question, Role, StoryRecord
+from katha.schema import Plan, Question, Role, StoryRecord, Transition
 from katha.store import RunFolder, Store
 
 __all__ = ["Plugins", "RunContext", "frame_size", "load_plugins", "plan_sha256"]
@@ -124,6 +124,10 @@ class RunContext:
                 hint="Copy it elsewhere and run it with --plan into another --out.",
             )
         return self._plan
+
+    def trajectory(self) -> list[Transition]:
+        """The transitions that a board is measured and repaired by: the record's own annotation, else the plan's."""
+        return self.record.transitions or self.plan().transitions
 
     def story(self) -> StoryRecord:
         """The story with its questions as used (`story.jsonl`)."""

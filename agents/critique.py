@@ -107,7 +107,7 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
     whole = recoverability(rows, questions, context.config.matching)["mean"]
     transitions = [
         _measure_transition(context, name, board, item, images, vectors, adjacent, emit)
-        for item in context.plan().transitions
+        for item in context.trajectory()
     ]
     return BoardFeatures(recoverability=whole, adjacent=adjacent, transitions=transitions)
 

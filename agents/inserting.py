@@ -20,7 +20,7 @@ Emit = Callable[[Event], None]
 def insertion_of(context: RunContext, pair: tuple[int, int], prompt: str | None = None) -> Insertion:
     """What the mode inserts at `pair`; `prompt` is a reviewing person's, if any."""
     plan, content = context.plan(), context.mode.content
-    transition = next((item for item in plan.transitions if item.pair == pair), None)
+    transition = next((item for item in context.trajectory() if item.pair == pair), None)
     if transition is None or content is None:
         raise UsageError(f"The mode {context.mode.name!r} inserts nothing at scenes {pair[0]} and {pair[1]}.")
     what = insertion(content, plan, transition, context.record.story_id)

@@ -88,7 +88,7 @@ def localize(state: RunState, runtime: Runtime[RunContext]) -> Update:
         weakest = weakest_transition(transitions)
         threshold = context.config.compass.repair_threshold
         if weakest is None:
-            found = {"weakest": None, "note": "The plan has no transitions, so there is nowhere to insert a frame."}
+            found = {"weakest": None, "note": "The story has no transitions, so there is nowhere to insert a frame."}
         elif mode.at == "random":
             pair = random_pair([item.pair for item in transitions], context.record.story_id)
             reason = f"Chosen at random by seed 42 among {len(transitions)} transitions."
@@ -151,7 +151,7 @@ def report(state: RunState, runtime: Runtime[RunContext]) -> Update:
 def _steering_count(context: RunContext) -> int:
     """How many answers measuring one board takes: the whole board's, and each transition's own."""
     questions = context.questions("steering")
-    pairs = {item.pair for item in context.plan().transitions}
+    pairs = {item.pair for item in context.trajectory()}
     targeted = sum(item.target_transition in pairs for item in questions)
     return (len(questions) + targeted) * len(context.plugins.judges)
 

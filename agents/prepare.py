@@ -9,7 +9,7 @@ from katha.config import RunConfig
 from katha.errors import PlanError
 from katha.protocols import Planner, PlanRequest, Renderer
 from katha.registry import default_registry
-from katha.schema import Plan, Question, StoryRecord
+from katha.schema import Plan, Question, StoryRecord, Transition
 
 __all__ = ["check_plan", "make_plan", "plan_with", "prepare_story"]
 
@@ -26,12 +26,29 @@ def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
 
 
 def plan_with(planner: Planner, renderer: Renderer, record: StoryRecord, config: RunConfig) -> Plan:
-    """The plan of `record` by `planner`, within the limits of `renderer`, checked."""
+    """The plan of `record` by `planner`, within the limits of `renderer`, checked.
+
+    Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
+    every planner's board of a plain text is asked the same questions; `transitions_from` says so.
+    """
     limit = renderer.capabilities.prompt_tokens
     request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=limit)
     plan = planner.plan(record, request)
+    if not plan.transitions and not record.transitions:
+        derived = _derived_transitions(record, request)
+        plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
     check_plan(plan, record, config)
     return plan
+
+
+def _derived_transitions(record: StoryRecord, request: PlanRequest) -> list[Transition]:
+    """What the rule planner reads; nothing where it cannot read the story."""
+    from katha.planners.rule import RulePlanner
+
+    try:
+        return RulePlanner().plan(record, request).transitions
+    except PlanError:
+        return []
 
 
 def check_plan(plan: Plan, record: StoryRecord, config: RunConfig) -> None:
@@ -75,6 +92,7 @@ def prepare_story(context: RunContext, plan: Plan, pool: Sequence[Question] = ()
     from katha.eval_bridge import build_questions, prepare_questions
 
     record = context.record
-    questions = record.recoverability_questions or plan.questions or build_questions(record, plan)
+    annotated = plan.model_copy(update={"transitions": record.transitions}) if record.transitions else plan
+    questions = record.recoverability_questions or plan.questions or build_questions(record, annotated)
     prepared = prepare_questions(questions, pool, seed=42)
     return record.model_copy(update={"recoverability_questions": prepared})

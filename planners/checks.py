@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import re
 
-from katha.errors import PlanError
+from katha.errors import PlanError, UsageError
 from katha.language import load_vocabulary
-from katha.language.tokens import Sentence
+from katha.language.tokens import Sentence, split_sentences
 from katha.schema import StoryRecord
 
-__all__ = ["LONGEST_STORY", "check_language", "check_scenes", "check_text"]
+__all__ = ["LONGEST_STORY", "check_language", "check_scenes", "check_text", "no_argument", "reads_as_english"]
 
 LONGEST_STORY = 200_000
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FEWEST_KNOWN = 0.3
 
 
-def check_text(record: StoryRecord) -> None:
+def no_argument(planner: str, argument: str | None) -> None:
+    """Refuse an argument that a planner does not take.
+
+    Raises:
+        UsageError: one was given.
+    """
+    if argument is not None:
+        raise UsageError(
+            f"Planner {planner!r} takes no argument, but was given {argument!r}.", hint=f"Use --planner {planner}."
+        )
+
+
+def check_text(record: StoryRecord, planner: str = "rule") -> None:
     """Refuse a story that is empty, one word long, or longer than `LONGEST_STORY` characters.
 
     Raises:
@@ -25,7 +37,8 @@ def check_text(record: StoryRecord) -> None:
     text = record.story_text
     if len(text) > LONGEST_STORY:
         raise PlanError(
-            f"Story {record.story_id!r} has {len(text):,} characters; planner 'rule' reads at most {LONGEST_STORY:,}.",
+            f"Story {record.story_id!r} has {len(text):,} characters; planner {planner!r} reads at most "
+            f"{LONGEST_STORY:,}.",
             hint="Shorten it, or give one chapter.",
         )
     words = _LETTERS.findall(text)
@@ -34,24 +47,30 @@ def check_text(record: StoryRecord) -> None:
         raise PlanError(f"Story {record.story_id!r} {said}.", hint="Tell who does what in a few sentences.")
 
 
-def check_language(record: StoryRecord, sentences: tuple[Sentence, ...]) -> None:
-    """Refuse a text that is not English: too few of its words are English function words or vocabulary.
+def check_language(record: StoryRecord) -> None:
+    """Refuse a text that is not English.
 
     Raises:
         PlanError: it is not; another planner is suggested.
     """
+    if not reads_as_english(record):
+        raise PlanError(
+            f"Story {record.story_id!r} does not read as English, the only language planner 'rule' knows.",
+            hint="Translate it, or use a planner that reads its language: --planner gemma-st (see `katha planners`).",
+        )
+
+
+def reads_as_english(record: StoryRecord) -> bool:
+    """Whether enough of the text's words are English function words or in the vocabulary."""
     vocabulary = load_vocabulary()
     closed = frozenset().union(*vocabulary.grammar.words.values(), vocabulary.grammar.pronouns)
+    sentences: tuple[Sentence, ...] = split_sentences(record.story_text)
     words = [word.lower for sentence in sentences for word in sentence.words if word.text[0].isalpha()]
     function = sum(word in closed for word in words)
     known = sum(word in closed or word in vocabulary.senses for word in words)
     foreign = sum(1 for word in _LETTERS.findall(record.story_text) if not word.isascii())
     few = known < _FEWEST_KNOWN * len(words) or (len(words) >= 12 and function < 0.12 * len(words))
-    if not words or few or foreign > len(words):
-        raise PlanError(
-            f"Story {record.story_id!r} does not read as English, the only language planner 'rule' knows.",
-            hint="Translate it, or choose another planner with --planner (see `katha planners`).",
-        )
+    return bool(words) and not few and foreign <= len(words)
 
 
 def check_scenes(record: StoryRecord, panels: int) -> None:

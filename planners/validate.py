@@ -45,6 +45,7 @@ def validate_plan(plan: Plan, record: StoryRecord) -> None:
 
 
 def _check_transitions(plan: Plan, panels: int) -> None:
+    """All of them, or none: planners that know no transitions leave the field empty."""
     pairs = [transition.pair for transition in plan.transitions]
     wanted = [(at, at + 1) for at in range(1, panels)]
     for first, second in pairs:
@@ -56,7 +57,7 @@ def _check_transitions(plan: Plan, panels: int) -> None:
     if len(set(pairs)) != len(pairs):
         raise PlanError(f"Plan of {plan.story_id!r}: field 'transitions' joins the same two panels twice.")
     missing = [pair for pair in wanted if pair not in pairs]
-    if missing:
+    if missing and pairs:
         first, second = missing[0]
         raise PlanError(
             f"Plan of {plan.story_id!r}: field 'transitions' has none from panel {first} to panel {second}.",

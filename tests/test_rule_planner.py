@@ -153,25 +153,29 @@ def test_planning_is_quick() -> None:
     assert time.process_time() - start < 0.5
 
 
-def test_a_record_keeps_its_transitions_and_prompts() -> None:
+def test_of_a_record_only_the_scenes_texts_are_seen() -> None:
     made = RulePlanner().plan(record(), PlanRequest())
     validate_plan(made, record())
-    assert made.information == ["story_text", "scenes", "transitions"]
-    assert [transition.action for transition in made.transitions] == ["kept 1", "kept 2", "kept 3", "kept 4"]
-    assert made.panels[0].prompt.startswith("A lion sleeping under a tree in a forest.")
+    assert made.information == ["story_text", "scene_count", "scene_text"]
+    assert not any("kept" in transition.action for transition in made.transitions)
     readings = [read_scene(panel.prompt) for panel in made.panels]
-    assert readings[0].actors[0].emotion == "calm"
-    assert ("lion", "take") in {(actor.concept, actor.action) for actor in readings[1].actors}
+    assert readings[0].actors[0].action == "sleep"
     assert readings[2].actors[0].action == "trapped"
-    assert {(actor.concept, actor.action) for actor in readings[3].actors} == {("mouse", "bite"), ("lion", "trapped")}
-    assert ("lion", "hug") in {(actor.concept, actor.action) for actor in readings[4].actors}
-    assert made.panels[3].characters == ["mouse", "lion"]
+    assert ("mouse", "bite") in {(actor.concept, actor.action) for actor in readings[3].actors}
+    assert [panel.caption for panel in made.panels] == [scene.scene_text for scene in record().scenes]
 
 
-def test_a_record_without_transitions_gets_them_derived() -> None:
-    made = RulePlanner().plan(record(transitions=[]), PlanRequest())
-    assert len(made.transitions) == 4
-    assert made.information == ["story_text", "scenes"]
+def test_a_scene_that_names_nobody_shows_its_neighbour() -> None:
+    rows = record().model_dump()["scenes"]
+    for at in (0, 3):
+        rows[at]["scene_text"] = "It went on and on."
+    made = RulePlanner().plan(record(scenes=rows), PlanRequest())
+    assert made.panels[0].characters == made.panels[1].characters
+    assert made.panels[3].characters == made.panels[2].characters
+    for row in rows:
+        row["scene_text"] = "It went on and on."
+    with pytest.raises(PlanError, match="nobody in any 'scene_text'"):
+        RulePlanner().plan(record(scenes=rows), PlanRequest())
 
 
 @pytest.mark.parametrize(
@@ -230,7 +234,7 @@ def _edit(**fields: Any) -> Plan:
         ({"panels__index": 7}, "panels"),
         ({"panels": []}, "panels"),
         ({"transitions__to_scene": 9}, "transitions"),
-        ({"transitions": []}, "transitions"),
+        ({"transitions": [{"from_scene": 1, "to_scene": 2}]}, "transitions"),
         ({"characters": []}, "characters"),
     ],
 )
@@ -241,6 +245,7 @@ def test_an_edited_plan_that_does_not_fit(fields: dict[str, Any], field: str) ->
 
 def test_an_edited_plan_that_fits() -> None:
     validate_plan(_edit(panels__prompt="The fox sings."), story("x y"))
+    validate_plan(_edit(transitions=[]), story("x y"))
 
 
 WHO = ["fox", "lion", "small mouse", "old woman", "king", "crow", "two geese"]

@@ -38,7 +38,11 @@ class Panel(Record):
 
 
 class Plan(Record):
-    """A drawable plan of one story. `information` says what the planner was allowed to see."""
+    """A drawable plan of one story.
+
+    `information` names the fields of the record that the planner saw. `transitions_from` names who read the transitions
+    where the planner itself knows none; empty, they are the planner's own.
+    """
 
     format: Literal[1] = 1
     story_id: str
@@ -49,4 +53,5 @@ class Plan(Record):
     characters: list[Character] = []
     panels: list[Panel]
     transitions: list[Transition] = []
+    transitions_from: str = ""
     questions: list[Question] = []

@@ -129,7 +129,9 @@ def _weakest(run: Run, images: Images) -> dict[str, Any] | None:
     if decision.weakest is None:
         return None
     first, second = decision.weakest
-    record = next((item for item in run.plan.transitions if item.pair == decision.weakest), None)
+    record = next(
+        (item for item in run.story.transitions or run.plan.transitions if item.pair == decision.weakest), None
+    )
     fields = (
         []
         if record is None
