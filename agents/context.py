@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from katha.compass.features import BoardFeatures, BoardKey
 from katha.compass.modes import Mode, load_mode
@@ -16,6 +17,9 @@ from katha.protocols import Judge, Planner, Renderer, Similarity
 from katha.registry import default_registry
 from katha.schema import Plan, Question, Role, StoryRecord, Transition
 from katha.store import RunFolder, Store
+
+if TYPE_CHECKING:
+    from katha.eval_bridge.matching import Rule
 
 __all__ = ["Plugins", "RunContext", "frame_size", "load_plugins", "plan_sha256"]
 
@@ -88,6 +92,7 @@ class RunContext:
     given_plan: Plan | None = None
     mode: Mode = field(init=False)
     size: tuple[int, int] = field(init=False)
+    matching: Rule = field(init=False)
     measured: dict[BoardKey, BoardFeatures] | None = field(default=None, repr=False)
     renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     judge_locks: dict[str, threading.Lock] = field(init=False, repr=False)
@@ -97,6 +102,7 @@ class RunContext:
     def __post_init__(self) -> None:
         self.mode = load_mode(self.config.mode)
         self.size = frame_size(self.config, self.plugins.renderer)
+        self.matching = _matching(self.config.matching, self.folder.path)
         self.judge_locks = {name: threading.Lock() for name in self.plugins.judges}
 
     @property
@@ -138,6 +144,14 @@ class RunContext:
     def questions(self, role: Role) -> list[Question]:
         """The steering or the reporting questions, in order."""
         return [item for item in self.story().recoverability_questions if item.role == role]
+
+
+def _matching(name: str, folder: Path) -> Rule:
+    from katha.eval_bridge.rules import make_decider, open_rule
+    from katha.eval_bridge.verdicts import VERDICTS
+
+    path = folder / VERDICTS
+    return open_rule(name, [path], decider=make_decider(name), keep=path)
 
 
 def plan_sha256(plan: Plan) -> str:

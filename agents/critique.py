@@ -104,7 +104,7 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
     adjacent = adjacent_similarities(vectors)
     questions = context.questions("steering")
     rows = ask_all(context, "image", images, questions, method=name, role="steering", stage="critique", emit=emit)
-    whole = recoverability(rows, questions, context.config.matching)["mean"]
+    whole = recoverability(rows, questions, context.matching)["mean"]
     transitions = [
         _measure_transition(context, name, board, item, images, vectors, adjacent, emit)
         for item in context.trajectory()
@@ -141,7 +141,7 @@ def _measure_transition(
     )
     return TransitionFeatures(
         pair=pair,
-        recoverability=recoverability(rows, questions, context.config.matching)["mean"] if questions else None,
+        recoverability=recoverability(rows, questions, context.matching)["mean"] if questions else None,
         n_questions=len(questions),
         similarity=transition_similarity(vectors[places], text),
         adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),

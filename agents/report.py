@@ -54,12 +54,15 @@ def write_results(
     longer part of the run.
     """
     from katha.eval_bridge import score
+    from katha.eval_bridge.rules import settle
 
     folder = context.folder
     rows = [row for row in folder.read_answers() if keep is None or keep(row)]
     folder.write_answers(rows)
     reporting = [row for row in rows if row.role == "reporting"]
-    scores: dict[str, Any] = score([context.story()], reporting, matching=context.config.matching)
+    unsettled = settle(context.matching, [context.story()], reporting)
+    scores: dict[str, Any] = score([context.story()], reporting, matching=context.matching)
+    scores["notes"] += unsettled
     folder.write(folder.candidates, candidates.model_dump(mode="json"))
     folder.write(folder.scores, scores)
     folder.write(folder.storyboard, final.model_dump(mode="json"))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from katha.errors import InputFileError
-from katha.eval_bridge.matching import match, require_rule
+from katha.eval_bridge.matching import Matching, match, word_rule
 from katha.eval_bridge.outcomes import Selection
+from katha.eval_bridge.rules import open_rule
 from katha.jsonio import read_json
 from katha.schema import Answer, Question, StoryRecord
 
@@ -23,7 +24,7 @@ Key = tuple[str, str, str, str, str]
 class Scoring:
     """How an archive was scored: the matching rule and which questions counted."""
 
-    matching: str
+    matching: Matching
     questions: Selection
 
 
@@ -48,8 +49,8 @@ class Change:
 _WORDS = {True: "right", False: "wrong", None: "no answer"}
 
 
-def read_scoring(path: Path) -> tuple[Scoring, dict[str, Any]]:
-    """How the scores in `path` were made, and the scores.
+def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, dict[str, Any]]:
+    """How the scores in `path` were made, and the scores. `verdicts`: archives for a rule that a model decided.
 
     Raises:
         InputFileError: it is no scores.json. UsageError: it was made with a rule that is not known here.
@@ -58,7 +59,7 @@ def read_scoring(path: Path) -> tuple[Scoring, dict[str, Any]]:
     known = isinstance(scores, dict) and scores.get("questions") in get_args(Selection)
     if not known or not isinstance(scores.get("matching"), str):
         raise InputFileError(f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote.")
-    return Scoring(require_rule(scores["matching"]), scores["questions"]), scores
+    return Scoring(open_rule(scores["matching"], verdicts), scores["questions"]), scores
 
 
 def changes(
@@ -107,8 +108,9 @@ def _verdicts(
 
 
 def _why(was: _Judged, now: _Judged, before: Scoring, after: Scoring) -> str:
-    if was.answer == now.answer and before.matching != after.matching and None not in (was.right, now.right):
-        return f"{now.answer!r}: {was.reason} ({before.matching}), {now.reason} ({after.matching})"
+    old, new = word_rule(before.matching).name, word_rule(after.matching).name
+    if was.answer == now.answer and old != new and None not in (was.right, now.right):
+        return f"{now.answer!r}: {was.reason} ({old}), {now.reason} ({new})"
     if was.answer == now.answer:
         return f"{now.answer!r}: {was.reason}, then {now.reason}"
     return f"{was.answer!r} ({was.reason}), then {now.answer!r} ({now.reason})"

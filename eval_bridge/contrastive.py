@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.instructions import UNCLEAR
 from katha.eval_bridge.matching import match
-from katha.eval_bridge.outcomes import ENSEMBLE, MISSING, RIGHT, majority
+from katha.eval_bridge.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, majority
 from katha.eval_bridge.statistics import interval, resample_counts
 from katha.jsonio import digest, iter_lines, loads
 from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
@@ -108,7 +108,7 @@ class PairScorer:
                 continue
             outcome = MISSING
             if row.status == "ok" and row.answer is not None:
-                outcome = int(match(row, question, "exact-set").right)
+                outcome = RIGHT if match(row, question, "exact-set").right else WRONG
             self.verdicts.setdefault((row.method, row.judge), {})[row.question_id] = outcome
 
     def scores(self, resamples: int = 10_000, seed: int = 42) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from katha.eval_bridge.controls import Control
 from katha.eval_bridge.instructions import UNCLEAR
-from katha.eval_bridge.matching import match
+from katha.eval_bridge.matching import Matching, match
 from katha.eval_bridge.normal import normalise
 from katha.eval_bridge.options import chance_level
 from katha.eval_bridge.statistics import interval, resample_counts
@@ -27,7 +27,7 @@ _FALLS: Mapping[str, Dimension | None] = {"blank": None, "foreign": None, "shuff
 class _Rows:
     """Image-only rows of one judge as right, wrong or missing, by control and question."""
 
-    def __init__(self, questions: Known, matching: str) -> None:
+    def __init__(self, questions: Known, matching: Matching) -> None:
         self._questions, self._matching = questions, matching
         self.right: dict[str, dict[Key, bool]] = {}
         self.said: dict[str, dict[Key, str]] = {}
@@ -40,7 +40,11 @@ class _Rows:
         if row.status != "ok" or row.answer is None:
             self.failed[name] = self.failed.get(name, 0) + 1
             return
-        self.right.setdefault(name, {})[key] = match(row, self._questions[key], self._matching).right
+        right = match(row, self._questions[key], self._matching).right
+        if right is None:
+            self.failed[name] = self.failed.get(name, 0) + 1
+            return
+        self.right.setdefault(name, {})[key] = right
         self.said.setdefault(name, {})[key] = normalise(row.answer)
 
 
@@ -50,7 +54,7 @@ def control_results(
     control_answers: Iterable[Answer],
     *,
     board: str,
-    matching: str,
+    matching: Matching,
     controls: Sequence[Control],
     chance: bool = True,
     seed: int = 42,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from katha.eval_bridge.answer_log import iter_answers
@@ -13,6 +14,8 @@ from katha.eval_bridge.eval_folder import EvalFolder
 from katha.eval_bridge.eval_job import EvalJob, EvalResult
 from katha.eval_bridge.evaluate import EvalSettings, Evaluator, row_order
 from katha.eval_bridge.ledger import question_ledger, summarise
+from katha.eval_bridge.matching import Rule
+from katha.eval_bridge.rules import open_rule, settle
 from katha.eval_bridge.scores import score
 from katha.jsonio import canonical, write_bytes_atomic, write_json
 from katha.schema import Answer, Question, StoryRecord
@@ -35,21 +38,22 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
     def answers() -> Iterator[Answer]:
         return iter_answers(folder.answers)
 
+    rule = open_rule(settings.matching, [folder.verdicts], decider=job.decider, keep=folder.verdicts)
+    unsettled = settle(rule, records, chain(answers(), iter_answers(folder.controls)))
     scores = score(
         records,
         answers(),
-        matching=settings.matching,
+        matching=rule,
         questions=settings.questions,
         resamples=settings.resamples,
         seed=settings.seed,
         invalid=evaluator.invalid,
     )
+    scores["notes"] += unsettled
     _add_empty(scores, evaluator.invalid)
     write_json(folder.scores, scores)
     left = list(
-        question_ledger(
-            records, answers, matching=settings.matching, questions=settings.questions, invalid=evaluator.invalid
-        )
+        question_ledger(records, answers, matching=rule, questions=settings.questions, invalid=evaluator.invalid)
     )
     write_bytes_atomic(folder.left, b"".join(canonical(item) + b"\n" for item in left))
     statuses = _statuses(answers(), iter_answers(folder.controls))
@@ -67,15 +71,15 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
         "leakage": evaluator.leakage.as_json(),
         "invalid": {name: dict(sorted(reasons.items())) for name, reasons in evaluator.invalid.items()},
         "left": summarise(left),
-        "controls": _controls(job, folder, records, answers()),
-        "confidence": confidence_table(_questions(settings, records), answers(), judges, settings.matching),
+        "controls": _controls(job, folder, records, answers(), rule),
+        "confidence": confidence_table(_questions(settings, records), answers(), judges, rule),
     }
     folder.write(final)
     return EvalResult(folder.path, final, scores, reused=False)
 
 
 def _controls(
-    job: EvalJob, folder: EvalFolder, records: Sequence[StoryRecord], answers: Iterator[Answer]
+    job: EvalJob, folder: EvalFolder, records: Sequence[StoryRecord], answers: Iterator[Answer], rule: Rule
 ) -> list[dict[str, Any]]:
     settings = job.settings
     if not settings.controls:
@@ -86,7 +90,7 @@ def _controls(
         answers,
         iter_answers(folder.controls),
         board=job.methods[0].name,
-        matching=settings.matching,
+        matching=rule,
         controls=settings.controls,
         chance=settings.answers == "choice" or chooses,
         seed=settings.seed,

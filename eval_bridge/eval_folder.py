@@ -16,6 +16,7 @@ from typing import Any
 
 from katha.errors import InputFileError, OutputFolderError, StoreError
 from katha.eval_bridge.answer_log import AnswerLog, iter_answers
+from katha.eval_bridge.verdicts import VERDICTS
 from katha.jsonio import canonical, read_json, write_json
 from katha.schema import Answer, AnswerStatus
 from katha.store.locking import LockTaken, file_lock
@@ -43,6 +44,7 @@ class EvalFolder:
         self.answers = path / "answers.jsonl"
         self.controls = path / "controls.jsonl"
         self.left = path / "left.jsonl"
+        self.verdicts = path / VERDICTS
         self.scores = path / "scores.json"
         self.report = path / "report.html"
 

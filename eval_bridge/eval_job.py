@@ -15,6 +15,7 @@ from katha.eval_bridge.boards import Boards
 from katha.eval_bridge.evaluate import EvalSettings
 from katha.eval_bridge.instructions import prompt_hashes
 from katha.eval_bridge.outcomes import ENSEMBLE
+from katha.eval_bridge.verdicts import Decider
 from katha.jsonio import canonical, digest
 from katha.protocols import Judge
 from katha.schema import StoryRecord
@@ -26,13 +27,17 @@ Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
 
 @dataclass(frozen=True)
 class EvalJob:
-    """What is to be evaluated. `records` are as given; `prepare` fills in questions and options."""
+    """What is to be evaluated. `records` are as given; `prepare` fills in questions and options.
+
+    decider: the model behind `settings.matching`, where that rule has one.
+    """
 
     records: Sequence[StoryRecord]
     methods: Sequence[Boards]
     judges: Mapping[str, Judge]
     settings: EvalSettings
     prepare: Prepare = list
+    decider: Decider | None = None
     command: tuple[str, ...] = ()
 
     def identity(self) -> str:
@@ -51,7 +56,8 @@ class EvalJob:
             for record in self.records
         ]
         settings = self.settings
-        scored = [settings.matching, settings.controls, settings.resamples]
+        decider = dict(self.decider.spec()) if self.decider is not None else None
+        scored = [settings.matching, decider, settings.controls, settings.resamples]
         return digest([identity, boards, self.specs(), scored, __version__])
 
     def specs(self) -> dict[str, dict[str, Any]]:

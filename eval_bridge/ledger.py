@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from katha.eval_bridge.matching import Matching
 from katha.eval_bridge.outcomes import ENSEMBLE, MISSING, RIGHT, Outcomes, Selection, collect
 from katha.schema import CONDITIONS, Answer, Condition, StoryRecord
 
@@ -21,7 +22,7 @@ def question_ledger(
     records: Sequence[StoryRecord],
     rows: Rows,
     *,
-    matching: str,
+    matching: Matching,
     questions: Selection,
     invalid: Mapping[str, Mapping[str, str]],
 ) -> Iterator[dict[str, Any]]:

@@ -1,40 +1,100 @@
 """Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the set.
 
-Rules (`RULES`), each named with its version in every score:
+Rules, each named with its version in every score. Decided by the words alone (`RULES`):
 
 - `exact-set`: the paper's letter (Sec. E.6, Eqs. 50 and 51): lower case, punctuation and extra blanks removed,
   then membership.
-- `lemma-set`: the same meaning in other words (see `lemma_set`). Choices and moral labels are matched literally
-  by both.
+- `lemma-set`: the same meaning in other words (see `lemma_set`).
+- `exact-string`, `keyword`: rows of the matching ablation (Table 61).
+
+Decided by a model, whose verdicts are archived (`verdicts`): `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under every
+rule choices and moral labels are matched literally, and a member of the accepted set is right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from katha.errors import UsageError
 from katha.eval_bridge.normal import normalise
 from katha.schema import Answer, Question
 
-__all__ = ["RULES", "Verdict", "accepted_set", "match", "match_text", "require_rule"]
+__all__ = [
+    "MODEL_RULES",
+    "RULES",
+    "Matching",
+    "Rule",
+    "Verdict",
+    "WordRule",
+    "accepted_set",
+    "literal_verdict",
+    "match",
+    "match_text",
+    "require_rule",
+    "word_rule",
+]
 
 _UNCERTAIN = frozenset(("unclear", "ambiguous"))
 _BAD_EVIDENCE = frozenset(("unclear", "omitted", "contradicted"))
 _BAD_SUPPORT = frozenset(("contradicted", "ambiguous"))
 
+MODEL_RULES: tuple[str, ...] = ("embedding", "llm", "nli")
+"""The families of rules that a model decides; a rule's name is `FAMILY:ARGUMENT`."""
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """Right or wrong, and why in one phrase."""
+    """Right or wrong, and why in one phrase. `right` is None where the rule's model gave no verdict: not scored."""
 
-    right: bool
+    right: bool | None
     reason: str
+
+
+class Rule(Protocol):
+    """A matching rule. `version` changes with anything that can change a verdict."""
+
+    @property
+    def name(self) -> str:
+        """How the rule was asked for; it stands in the scores."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The version that stands beside the name."""
+        ...
+
+    def verdict(self, answer: str, question: Question) -> Verdict:
+        """The verdict on an answer's words that are no option, label or statement of uncertainty."""
+        ...
+
+
+Matching = str | Rule
+"""A rule, or the name of one that words alone decide."""
+
+
+@dataclass(frozen=True)
+class WordRule:
+    """A rule that is a function of the words."""
+
+    name: str
+    version: str
+    decide: Callable[[str, Question], Verdict]
+
+    def verdict(self, answer: str, question: Question) -> Verdict:
+        """What the function says."""
+        return self.decide(answer, question)
 
 
 def _exact(answer: str, question: Question) -> Verdict:
     right = normalise(answer) in accepted_set(question)
     return Verdict(right, "in the accepted set" if right else "not in the accepted set")
+
+
+def _string(answer: str, question: Question) -> Verdict:
+    right = normalise(answer) == normalise(question.gold_answer)
+    return Verdict(right, "the canonical answer" if right else "not the canonical answer")
 
 
 def _lemma(answer: str, question: Question) -> Verdict:
@@ -46,11 +106,27 @@ def _lemma(answer: str, question: Question) -> Verdict:
     return Verdict(right, reason)
 
 
-RULES: Mapping[str, tuple[str, Callable[[str, Question], Verdict]]] = {
-    "exact-set": ("1", _exact),
-    "lemma-set": ("1", _lemma),
+def _keyword(answer: str, question: Question) -> Verdict:
+    from katha.eval_bridge.lemmas import read_words
+
+    said = {word.surface for word in read_words(answer)}
+    for text in (question.gold_answer, *question.accepted_answers):
+        wanted = {word.surface for word in read_words(text) if word.content}
+        if wanted and wanted <= said:
+            return Verdict(True, f"holds {', '.join(sorted(wanted))}")
+    return Verdict(False, "holds the keywords of no accepted answer")
+
+
+RULES: Mapping[str, WordRule] = {
+    rule.name: rule
+    for rule in (
+        WordRule("exact-set", "1", _exact),
+        WordRule("exact-string", "1", _string),
+        WordRule("keyword", "1", _keyword),
+        WordRule("lemma-set", "1", _lemma),
+    )
 }
-"""Each rule's version and function."""
+"""The rules that words alone decide, by name."""
 
 
 def accepted_set(question: Question) -> frozenset[str]:
@@ -58,21 +134,41 @@ def accepted_set(question: Question) -> frozenset[str]:
     return frozenset(map(normalise, (question.gold_answer, *question.accepted_answers))) - {""}
 
 
-def require_rule(rule: str) -> str:
-    """`rule` if it exists.
+def require_rule(name: str) -> str:
+    """`name` if it can be the name of a rule; whether its model is there is not looked at.
 
     Raises:
-        UsageError: no matching rule of that name.
+        UsageError: no matching rule of that name, or a model's rule without its model.
     """
-    if rule not in RULES:
-        raise UsageError(f"No matching rule is called {rule!r}.", hint=f"Known: {', '.join(sorted(RULES))}.")
-    return rule
+    family, _, argument = name.partition(":")
+    if name in RULES or (family in MODEL_RULES and argument):
+        return name
+    if family in MODEL_RULES:
+        wanted = "llm:JUDGE, for example llm:openai:gpt-4o" if family == "llm" else f"{family}:MODEL or {family}:FOLDER"
+        raise UsageError(f"The matching rule {family!r} needs a model.", hint=f"Write {wanted}.")
+    known = [*sorted(RULES), "embedding:MODEL", "llm:JUDGE", "nli:MODEL"]
+    raise UsageError(f"No matching rule is called {name!r}.", hint=f"Known: {', '.join(known)}.")
 
 
-def match_text(answer: str, question: Question, rule: str) -> Verdict:
-    """The verdict on an answer's words alone, whatever the judge said about the evidence."""
-    spoken = normalise(answer)
-    accepted = accepted_set(question)
+def word_rule(matching: Matching) -> Rule:
+    """`matching` as a rule.
+
+    Raises:
+        UsageError: no such rule, or the name of one that a model decides (it has to be opened with its verdicts).
+    """
+    if not isinstance(matching, str):
+        return matching
+    if require_rule(matching) not in RULES:
+        raise UsageError(
+            f"The rule {matching!r} is decided by a model, and its verdicts are not here.",
+            hint="Score with `katha score --matching`, which reads verdicts.jsonl.",
+        )
+    return RULES[matching]
+
+
+def literal_verdict(answer: str, question: Question) -> Verdict | None:
+    """The verdict that every rule gives alike: nothing said, uncertainty, an option, a moral label; None otherwise."""
+    spoken, accepted = normalise(answer), accepted_set(question)
     if not spoken:
         return Verdict(False, "empty answer")
     if spoken in _UNCERTAIN:
@@ -81,12 +177,17 @@ def match_text(answer: str, question: Question, rule: str) -> Verdict:
     if spoken in {normalise(option) for option in question.options or ()}:
         right = spoken in accepted
         return Verdict(right, "chose the accepted option" if right else "chose another option")
-    if question.question_type == "moral":
-        return _exact(answer, question)
-    return RULES[require_rule(rule)][1](answer, question)
+    return _exact(answer, question) if question.question_type == "moral" else None
 
 
-def match(answer: Answer, question: Question, rule: str) -> Verdict:
+def match_text(answer: str, question: Question, matching: Matching) -> Verdict:
+    """The verdict on an answer's words alone, whatever the judge said about the evidence."""
+    rule = word_rule(matching)
+    literal = literal_verdict(answer, question)
+    return literal if literal is not None else rule.verdict(answer, question)
+
+
+def match(answer: Answer, question: Question, matching: Matching) -> Verdict:
     """The verdict on one answer (its status must be `ok`: a failure has no verdict).
 
     An evidence status `unclear`, `omitted` or `contradicted` is wrong under text and image. Under text+image only the
@@ -95,7 +196,7 @@ def match(answer: Answer, question: Question, rule: str) -> Verdict:
     Raises:
         UsageError: unknown rule, or the answer is a failure.
     """
-    require_rule(rule)
+    rule = word_rule(matching)
     if answer.status != "ok" or answer.answer is None:
         raise UsageError(f"Question {answer.question_id!r}: a row with status {answer.status!r} has no verdict.")
     verdict = match_text(answer.answer, question, rule)

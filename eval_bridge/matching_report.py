@@ -9,10 +9,10 @@ from typing import Any, TypedDict
 from pydantic import ValidationError
 
 from katha.errors import RecordError
-from katha.eval_bridge.matching import match_text, require_rule
+from katha.eval_bridge.matching import Matching, match_text, word_rule
 from katha.schema import Question
 
-__all__ = ["MatchingReport", "measure_pairs"]
+__all__ = ["MatchingReport", "measure_pairs", "pair_question"]
 
 _LABELS = ("right", "wrong")
 
@@ -30,11 +30,13 @@ class MatchingReport(TypedDict):
 
     precision: of what was accepted, the share labelled right. worst_question: the highest false-accept rate of a single
     question. The rules have no fitted parameters, so leaving a question out of the pairs changes no verdict. A rate
-    without pairs is None.
+    without pairs is None. undecided: pairs that the rule's model gave no verdict on; they count nowhere else.
     """
 
     rule: str
+    version: str
     n: int
+    undecided: int
     false_accept: float | None
     false_reject: float | None
     precision: float | None
@@ -42,7 +44,12 @@ class MatchingReport(TypedDict):
     by_kind: dict[str, KindReport]
 
 
-def _question(pair: Mapping[str, Any], number: int) -> Question:
+def pair_question(pair: Mapping[str, Any], number: int) -> Question:
+    """The question of a labelled pair, the `number`-th of its file.
+
+    Raises:
+        RecordError: it is no labelled pair; the number and the field are named.
+    """
     try:
         if pair["label"] not in _LABELS or not isinstance(pair["answer"], str):
             raise RecordError(f"Pair {number}: a pair needs an `answer` and a `label` that is right or wrong.")
@@ -64,19 +71,23 @@ def _rate(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def measure_pairs(pairs: Iterable[Mapping[str, Any]], rule: str) -> MatchingReport:
-    """Judge every pair by `rule`. A pair has question, gold_answer, accepted_answers, answer, label and maybe a kind.
+def measure_pairs(pairs: Iterable[Mapping[str, Any]], matching: Matching) -> MatchingReport:
+    """Judge every pair by a rule. A pair has question, gold_answer, accepted_answers, answer, label and maybe a kind.
 
     Raises:
         UsageError: unknown rule. RecordError: a pair is not one (its number is named).
     """
-    require_rule(rule)
+    rule = word_rule(matching)
     kinds: dict[str, KindReport] = {}
     totals: dict[str, int] = dict.fromkeys(_LABELS, 0)
     wrong: dict[str, list[bool]] = defaultdict(list)
+    undecided = 0
     for number, pair in enumerate(pairs, 1):
-        question = _question(pair, number)
+        question = pair_question(pair, number)
         accepted, right = match_text(pair["answer"], question, rule).right, pair["label"] == "right"
+        if accepted is None:
+            undecided += 1
+            continue
         totals[pair["label"]] += 1
         kind = kinds.setdefault(str(pair.get("kind", "")), {"n": 0, "false_accept": 0, "false_reject": 0})
         kind["n"] += 1
@@ -88,8 +99,10 @@ def measure_pairs(pairs: Iterable[Mapping[str, Any]], rule: str) -> MatchingRepo
     rejects = sum(kind["false_reject"] for kind in kinds.values())
     hits = totals["right"] - rejects
     return {
-        "rule": rule,
+        "rule": rule.name,
+        "version": rule.version,
         "n": sum(totals.values()),
+        "undecided": undecided,
         "false_accept": _rate(accepts, totals["wrong"]),
         "false_reject": _rate(rejects, totals["right"]),
         "precision": _rate(hits, hits + accepts),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.errors import RecordError
-from katha.eval_bridge.matching import match, require_rule
+from katha.eval_bridge.matching import Matching, match, word_rule
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
 
 __all__ = ["ENSEMBLE", "MISSING", "RIGHT", "WRONG", "Outcomes", "Selection", "collect", "majority"]
@@ -80,8 +80,8 @@ def _select(records: Iterable[StoryRecord], selection: Selection) -> tuple[list[
 class _Board:
     """Collects rows into cells; a later row replaces an earlier one with the same key."""
 
-    def __init__(self, questions: Sequence[tuple[str, Question]], matching: str) -> None:
-        self.matching = require_rule(matching)
+    def __init__(self, questions: Sequence[tuple[str, Question]], matching: Matching) -> None:
+        self.matching = word_rule(matching)
         self.questions = questions
         self.place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
         self.shared: dict[str, Cells] = {}
@@ -120,7 +120,8 @@ class _Board:
             return MISSING
         key = (at, row.answer, row.condition, row.evidence_status, row.image_support)
         if key not in self.verdicts:
-            self.verdicts[key] = int(match(row, question, self.matching).right)
+            right = match(row, question, self.matching).right
+            self.verdicts[key] = MISSING if right is None else int(right)
         return self.verdicts[key]
 
     def cells(self, methods: Sequence[str], judges: Sequence[str]) -> Cells:
@@ -138,7 +139,7 @@ class _Board:
 
 
 def collect(
-    records: Iterable[StoryRecord], answers: Iterable[Answer], *, matching: str, selection: Selection
+    records: Iterable[StoryRecord], answers: Iterable[Answer], *, matching: Matching, selection: Selection
 ) -> Outcomes:
     """Match every answer to a selected question.
 

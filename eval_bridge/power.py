@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from katha.errors import UsageError
 from katha.eval_bridge.extras import need
+from katha.eval_bridge.matching import Matching
 from katha.eval_bridge.outcomes import RIGHT, WRONG, Outcomes, Selection, collect
 from katha.eval_bridge.statistics import averages, story_counts
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
@@ -50,7 +51,7 @@ def power_estimate(
     records: Iterable[StoryRecord],
     answers: Iterable[Answer],
     *,
-    matching: str,
+    matching: Matching,
     questions: Selection = "reporting",
     differences: Sequence[float] = DIFFERENCES,
     power: float = 0.8,

@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.matching import RULES
+from katha.eval_bridge.matching import Matching, word_rule
 from katha.eval_bridge.normal import normalise
 from katha.eval_bridge.outcomes import MISSING, RIGHT, Outcomes, Selection, collect
 from katha.eval_bridge.statistics import averages, interval, paired_p, replicates, story_counts, wilcoxon
@@ -50,7 +50,7 @@ class Recoverability(TypedDict):
 
 
 def recoverability(
-    answers: Iterable[Answer], questions: Iterable[Question], matching: str, condition: Condition = "image"
+    answers: Iterable[Answer], questions: Iterable[Question], matching: Matching, condition: Condition = "image"
 ) -> Recoverability:
     """R of Eqs. 17 and 18 on `questions` under one condition, without a validity filter: the term that steers.
 
@@ -268,7 +268,7 @@ def score(
     records: Iterable[StoryRecord],
     answers: Iterable[Answer],
     *,
-    matching: str,
+    matching: Matching,
     questions: Selection = "reporting",
     resamples: int = 10_000,
     seed: int = 42,
@@ -284,9 +284,10 @@ def score(
     Raises:
         RecordError: a story or question is given twice. UsageError: unknown matching rule.
     """
-    outcomes = collect(records, answers, matching=matching, selection=questions)
+    rule = word_rule(matching)
+    outcomes = collect(records, answers, matching=rule, selection=questions)
     scorer = _Scorer(outcomes, resamples, seed)
-    scorer.notes += [f"Matching {matching}, version {RULES[matching][0]}.", *_choice_note(outcomes)]
+    scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
     methods: dict[str, Any] = {}
     for m, method in enumerate(outcomes.methods):
         reasons = {
@@ -311,7 +312,7 @@ def score(
     return {
         "format": 1,
         "frozen": frozen,
-        "matching": matching,
+        "matching": rule.name,
         "questions": questions,
         "bootstrap": {"resamples": resamples, "seed": seed},
         "methods": methods,

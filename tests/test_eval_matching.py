@@ -81,7 +81,7 @@ def test_a_choice_and_a_moral_label_are_literal() -> None:
 def test_a_failure_has_no_verdict_and_rules_have_names() -> None:
     with pytest.raises(UsageError, match="no verdict"):
         match(said(None, status="refused"), made(), "exact-set")
-    with pytest.raises(UsageError, match="Known: exact-set, lemma-set"):
+    with pytest.raises(UsageError, match="Known: exact-set, exact-string, keyword, lemma-set"):
         match(said("x"), made(), "nearly")
 
 

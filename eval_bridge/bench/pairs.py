@@ -8,9 +8,9 @@ from typing import Any
 
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.bench.files import Problem, ReleaseFile, stream
-from katha.eval_bridge.matching import match_text, require_rule
-from katha.eval_bridge.matching_report import measure_pairs
-from katha.schema import Question
+from katha.eval_bridge.matching import Matching, Rule, literal_verdict, match_text, word_rule
+from katha.eval_bridge.matching_report import measure_pairs, pair_question
+from katha.eval_bridge.verdicts import ModelRule, Pair
 
 __all__ = ["measure_file"]
 
@@ -43,28 +43,34 @@ class _Tally:
 class _Pairs:
     """Streams the pairs of a file and, once each is known to be sound, judges it."""
 
-    def __init__(self, path: Path, rule: str) -> None:
+    def __init__(self, path: Path, rule: Rule) -> None:
         self.path, self.rule, self.line = path, rule, 0
         self.kinds: dict[str, _Tally] = {}
         self.confusions: list[dict[str, Any]] = []
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for pair in self._rows():
+            yield pair
+            self._judge(pair)
+
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
         for row in stream(ReleaseFile(self.path, "stories")):
             if isinstance(row, Problem):
                 raise InputFileError(f"{str(self.path)!r}, line {row.line}: {row.message}")
             self.line = row.line
             yield row.value
-            self._judge(row.value)
+
+    def undecided(self) -> Iterator[Pair]:
+        """The pairs whose verdict is a matter of the rule."""
+        for pair in self._rows():
+            question = pair_question(pair, self.line)
+            if literal_verdict(pair["answer"], question) is None:
+                yield Pair(pair["answer"], question)
 
     def _judge(self, pair: Mapping[str, Any]) -> None:
-        question = Question(
-            question_id="pair",
-            question_type=pair.get("question_type", "causal"),
-            question=pair["question"],
-            gold_answer=pair["gold_answer"],
-            accepted_answers=pair.get("accepted_answers", []),
-        )
-        verdict = match_text(pair["answer"], question, self.rule)
+        verdict = match_text(pair["answer"], pair_question(pair, self.line), self.rule)
+        if verdict.right is None:
+            return
         kind = str(pair.get("kind", ""))
         self.kinds.setdefault(kind, _Tally()).cells[pair["label"], verdict.right] += 1
         if verdict.right != (pair["label"] == "right"):
@@ -80,15 +86,18 @@ class _Pairs:
             )
 
 
-def measure_file(path: Path, rule: str) -> dict[str, Any]:
+def measure_file(path: Path, matching: Matching) -> dict[str, Any]:
     """`measure_pairs` of a JSON Lines file, with precision, recall and F1 of each kind and the `confusions`.
 
     Raises:
         UsageError: unknown rule. InputFileError, RecordError: a line is no pair; file and line are named.
     """
-    require_rule(rule)
+    rule = word_rule(matching)
     pairs = _Pairs(path, rule)
     try:
+        if isinstance(rule, ModelRule):
+            rule.settle(pairs.undecided())
+            rule.tidy()
         report = measure_pairs(pairs, rule)
     except RecordError as error:
         raise RecordError(f"{str(path)!r}, line {pairs.line}: {error.message}") from error

@@ -17,7 +17,7 @@ import yaml
 from katha.errors import InputFileError, JudgeError, MissingExtraError, UsageError
 from katha.jsonio import digest, read_json
 
-__all__ = ["ModelSource", "find_model", "require_extra", "reusable"]
+__all__ = ["ModelSource", "find_folder", "find_model", "folder_revision", "read_config", "require_extra", "reusable"]
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -83,19 +83,28 @@ def find_model(argument: str | None, *, revision: str | None = None, local_files
     """
     if not argument:
         raise UsageError("The judge 'local' needs a model.", hint="Write local:MODEL or local:FOLDER.")
+    folder = find_folder(argument, revision=revision, local_files_only=local_files_only)
+    config = read_config(argument, folder)
+    _require_vision(argument, config)
+    return ModelSource(argument, folder, folder_revision(folder), config)
+
+
+def find_folder(argument: str, *, revision: str | None = None, local_files_only: bool = True) -> Path:
+    """The folder of `MODEL_OR_PATH`, whatever kind of model it holds.
+
+    Raises:
+        UsageError: a folder with a revision. InputFileError: no such folder. JudgeError: not on this machine.
+    """
     path = Path(argument).expanduser()
     if path.is_dir():
         if revision is not None:
             raise UsageError(f"A folder has no revision: {argument!r}.", hint="Leave the revision out.")
-        folder = path.resolve()
-    elif path.is_absolute() or argument.startswith((".", "~")) or not _HUB_NAME.fullmatch(argument):
+        return path.resolve()
+    if path.is_absolute() or argument.startswith((".", "~")) or not _HUB_NAME.fullmatch(argument):
         raise InputFileError(
             f"There is no model folder {argument!r}.", hint="Give a folder with config.json, or OWNER/NAME."
         )
-    else:
-        folder = _snapshot(argument, revision, local_files_only=local_files_only)
-    config = _read_config(argument, folder)
-    return ModelSource(argument, folder, _revision(folder), config)
+    return _snapshot(argument, revision, local_files_only=local_files_only)
 
 
 def _snapshot(name: str, revision: str | None, *, local_files_only: bool) -> Path:
@@ -112,7 +121,12 @@ def _snapshot(name: str, revision: str | None, *, local_files_only: bool) -> Pat
         ) from error
 
 
-def _read_config(name: str, folder: Path) -> Mapping[str, Any]:
+def read_config(name: str, folder: Path) -> Mapping[str, Any]:
+    """A model's `config.json`, with an architecture named in it and weights beside it.
+
+    Raises:
+        InputFileError: there is none, or no weights in safetensors.
+    """
     path = folder / "config.json"
     if not path.is_file():
         raise InputFileError(f"{name!r} holds no config.json.", hint="Download the whole model again.")
@@ -123,13 +137,6 @@ def _read_config(name: str, folder: Path) -> Mapping[str, Any]:
     known = isinstance(config, dict) and config.get("architectures") and config.get("model_type")
     if not known:
         raise InputFileError(f"{str(path)!r} names no architecture.", hint="Download the whole model again.")
-    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as readable
-
-    if config["model_type"] not in readable:
-        raise UsageError(
-            f"{name!r} is a {config['architectures'][0]}, not a vision-language model.",
-            hint="Use a model of the Qwen2.5-VL, SmolVLM2 or Idefics3 family.",
-        )
     if not any(folder.glob("*.safetensors")):
         raise InputFileError(
             f"{name!r} holds no weights (*.safetensors).", hint="Download the whole model again; pickles are not read."
@@ -138,7 +145,17 @@ def _read_config(name: str, folder: Path) -> Mapping[str, Any]:
     return checked
 
 
-def _revision(folder: Path) -> str:
+def _require_vision(name: str, config: Mapping[str, Any]) -> None:
+    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as readable
+
+    if config["model_type"] not in readable:
+        raise UsageError(
+            f"{name!r} is a {config['architectures'][0]}, not a vision-language model.",
+            hint="Use a model of the Qwen2.5-VL, SmolVLM2 or Idefics3 family.",
+        )
+
+
+def folder_revision(folder: Path) -> str:
     """The commit of a hub snapshot, else the hash of the files' names and bytes."""
     if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name):
         return folder.name

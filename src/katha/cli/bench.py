@@ -103,6 +103,11 @@ def split(
 def match(
     path: Annotated[Path, typer.Argument(help="Labelled pairs, one JSON object a line.")],
     rule: Annotated[str, typer.Option("--rule", "--matching", help="The matching rule to measure.")] = "lemma-set",
+    verdicts: Annotated[
+        Path | None,
+        typer.Option("--verdicts", help="Keep the verdicts of a model's rule in this file, and reuse them."),
+    ] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="Where an `llm:` rule calls.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Measure a matching rule: false accepts and rejects, precision, recall and F1 by kind, and what it got wrong.
@@ -110,8 +115,10 @@ def match(
     A pair has `question`, `gold_answer`, `accepted_answers`, `answer`, `label` (right or wrong) and maybe `kind`.
     """
     from katha.eval_bridge.bench import measure_file
+    from katha.eval_bridge.rules import make_decider, open_rule
 
-    report = measure_file(path, rule)
+    archives = [verdicts] if verdicts is not None else []
+    report = measure_file(path, open_rule(rule, archives, decider=make_decider(rule, base_url), keep=verdicts))
     if as_json:
         typer.echo(json.dumps(report, ensure_ascii=False))
         return

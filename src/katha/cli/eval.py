@@ -95,6 +95,7 @@ def _job(
     from katha.eval_bridge.controls import CONTROLS, parse_controls
     from katha.eval_bridge.evaluate import EvalSettings
     from katha.eval_bridge.evaluation import EvalJob, name_judges
+    from katha.eval_bridge.rules import make_decider
 
     flags = {"judges": tuple(judge) if judge else None, "answers": answers, "matching": matching}
     config = resolve(flags)
@@ -118,6 +119,7 @@ def _job(
         judges=name_judges(make_judges(config.judges, base_url)),
         settings=settings,
         prepare=prepare_stories(stories),
+        decider=make_decider(config.matching, base_url),
         command=("katha", *sys.argv[1:]),
     )
 

@@ -34,6 +34,7 @@ Style = Annotated[str | None, typer.Option("--style", help="A look that the rend
 Preset = Annotated[str | None, typer.Option("--preset", help="Settings by name, or a YAML file of your own.")]
 Answers = Annotated[str | None, typer.Option("--answers", help="How questions are asked: choice or free.")]
 Matching = Annotated[
-    str | None, typer.Option("--matching", help="How free answers are matched: lemma-set or exact-set.")
+    str | None,
+    typer.Option("--matching", help="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]

@@ -37,6 +37,18 @@ def score(
     before_answers: Annotated[
         list[Path] | None, typer.Option("--before-answers", help="The archive of --before, if it was another one.")
     ] = None,
+    verdicts: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--verdicts", help="Verdicts of nli:, embedding: or llm: (default: verdicts.jsonl by the answers)."
+        ),
+    ] = None,
+    decide: Annotated[
+        bool, typer.Option("--decide", help="Ask the rule's model for verdicts that are missing, and keep them.")
+    ] = False,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="Where an `llm:` rule calls, with --decide.")
+    ] = None,
     variants: Annotated[
         Path | None, typer.Option("--variants", help="contrastive_variants.jsonl: score the pairs (PairAcc), too.")
     ] = None,
@@ -49,16 +61,19 @@ def score(
     as_json: options.Json = False,
 ) -> None:
     """Score answers to the questions of STORIES and write scores.json. Asks no judge and needs no images."""
-    from katha.eval_bridge import require_rule
     from katha.eval_bridge import score as score_answers
     from katha.eval_bridge.changes import Scoring, changes, read_scoring
     from katha.eval_bridge.contrastive import PairScorer, iter_variants
     from katha.eval_bridge.power import power_estimate
+    from katha.eval_bridge.rules import make_decider, open_rule, settle
     from katha.jsonio import write_json
 
-    rule = require_rule(matching or "lemma-set")
-    earlier = read_scoring(before) if before is not None else None
+    archives = verdicts or [_beside(path) for path in answers]
+    decider = make_decider(matching or "lemma-set", base_url) if decide else None
+    rule = open_rule(matching or "lemma-set", archives, decider=decider, keep=archives[-1])
+    earlier = read_scoring(before, archives) if before is not None else None
     records = _records(stories)
+    unsettled = settle(rule, records, _rows(answers))
     pairs = PairScorer(records, iter_variants(variants) if variants is not None else ())
     scores = score_answers(
         records,
@@ -68,6 +83,7 @@ def score(
         resamples=resamples,
         seed=seed,
     )
+    scores["notes"] += unsettled
     if variants is not None:
         scores["contrastive"] = pairs.scores(resamples, seed)
     write_json(out, scores)
@@ -106,6 +122,13 @@ def _records(path: Path) -> list[StoryRecord]:
             hint="Give the records with the questions that were asked.",
         )
     return records
+
+
+def _beside(answers: Path) -> Path:
+    """Where the verdicts on an archive lie."""
+    from katha.eval_bridge.verdicts import VERDICTS
+
+    return answers / VERDICTS if answers.is_dir() else answers.with_name(VERDICTS)
 
 
 def _rows(paths: list[Path]) -> Iterator[Answer]:

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from katha.cli.report.load import panel_uri
@@ -15,10 +15,13 @@ from katha.errors import InputFileError
 from katha.jsonio import iter_lines
 from katha.schema import Answer, Condition, Question, StoryRecord
 
+if TYPE_CHECKING:
+    from katha.eval_bridge.matching import Rule
+
 __all__ = ["story_views"]
 
 _INLINE = 30
-_VERDICTS = {True: ("right", "✓"), False: ("wrong", "✗")}
+_VERDICTS = {True: ("right", "✓"), False: ("wrong", "✗"), None: ("none", "\u2013")}
 _Index = dict[tuple[str | None, str, str, str, str], Answer]
 _Column = tuple[str, str | None, Condition]
 
@@ -27,10 +30,13 @@ def story_views(out: Path, state: Mapping[str, Any], left: Sequence[Mapping[str,
     """Every story with links to its boards; the ones that lost most questions (30 at most) in full."""
     losses = Counter(str(item["story_id"]) for item in left)
     records = [StoryRecord.model_validate_json(line) for _, line in iter_lines(out / "stories.jsonl")]
+    from katha.eval_bridge.rules import folder_rule
+
     order = sorted(records, key=lambda record: (-losses[record.story_id], record.story_id))
     shown = {record.story_id for record in order[:_INLINE]}
     index = _index(out / "answers.jsonl", shown)
-    return [_story(record, out, state, index, record.story_id in shown) for record in order]
+    rule = folder_rule(state["config"]["matching"], out)
+    return [_story(record, out, state, index, rule, record.story_id in shown) for record in order]
 
 
 def _index(path: Path, stories: set[str]) -> _Index:
@@ -44,7 +50,9 @@ def _index(path: Path, stories: set[str]) -> _Index:
     }
 
 
-def _story(record: StoryRecord, out: Path, state: Mapping[str, Any], index: _Index, inline: bool) -> dict[str, Any]:
+def _story(
+    record: StoryRecord, out: Path, state: Mapping[str, Any], index: _Index, rule: Rule, inline: bool
+) -> dict[str, Any]:
     boards = [_board(name, Path(folder), record, out, state, inline) for name, folder in state["boards"].items()]
     columns = _columns([board["name"] for board in boards if not board["reason"]])
     judges, asked = list(state["judges"]), state["config"]["questions"]
@@ -58,7 +66,7 @@ def _story(record: StoryRecord, out: Path, state: Mapping[str, Any], index: _Ind
         "columns": [name for name, _, _ in columns],
         "several": len(judges) > 1,
         "rows": [
-            _row(item, record, columns, judges, index, state)
+            _row(item, record, columns, judges, index, rule)
             for item in record.recoverability_questions
             if inline and len(columns) > 1 and asked in ("all", item.role or asked)
         ],
@@ -103,7 +111,7 @@ def _row(
     columns: Sequence[_Column],
     judges: Sequence[str],
     index: _Index,
-    state: Mapping[str, Any],
+    rule: Rule,
 ) -> dict[str, Any]:
     def find(method: str | None, judge: str, condition: str) -> Answer | None:
         return index.get((method, judge, record.story_id, question.question_id, condition))
@@ -116,19 +124,19 @@ def _row(
         "gold": question.gold_answer,
         "options": question.options or [],
         "cells": [
-            [_cell(find(method, judge, condition), question, judge, state) for judge in judges]
+            [_cell(find(method, judge, condition), question, judge, rule) for judge in judges]
             for _, method, condition in columns
         ],
     }
 
 
-def _cell(answer: Answer | None, question: Question, judge: str, state: Mapping[str, Any]) -> dict[str, str]:
+def _cell(answer: Answer | None, question: Question, judge: str, rule: Rule) -> dict[str, str]:
     from katha.eval_bridge import match
 
     if answer is None:
         return {"judge": judge, "verdict": "none", "mark": "–", "answer": "not asked", "note": ""}
     if answer.status != "ok":
         return {"judge": judge, "verdict": "none", "mark": "!", "answer": answer.status, "note": answer.error or ""}
-    verdict = match(answer, question, state["config"]["matching"])
+    verdict = match(answer, question, rule)
     name, sign = _VERDICTS[verdict.right]
     return {"judge": judge, "verdict": name, "mark": sign, "answer": answer.answer or "", "note": verdict.reason}

@@ -13,7 +13,7 @@ __all__ = ["answer_groups"]
 
 _Column = tuple[str, str | None, str]
 _Index = dict[tuple[str | None, str, str, str], Answer]
-_VERDICTS = {True: ("right", "\u2713"), False: ("wrong", "\u2717")}
+_VERDICTS = {True: ("right", "\u2713"), False: ("wrong", "\u2717"), None: ("none", "\u2013")}
 
 
 def answer_groups(run: Run) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _cell(answer: Answer | None, question: Question, judge: str, run: Run) -> di
         return {"judge": judge, "verdict": "none", "mark": "\u2013", "answer": "not asked", "note": ""}
     if answer.status != "ok":
         return {"judge": judge, "verdict": "none", "mark": "!", "answer": answer.status, "note": answer.error or ""}
-    verdict = match(answer, question, run.scores["matching"])
+    verdict = match(answer, question, run.matching)
     name, mark = _VERDICTS[verdict.right]
     return {"judge": judge, "verdict": name, "mark": mark, "answer": answer.answer or "", "note": verdict.reason}
 

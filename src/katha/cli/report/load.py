@@ -6,13 +6,16 @@ import base64
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from katha.errors import InputFileError
 from katha.jsonio import read_json
 from katha.schema import Answer, Board, Candidates, Plan, Record, StoryRecord
+
+if TYPE_CHECKING:
+    from katha.eval_bridge.matching import Rule
 
 __all__ = ["Run", "load_run", "panel_uri"]
 
@@ -34,6 +37,7 @@ class Run:
     candidates: Candidates
     answers: list[Answer]
     scores: dict[str, Any]
+    matching: Rule
 
 
 def load_run(folder: Path) -> Run:
@@ -43,7 +47,9 @@ def load_run(folder: Path) -> Run:
         InputFileError: a file is missing or does not have its form.
     """
     from katha.eval_bridge import read_answers
+    from katha.eval_bridge.rules import folder_rule
 
+    scores = read_json(folder / "scores.json")
     return Run(
         folder=folder,
         info=read_json(folder / "run.json"),
@@ -52,7 +58,8 @@ def load_run(folder: Path) -> Run:
         board=_record(folder / "storyboard.json", Board),
         candidates=_record(folder / "candidates.json", Candidates),
         answers=list(read_answers(folder / "answers.jsonl")),
-        scores=read_json(folder / "scores.json"),
+        scores=scores,
+        matching=folder_rule(scores["matching"], folder),
     )
 
 
