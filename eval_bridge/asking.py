@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, get_args
@@ -22,7 +23,7 @@ from katha.jsonio import digest
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question
 
-__all__ = ["AnswerCache", "OnAnswer", "Retry", "answer_key", "ask", "judge_name"]
+__all__ = ["AnswerCache", "OnAnswer", "Retry", "answer_key", "ask", "concurrency_of", "judge_name"]
 
 OnAnswer = Callable[[Answer, bool], None]
 """Called with each answer as soon as it exists, and whether it was reused (not paid for)."""
@@ -62,6 +63,11 @@ class Retry:
 def judge_name(judge: Judge) -> str:
     """The name under which a judge's answers are kept."""
     return str(judge.spec().get("name", type(judge).__name__))
+
+
+def concurrency_of(judge: Judge) -> int:
+    """How many threads may ask `judge` at once: its attribute `concurrency`, 1 where there is none."""
+    return max(1, int(getattr(judge, "concurrency", 1)))
 
 
 def answer_key(packet: Packet, prompt: JudgePrompt, spec: Mapping[str, Any]) -> str:
@@ -199,7 +205,8 @@ def ask(
 ) -> list[Answer]:
     """Every question of one packet put to one judge; the answers in the order of the questions.
 
-    A hit in the cache is not paid for; of two equal questions one is asked. A transient failure is tried again with
+    A hit in the cache is not paid for; of two equal questions one is asked. Where the judge has a `concurrency`, the
+    first question is asked alone and the rest side by side. A transient failure is tried again with
     the same bytes; what still fails is a typed answer (`transport_failed`), never cached and never scored. Text-only
     answers hold for every method: give `method=None`. `name` labels the answers (default: the judge's own name).
 
@@ -243,12 +250,28 @@ def _ask_pending(
     cache: AnswerCache | None,
     hand_over: Callable[[str, Answer, bool], None],
 ) -> None:
-    """Ask what the cache does not hold; each answer is stored before it is handed over."""
-    if not calls:
-        return
-    replies = _replies(judge, evidence, [call.prompt for call in calls], retry)
-    for call, reply in zip(calls, replies, strict=True):
+    """Ask what the cache does not hold; each answer is stored before it is handed over, on the caller's thread."""
+
+    def keep(call: _Call, reply: JudgeReply) -> tuple[str, Answer]:
         answer = call.answer(_checked(reply, call.prompt))
         if answer.status == "ok" and cache is not None:
             cache.put(call.key, answer)
-        hand_over(call.key, answer, False)
+        return call.key, answer
+
+    def alone(call: _Call) -> tuple[str, Answer]:
+        (reply,) = _replies(judge, evidence, [call.prompt], retry)
+        return keep(call, reply)
+
+    side = concurrency_of(judge)
+    if side == 1 or len(calls) < 2:
+        replies = _replies(judge, evidence, [call.prompt for call in calls], retry) if calls else iter(())
+        for call, reply in zip(calls, replies, strict=True):
+            hand_over(*keep(call, reply), False)
+        return
+    hand_over(*alone(calls[0]), False)  # a server keeps the prefix once it has begun to answer the first
+    pool = ThreadPoolExecutor(min(side, len(calls) - 1), thread_name_prefix="asking")
+    try:
+        for done in as_completed([pool.submit(alone, call) for call in calls[1:]]):
+            hand_over(*done.result(), False)
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -17,13 +17,13 @@ from typing import Any
 from katha.errors import KathaError, TransientJudgeError, UsageError
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 
-__all__ = ["Budget", "Estimate", "Metered", "Tally", "Weighed", "estimate_tokens"]
+__all__ = ["STOPPED", "Budget", "Estimate", "Metered", "Tally", "Weighed", "estimate_tokens", "expected_cost"]
 
 _CHARACTERS_PER_TOKEN = 4
 _PIXELS_PER_TOKEN = 750
 _MOST_IMAGE_TOKENS = 1_600
 _REPLY_TOKENS = 80
-_STOPPED = "the budget was used up before this question was asked"
+STOPPED = "the budget was used up before this question was asked"
 
 
 def _image_tokens(png: bytes) -> int:
@@ -38,38 +38,45 @@ def estimate_tokens(evidence: Evidence, prompt: JudgePrompt) -> int:
     return letters // _CHARACTERS_PER_TOKEN + sum(map(_image_tokens, evidence.images))
 
 
-def _expected_cost(price: Mapping[str, float] | None, tokens: int, replies: int) -> float:
+def expected_cost(price: Mapping[str, float] | None, tokens: int, replies: int) -> float:
+    """Dollars that `replies` replies to prompts of `tokens` tokens in all are expected to cost; 0 without a price."""
     if not price:
         return 0.0
     return (tokens * price.get("input", 0.0) + replies * _REPLY_TOKENS * price.get("output", 0.0)) / 1e6
 
 
 class Budget:
-    """Limits over all judges of one command; None is no limit."""
+    """Limits over all judges of one command, kept from several threads; None is no limit."""
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
         self.max_calls, self.max_cost = max_calls, max_cost
         self.calls, self.cost, self.stopped = 0, 0.0, False
+        self._granted, self._expected = 0, 0.0
         self._lock = threading.Lock()
 
     def grant(self, wanted: int, each: float) -> int:
-        """How many of `wanted` calls, expected to cost `each` dollars, may be made now."""
+        """How many of `wanted` calls, expected to cost `each` dollars, may be made now; they count until `settle`."""
         with self._lock:
             granted = wanted
             if self.max_calls is not None:
-                granted = min(granted, self.max_calls - self.calls)
+                granted = min(granted, self.max_calls - self.calls - self._granted)
             if self.max_cost is not None:
-                left = self.max_cost - self.cost
+                left = self.max_cost - self.cost - self._expected
                 granted = min(granted, int(left / each) if each > 0 else wanted) if left > 0 else 0
             granted = max(0, granted)
+            self._granted += granted
+            self._expected += granted * each
             self.stopped = self.stopped or granted < wanted
             return granted
 
-    def spend(self, cost: float) -> None:
-        """One call was made."""
+    def settle(self, each: float, cost: float | None) -> None:
+        """A granted call was made for `cost` dollars, or (None) was not made after all."""
         with self._lock:
-            self.calls += 1
-            self.cost += cost
+            self._granted -= 1
+            self._expected -= each
+            if cost is not None:
+                self.calls += 1
+                self.cost += cost
 
 
 @dataclass
@@ -81,15 +88,37 @@ class Tally:
     cost: float | None = None
     statuses: Counter[str] = field(default_factory=Counter)
     tokens: Counter[str] = field(default_factory=Counter)
+    checks: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def count(self, reply: JudgeReply) -> None:
+        """Add one reply of the judge."""
+        cost, tokens, check = (reply.usage.get(name) for name in ("cost", "tokens", "reuse_check"))
+        with self._lock:
+            self.calls += 1
+            self.statuses[reply.status] += 1
+            if cost is not None:
+                self.cost = (self.cost or 0.0) + float(cost)
+            if isinstance(tokens, Mapping):
+                self.tokens.update({str(kind): int(count) for kind, count in tokens.items()})
+            if check is not None:
+                self.checks[str(check)] += 1
+
+    def count_reused(self) -> None:
+        """Add one answer that was there already."""
+        with self._lock:
+            self.reused += 1
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for `eval.json`."""
+        """Plain values for `eval.json`; `reuse` says how many replies were checked against the naive way."""
+        checked = sum(self.checks.values())
         return {
             "calls": self.calls,
             "reused": self.reused,
             "cost": self.cost,
             "statuses": dict(sorted(self.statuses.items())),
             "tokens": dict(sorted(self.tokens.items())),
+            "reuse": {"checked": checked, "flipped": self.checks["flipped"]} if checked else None,
         }
 
 
@@ -104,6 +133,8 @@ class Metered:
         """
         self._judge, self._budget, self._tally = judge, budget, tally
         self.always_chooses = bool(getattr(judge, "always_chooses", False))
+        self.exclusive = bool(getattr(judge, "exclusive", False))
+        self.concurrency = int(getattr(judge, "concurrency", 1))
         self._price: Mapping[str, float] | None = getattr(judge, "price", {})
         if self._price is None and budget.max_cost is not None:
             raise UsageError(
@@ -121,44 +152,48 @@ class Metered:
         Raises:
             TransientJudgeError: worth another try. JudgeError, UsageError: the judge cannot be asked at all.
         """
-        each = max((_expected_cost(self._price, estimate_tokens(evidence, item), 1) for item in prompts), default=0.0)
+        each = max((expected_cost(self._price, estimate_tokens(evidence, item), 1) for item in prompts), default=0.0)
         done = 0
         while done < len(prompts):
             granted = self._budget.grant(len(prompts) - done, each)
             if not granted:
                 for _ in prompts[done:]:
-                    yield JudgeReply("budget_stopped", error=_STOPPED)
+                    yield JudgeReply("budget_stopped", error=STOPPED)
                 return
-            before = done
+            made = 0
             try:
-                for reply in islice(self._judge.ask(evidence, prompts[done : done + granted]), granted):
-                    done += 1
-                    self._account(reply)
+                for reply in self._granted(evidence, prompts[done : done + granted]):
+                    made += 1
+                    self._budget.settle(each, float(reply.usage.get("cost") or 0.0))
+                    self._tally.count(reply)
                     yield reply
             except KathaError:
-                self._budget.spend(0.0)
+                made += 1
+                self._budget.settle(each, 0.0)
                 raise
-            except OSError as error:
-                self._budget.spend(0.0)
-                raise TransientJudgeError(f"{type(error).__name__}: {error}") from error
-            except Exception as error:
-                done += 1
-                failed = JudgeReply("transport_failed", error=f"the judge raised {type(error).__name__}: {error}")
-                self._account(failed)
-                yield failed
-            if done == before:
+            finally:
+                for _ in range(granted - made):
+                    self._budget.settle(each, None)
+            done += made
+            if not made:
                 return
 
-    def _account(self, reply: JudgeReply) -> None:
-        cost = reply.usage.get("cost")
-        self._budget.spend(float(cost or 0.0))
-        self._tally.calls += 1
-        self._tally.statuses[reply.status] += 1
-        if cost is not None:
-            self._tally.cost = (self._tally.cost or 0.0) + float(cost)
-        tokens = reply.usage.get("tokens")
-        if isinstance(tokens, Mapping):
-            self._tally.tokens.update({str(kind): int(count) for kind, count in tokens.items()})
+    def _granted(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """The judge's replies; what it raises by mistake is the typed failure of one question."""
+        try:
+            yield from islice(self._judge.ask(evidence, prompts), len(prompts))
+        except KathaError:
+            raise
+        except OSError as error:
+            raise TransientJudgeError(f"{type(error).__name__}: {error}") from error
+        except Exception as error:
+            yield JudgeReply("transport_failed", error=f"the judge raised {type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        """Let the inner judge go of its memory, if it can."""
+        close = getattr(self._judge, "close", None)
+        if close is not None:
+            close()
 
 
 @dataclass
@@ -193,6 +228,6 @@ class Weighed:
             self._estimate.output_tokens += _REPLY_TOKENS
             known = self._price is not None and self._estimate.cost is not None
             self._estimate.cost = (
-                (self._estimate.cost or 0.0) + _expected_cost(self._price, tokens, 1) if known else None
+                (self._estimate.cost or 0.0) + expected_cost(self._price, tokens, 1) if known else None
             )
             yield JudgeReply("not_asked", error="dry run")

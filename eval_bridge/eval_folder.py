@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -158,14 +159,19 @@ def _rewrite(path: Path, spans: list[tuple[int, int]]) -> None:
 
 
 class Writer:
-    """An answer log that is on the disk within a second of every slow answer, without a flush for every quick one."""
+    """An answer log that is on the disk within a second of every slow answer, without a flush for every quick one.
+
+    Several threads may write to it.
+    """
 
     def __init__(self, log: AnswerLog, clock: Callable[[], float] = time.monotonic) -> None:
         self._log, self._clock, self._synced = log, clock, clock()
+        self._lock = threading.Lock()
 
     def __call__(self, answer: Answer) -> None:
         """Append one answer."""
-        self._log.append(answer)
-        if self._clock() - self._synced >= _SYNC_SECONDS:
-            self._log.sync()
-            self._synced = self._clock()
+        with self._lock:
+            self._log.append(answer)
+            if self._clock() - self._synced >= _SYNC_SECONDS:
+                self._log.sync()
+                self._synced = self._clock()

@@ -1,13 +1,16 @@
 """Judging boards that are there: every question of every story put to every judge under three conditions.
 
-Story by story, so that what a story's packets share is paid for while it is warm; the text-only question of a story is
-asked once for all methods. Each answer is in the shared cache and in the evaluation's log before the next is asked.
+Story by story, so that what a story's packets share is paid for while it is warm; judges that wait for a server are
+asked about several stories at once. The text-only question of a story is asked once for all methods. Each answer is in
+the shared cache and in the evaluation's log as soon as it is there.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from katha.errors import RecordError
@@ -16,9 +19,10 @@ from katha.eval_bridge.boards import BoardProblem, Boards, JudgedBoard, read_boa
 from katha.eval_bridge.budget import Tally
 from katha.eval_bridge.controls import Control, ControlBoards
 from katha.eval_bridge.eval_folder import mark
+from katha.eval_bridge.eval_lanes import Lane, in_turn, lanes_of
 from katha.eval_bridge.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.outcomes import Selection
-from katha.eval_bridge.packets import make_packet, packet_sha256, scan_packet, secrets_of
+from katha.eval_bridge.packets import LeakageReport, make_packet, packet_sha256, scan_packet, secrets_of
 from katha.protocols import Evidence, Judge
 from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
 from katha.store import Store
@@ -57,10 +61,19 @@ class Leakage:
     secrets: int = 0
     found: list[str] = field(default_factory=list)
 
+    def add(self, story_id: str, report: LeakageReport) -> None:
+        """Count one packet's report."""
+        self.packets += 1
+        self.fields += report.fields
+        self.chunks += report.chunks
+        self.secrets += report.secrets
+        if not report.clean:
+            self.found.append(f"{story_id}: {report.found[0]}")
+
     def as_json(self) -> dict[str, Any]:
         """Plain values for `eval.json`; `detected` in per cent of the packets."""
         rate = 100.0 * len(self.found) / self.packets if self.packets else None
-        return {**vars(self), "found": list(self.found), "detected": rate}
+        return {**vars(self), "found": sorted(self.found), "detected": rate}
 
 
 @dataclass
@@ -84,6 +97,9 @@ class Evaluator:
     invalid: dict[str, dict[str, str]] = field(default_factory=dict)
     leakage: Leakage = field(default_factory=Leakage)
     kept: int = 0
+    _shown: ControlBoards | None = field(default=None, repr=False)
+    _stopping: threading.Event = field(default_factory=threading.Event, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def run(self, on_story: OnStory | None = None) -> None:
         """Ask everything that is not settled.
@@ -93,30 +109,39 @@ class Evaluator:
             StoreError: the disk failed.
         """
         self.invalid = {method.name: {} for method in self.methods}
-        shown = ControlBoards(self.methods[0], self.records, self.settings.seed)
-        for place, record in enumerate(self.records, 1):
-            questions = self.settings.selected(record)
-            if questions:
-                self._story(record, questions, shown)
-            if on_story is not None:
-                on_story(record.story_id, place)
+        asked = [record for record in self.records if self.settings.selected(record)]
+        lanes, done = lanes_of(self.judges), 0
 
-    def _boards(self, record: StoryRecord) -> dict[str, JudgedBoard]:
-        """The boards of one story that can be judged; the others' reasons go into `invalid`."""
+        def tell(record: StoryRecord) -> None:
+            nonlocal done
+            done += 1
+            if on_story is not None:
+                on_story(record.story_id, len(self.records) * done // (len(asked) * len(lanes)))
+
+        if self.settings.controls:
+            self._shown = ControlBoards(self.methods[0], self.records, self.settings.seed)
+        for place, lane in enumerate(lanes):
+            in_turn(partial(self._story, lane, first=not place), asked, lane.stories, tell, self._stopping)
+            for name in lane.judges if lane.alone else ():
+                _close(self.judges[name])
+        for method, found in self.invalid.items():
+            self.invalid[method] = {name.story_id: found[name.story_id] for name in asked if name.story_id in found}
+
+    def _boards(self, record: StoryRecord, *, first: bool) -> dict[str, JudgedBoard]:
+        """The boards of one story that can be judged; in the first pass the others' reasons go into `invalid`."""
         boards: dict[str, JudgedBoard] = {}
         for method in self.methods:
             try:
                 board = read_board(method, record)
-                self._scan(record, board.images, board.prompts)
+                self._scan(record, board.images, board.prompts, count=first)
                 boards[method.name] = board
-            except BoardProblem as problem:
-                self.invalid[method.name][record.story_id] = problem.message
-            except RecordError as leak:
-                self.invalid[method.name][record.story_id] = leak.message
+            except (BoardProblem, RecordError) as problem:
+                self.invalid[method.name].setdefault(record.story_id, problem.message)
         return boards
 
-    def _story(self, record: StoryRecord, questions: Sequence[Question], controls: ControlBoards) -> None:
-        boards = self._boards(record)
+    def _story(self, lane: Lane, record: StoryRecord, *, first: bool) -> None:
+        """Put the questions of one story to the judges of one lane."""
+        questions, boards = self.settings.selected(record), self._boards(record, first=first)
         if not boards:
             return
         conditions: tuple[Condition, ...] = ("image", "text+image")
@@ -128,14 +153,14 @@ class Evaluator:
             for name, board in boards.items()
             for condition in conditions
         ]
-        for judge in self.judges:
+        for judge in lane.judges:
             for method, (packet, evidence) in packets:
                 self._put(judge, packet, evidence, questions, method, self.log)
-        first = self.methods[0].name
-        if first in boards:
-            self._controls(record, boards[first], questions, controls)
+        board = boards.get(self.methods[0].name)
+        if board is not None:
+            self._controls(lane, record, board, questions, first=first)
 
-    def _scan(self, record: StoryRecord, images: Sequence[bytes], prompts: Sequence[str]) -> None:
+    def _scan(self, record: StoryRecord, images: Sequence[bytes], prompts: Sequence[str], *, count: bool) -> None:
         """Refuse an image-only packet that carries more than pixels.
 
         Raises:
@@ -143,12 +168,9 @@ class Evaluator:
         """
         packet, evidence = make_packet(record.story_id, "image", images)
         report = scan_packet(packet, evidence, secrets_of(record, prompts))
-        self.leakage.packets += 1
-        self.leakage.fields += report.fields
-        self.leakage.chunks += report.chunks
-        self.leakage.secrets += report.secrets
-        if not report.clean:
-            self.leakage.found.append(f"{record.story_id}: {report.found[0]}")
+        if count:
+            with self._lock:
+                self.leakage.add(record.story_id, report)
         report.require(record.story_id)
 
     def _put(
@@ -166,8 +188,9 @@ class Evaluator:
         hashed = packet_sha256(packet)
         marks = [mark(method, name, packet.story_id, item.question_id, hashed) for item in questions]
         open_ones = [item for item, sign in zip(questions, marks, strict=True) if sign not in self.settled]
-        self.kept += len(questions) - len(open_ones)
-        if not open_ones:
+        with self._lock:
+            self.kept += len(questions) - len(open_ones)
+        if not open_ones or self._stopping.is_set():
             return
         with self.store.claim(f"answers:{name}:{hashed}"):
             ask(
@@ -190,24 +213,32 @@ class Evaluator:
         def hear(answer: Answer, reused: bool) -> None:
             sink(answer)
             if reused and tally is not None:
-                tally.reused += 1
+                tally.count_reused()
 
         return hear
 
     def _controls(
-        self, record: StoryRecord, board: JudgedBoard, questions: Sequence[Question], shown: ControlBoards
+        self, lane: Lane, record: StoryRecord, board: JudgedBoard, questions: Sequence[Question], *, first: bool
     ) -> None:
         """Ask the controls image-only, over the first method's board."""
+        if self._shown is None:
+            return
         for control in self.settings.controls:
-            images = shown.images(control, board)
+            images = self._shown.images(control, board)
             if images is None:
                 continue
             again = control == "repeat"
             if not again:
-                self._scan(record, images, board.prompts)
+                self._scan(record, images, board.prompts, count=first)
             packet, evidence = make_packet(record.story_id, "image", images)
-            for judge in self.judges:
+            for judge in lane.judges:
                 self._put(judge, packet, evidence, questions, control, self.control_log, cached=not again)
+
+
+def _close(judge: Judge) -> None:
+    close = getattr(judge, "close", None)
+    if close is not None:
+        close()
 
 
 def row_order(

@@ -74,7 +74,8 @@ class ApiJudge(ABC):
             raise UsageError(f"The judge {self.PROVIDER}:{argument} needs a key.", hint=f"Set {self._variable}.")
         self._backoff = backoff or Backoff(max_retries=max_retries)
         self._timeout, self._structured, self._plain = timeout, structured, not structured
-        self._pacer = Pacer(most=concurrency)
+        self.concurrency = concurrency
+        self._pacer = Pacer(most=concurrency, sleep=self._backoff.sleep)
 
     @abstractmethod
     def _send(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> Received:
@@ -100,33 +101,49 @@ class ApiJudge(ABC):
         return prices
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
-        """Yield one reply per prompt, in order; the first is asked alone, the rest side by side.
+        """Yield one reply per prompt, in order. May be called from `concurrency` threads and more: calls are paced.
 
         Raises:
             UsageError: the key or the model is wrong; nothing more is asked.
             JudgeError: the account has no credit left.
         """
-        yield from self._pacer.run(lambda prompt: self._ask_one(evidence, prompt), prompts)
+        for prompt in prompts:
+            yield self._ask_one(evidence, prompt)
+
+    def close(self) -> None:
+        """Close the connections; the next question opens new ones."""
+        client = self.__dict__.pop("_client", None)
+        if client is not None:
+            client.close()
 
     def _ask_one(self, evidence: Evidence, prompt: JudgePrompt) -> JudgeReply:
         failures: dict[str, int] = {}
         plain = self._plain
         while True:
             try:
-                received = self._call(evidence, prompt, plain=plain)
+                with self._pacer.slot() as number:
+                    received = self._call(evidence, prompt, plain=plain)
             except Fault as fault:
                 if self._falls_back(fault, plain=plain):
                     self._plain = plain = True
                     continue
                 failures[fault.kind] = failures.get(fault.kind, 0) + 1
                 if fault.kind == "busy":
-                    self._pacer.shrink()
+                    self._pacer.shrink(number)
                 if failures[fault.kind] > self._backoff.allowed(fault.kind):
                     return JudgeReply("transport_failed", error=fault.message, usage=self._usage(None, failures, plain))
-                self._backoff.pause(fault, failures[fault.kind])
+                self._wait(fault, failures[fault.kind])
             else:
                 self._pacer.grow()
                 return self._reply(received, prompt, self._usage(received, failures, plain), plain=plain)
+
+    def _wait(self, fault: Fault, failures: int) -> None:
+        """Before another try: a wait that the server named holds for every call, the growing one for this call."""
+        seconds = self._backoff.wait(fault, failures)
+        if fault.kind == "busy" and fault.wait is not None:
+            self._pacer.hold(seconds)
+        else:
+            self._backoff.sleep(seconds)
 
     def _reply(self, received: Received, prompt: JudgePrompt, usage: dict[str, Any], *, plain: bool) -> JudgeReply:
         if received.stop is not None:

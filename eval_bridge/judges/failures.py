@@ -31,10 +31,10 @@ class Backoff:
         """How many faults of `kind` one call survives."""
         return {"busy": self.busy_retries, "broken": self.max_retries}.get(kind, 0)
 
-    def pause(self, fault: Fault, failures: int) -> None:
-        """Wait what the server asked for, else twice as long as last time."""
+    def wait(self, fault: Fault, failures: int) -> float:
+        """Seconds before another try: what the server asked for, else twice as long as last time."""
         grown = min(self.longest_wait, self.first_wait * 2 ** (failures - 1))
-        self.sleep(grown if fault.wait is None else min(self.longest_wait, max(0.0, fault.wait)))
+        return grown if fault.wait is None else min(self.longest_wait, max(0.0, fault.wait))
 
 
 def retry_after(value: str | None) -> float | None:

@@ -33,6 +33,9 @@ _GIB = 1 << 30
 class LocalJudge:
     """A vision-language model as a judge, loaded at the first question and let go by `close`."""
 
+    exclusive = True
+    """Two such models may not fit into memory together: an evaluation asks one after the other."""
+
     def __init__(
         self,
         argument: str | None = None,

@@ -172,7 +172,9 @@ class JudgeReply:
 class Judge(Protocol):
     """Evidence and questions to replies, each question answered on its own (one question a call, Sec. E.2).
 
-    A judge that can only choose sets a class attribute `always_chooses = True`; it is given options in every run.
+    A judge that can only choose sets a class attribute `always_chooses = True`; it is given options in every run. One
+    that may be asked from several threads at once says from how many in an attribute `concurrency`; one that holds a
+    model in memory sets `exclusive = True` and has `close()`: an evaluation asks such judges one after the other.
     """
 
     def spec(self) -> Mapping[str, Any]:
