@@ -12,6 +12,8 @@
     |   +-- CorruptEntryError  a stored entry whose bytes do not have their hash (quarantined)
     +-- RenderError            a renderer could not make a frame
     |   +-- TransientRenderError  worth another try
+    |   +-- BlankFrameError       one colour all over, or not a number: tried once more with the next seed
+    |   +-- RefusedFrameError     a service would not draw it
     +-- JudgeError             a judge could not be asked at all
     |   +-- TransientJudgeError   worth another try
 
@@ -21,6 +23,7 @@ A message names the file, record and field and says what to do; `hint` holds the
 from __future__ import annotations
 
 __all__ = [
+    "BlankFrameError",
     "CorruptEntryError",
     "InputFileError",
     "JudgeError",
@@ -29,6 +32,7 @@ __all__ = [
     "OutputFolderError",
     "PlanError",
     "RecordError",
+    "RefusedFrameError",
     "RenderError",
     "StoreError",
     "TransientJudgeError",
@@ -96,6 +100,14 @@ class RenderError(KathaError):
 
 class TransientRenderError(RenderError):
     """A renderer failed in a way that is worth another try."""
+
+
+class BlankFrameError(RenderError):
+    """A frame that is one colour all over (what NaN latents end as); it is tried once more with the next seed."""
+
+
+class RefusedFrameError(RenderError):
+    """A service would not draw the frame (a safety filter); asking again does not help, another prompt may."""
 
 
 class JudgeError(KathaError):

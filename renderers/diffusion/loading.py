@@ -1,0 +1,119 @@
+"""Checkpoints into memory: diffusers' own loaders, local files only, safetensors only, and what came out checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from katha.errors import InputFileError, KathaError, UsageError
+from katha.renderers.diffusion.checkpoint import Checkpoint
+from katha.renderers.diffusion.families import schedulers
+from katha.renderers.diffusion.weights import read_header
+
+__all__ = ["best_device", "default_dtype", "load_pipeline"]
+
+_DTYPES = ("float32", "bfloat16", "float16")
+
+
+def best_device() -> str:
+    """The accelerator if there is one, else `cpu`."""
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def default_dtype(device: str, family: str) -> str:
+    """float32 on a CPU; elsewhere bfloat16, and float16 for SDXL, which was published in it."""
+    if device.startswith("cpu"):
+        return "float32"
+    return "float16" if family == "sdxl" else "bfloat16"
+
+
+def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None = None) -> Any:
+    """The diffusers pipeline of `checkpoint`, on the CPU, in evaluation mode.
+
+    Raises:
+        InputFileError: weights are missing, damaged or of another shape. UsageError: no such dtype or scheduler, or
+        there is not enough memory.
+    """
+    import diffusers
+    import torch
+
+    if dtype not in _DTYPES:
+        raise UsageError(f"There is no dtype {dtype!r}.", hint=f"Use {', '.join(_DTYPES)}.")
+    kind = getattr(diffusers, checkpoint.pipeline)
+    extra = {"add_watermarker": False} if checkpoint.pipeline.startswith("StableDiffusionXL") else {}
+    try:
+        with _quiet():
+            if checkpoint.file is None:
+                pipe = kind.from_pretrained(
+                    checkpoint.folder, dtype=getattr(torch, dtype), variant=checkpoint.variant,
+                    local_files_only=True, use_safetensors=True, **extra,
+                )  # fmt: skip
+            else:
+                pipe = _from_file(kind, checkpoint, getattr(torch, dtype), extra)
+    except KathaError:
+        raise
+    except MemoryError as error:
+        raise UsageError(f"{checkpoint.name!r} does not fit into memory.", hint="Use a smaller dtype.") from error
+    except Exception as error:  # the loaders raise many kinds, all meaning that these files are no such model
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputFileError(
+            f"{checkpoint.name!r} cannot be loaded: {reason}", hint="Download the whole checkpoint again."
+        ) from error
+    _check_weights(checkpoint, pipe)
+    pipe.set_progress_bar_config(disable=True)
+    if scheduler is not None:
+        pipe.scheduler = _scheduler(scheduler, pipe.scheduler.config)
+    return pipe
+
+
+def _from_file(kind: Any, checkpoint: Checkpoint, dtype: Any, extra: Mapping[str, Any]) -> Any:
+    """A whole pipeline from a single file; tokenizers and configuration come from the folder."""
+    return kind.from_single_file(
+        str(checkpoint.file), config=str(checkpoint.folder), dtype=dtype, local_files_only=True, **extra
+    )
+
+
+def _scheduler(name: str, config: Any) -> Any:
+    import diffusers
+
+    known = schedulers()
+    if name not in known:
+        raise UsageError(f"There is no scheduler {name!r}.", hint=f"Known: {', '.join(known)}.")
+    return getattr(diffusers, known[name]).from_config(config)
+
+
+def _check_weights(checkpoint: Checkpoint, pipe: Any) -> None:
+    """Every parameter came from a file: the loaders fill a missing one with random numbers and say so in a log only."""
+    for name, files in checkpoint.weights().items() if checkpoint.file is None else ():
+        model = getattr(pipe, name)
+        stored = {tensor for file in files for tensor in read_header(file).shapes}
+        wanted = dict(model.named_parameters())
+        missing = sorted(set(wanted) - stored) if hasattr(model, "register_to_config") else []
+        if missing or len(stored) < len(wanted):
+            first = f", the first {missing[0]!r}" if missing else ""
+            count = len(missing) or len(wanted) - len(stored)
+            raise InputFileError(
+                f"{checkpoint.name!r}, {name}, lacks {count} weights{first}.",
+                hint="Download the whole checkpoint again.",
+            )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The libraries' progress bars off, and then as they were: they would write across the live view."""
+    from diffusers.utils import logging as diffusers_logging
+    from transformers.utils import logging as transformers_logging
+
+    shown = [library for library in (diffusers_logging, transformers_logging) if library.is_progress_bar_enabled()]
+    for library in shown:
+        library.disable_progress_bar()
+    try:
+        yield
+    finally:
+        for library in shown:
+            library.enable_progress_bar()

@@ -1,0 +1,144 @@
+"""The memory ladder: how much a rung needs, whether it fits, and how a pipeline is put on it.
+
+    full                 everything on the device
+    model-offload        one component at a time on the device, the others in host memory
+    sequential-offload   one layer at a time; slow
+    quantized            denoiser and text encoders kept as 8-bit floats, computed in the run's dtype, one at a time
+
+What a frame needs beyond weights is estimated from the sizes of the decoder's widest layers, its largest consumer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from katha.errors import UsageError
+from katha.renderers.diffusion.checkpoint import Checkpoint
+from katha.renderers.diffusion.weights import read_header
+
+__all__ = ["Need", "Rung", "apply_rung", "check_fits", "free_bytes", "need_of"]
+
+Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+_SKIPPED = ("embed", "shared", "norm", "layer_norm", "wo$", "lora", "proj_out", "pos_embed")
+"""Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own."""
+_TILE = 512
+_LIVE_MAPS = 3
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes that a rung needs on the device, and in host memory."""
+
+    rung: Rung
+    device: int
+    host: int
+
+
+def need_of(
+    checkpoint: Checkpoint, rung: Rung, dtype: str, pixels: int, *, batch: int = 1, tiling: bool = False
+) -> Need:
+    """What drawing `batch` frames of `pixels` pixels at once needs on `rung`; nothing is loaded.
+
+    Raises:
+        UsageError: there is no such rung. InputFileError: a weight file is broken.
+    """
+    if rung not in get_args(Rung):
+        raise UsageError(f"There is no memory rung {rung!r}.", hint=f"Use {', '.join(get_args(Rung))}.")
+    width = _BYTES[dtype]
+    files = checkpoint.weights() if checkpoint.file is None else {"file": [checkpoint.file]}
+    headers = {name: [read_header(file) for file in found] for name, found in files.items()}
+    parts = {name: width * sum(header.numbers for header in found) for name, found in headers.items()}
+    largest = max((width * header.largest for found in headers.values() for header in found), default=0)
+    frame = _frame_bytes(checkpoint, width, pixels, batch, tiling)
+    total = sum(parts.values())
+    light = {name: size // width if name != "vae" else size for name, size in parts.items()}
+    held = {
+        "full": Need(rung, total + frame, 0),
+        "model-offload": Need(rung, max(parts.values()) + frame, total),
+        "sequential-offload": Need(rung, 2 * largest + frame, total),
+        "quantized": Need(rung, max(light.values()) + frame, total),
+    }
+    return held[rung]
+
+
+def _frame_bytes(checkpoint: Checkpoint, width: int, pixels: int, batch: int, tiling: bool) -> int:
+    """The decoder's last stage: a few feature maps at full size, in float32 where the checkpoint asks for it."""
+    config = checkpoint.config("vae")
+    channels: int = sum(config.get("block_out_channels", [128, 256])[:2])
+    decoder = 4 if config.get("force_upcast", False) else width
+    area = min(pixels, _TILE * _TILE) if tiling else pixels * batch
+    return _LIVE_MAPS * channels * area * decoder
+
+
+def free_bytes(device: str) -> tuple[int, int]:
+    """Free bytes on the device and in host memory; on a CPU both are the same."""
+    import psutil
+    import torch
+
+    host = int(psutil.virtual_memory().available)
+    if device.startswith("cuda"):
+        return int(torch.cuda.mem_get_info(torch.device(device))[0]), host
+    return host, host
+
+
+def check_fits(need: Need, device: str, others: Mapping[str, Need], free: tuple[int, int] | None = None) -> str:
+    """Say that `need` fits, or refuse. `others`: the needs of the other rungs, for the hint.
+
+    Raises:
+        UsageError: no such device, or too little memory; the number of bytes missing is named.
+    """
+    on_device, on_host = free or free_bytes(device)
+    wanted = need.device + (need.host if device.startswith("cpu") else 0)
+    missing, where = max((wanted - on_device, repr(device)), (need.host - on_host, "the host"))
+    if missing > 0:
+        fitting = [name for name, other in others.items() if other.device <= on_device and other.host <= on_host]
+        hint = f"--memory {fitting[0]} fits." if fitting else "Draw smaller frames, or use a larger device."
+        raise UsageError(
+            f"The memory rung {need.rung!r} needs {wanted:,} bytes on {device!r}: {missing:,} are missing on {where}.",
+            hint=hint,
+        )
+    said = f"The memory rung {need.rung!r} fits: {wanted:,} bytes of {on_device:,} free on {device!r}."
+    _log.info(said)
+    return said
+
+
+def apply_rung(pipe: Any, rung: Rung, device: str, dtype: str, denoiser: str, *, tiling: bool = False) -> None:
+    """Put `pipe` on `device` as `rung` says.
+
+    Raises:
+        UsageError: there is no such device.
+    """
+    try:
+        if rung == "quantized":
+            _quantize(pipe, dtype, denoiser)
+        if rung == "sequential-offload":
+            pipe.enable_sequential_cpu_offload(device=device)
+        elif rung == "model-offload" or (rung == "quantized" and not device.startswith("cpu")):
+            pipe.enable_model_cpu_offload(device=device)
+        else:
+            pipe.to(device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"The model cannot be put on {device!r}: {reason}", hint="Choose another device.") from error
+    if tiling:
+        pipe.vae.enable_tiling()
+
+
+def _quantize(pipe: Any, dtype: str, denoiser: str) -> None:
+    """Denoiser and text encoders stored as 8-bit floats (e4m3); every layer is widened while it computes."""
+    import torch
+    from diffusers.hooks import apply_layerwise_casting
+
+    for name, part in pipe.components.items():
+        if isinstance(part, torch.nn.Module) and (name == denoiser or name.startswith("text_encoder")):
+            apply_layerwise_casting(
+                part,
+                storage_dtype=torch.float8_e4m3fn,
+                compute_dtype=getattr(torch, dtype),
+                skip_modules_pattern=_SKIPPED,
+            )

@@ -1,0 +1,159 @@
+"""Diffusion pipelines with random weights and trained tokenizers, saved to disk as a user has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from diffusers import (
+    AutoencoderKL,
+    EulerDiscreteScheduler,
+    FlowMatchEulerDiscreteScheduler,
+    FluxKontextPipeline,
+    FluxPipeline,
+    FluxTransformer2DModel,
+    StableDiffusionXLPipeline,
+    UNet2DConditionModel,
+)
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+from transformers import (
+    CLIPTextConfig,
+    CLIPTextModel,
+    CLIPTextModelWithProjection,
+    CLIPTokenizer,
+    T5Config,
+    T5EncoderModel,
+    T5Tokenizer,
+)
+
+__all__ = ["FAMILIES", "build", "save_lora"]
+
+_CORPUS = (
+    "the lion roars at a small grey mouse in the forest by day and the mouse gnaws the net while the afraid hare "
+    "walks past tree number one two three four five, happy; sad. An old woman gives the apple to the crocodile's wife "
+    "at night: snow, river, palace! wide shot close-up watercolour"
+)
+_WORDS = _CORPUS.split()
+
+
+def _clip_tokenizer(pad: str) -> CLIPTokenizer:
+    """A byte-level BPE with word ends, as CLIP's; every text can be written with it."""
+    inner = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
+    inner.normalizer = normalizers.Lowercase()
+    inner.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.ByteLevel(False)])
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=700, initial_alphabet=alphabet, end_of_word_suffix="</w>", show_progress=False
+    )
+    inner.train_from_iterator([_CORPUS] * 4, trainer)
+    state = json.loads(inner.to_str())["model"]
+    pieces = sorted({*state["vocab"], *(f"{letter}</w>" for letter in alphabet)} - {"!"})
+    vocab = {piece: number for number, piece in enumerate(["!", *pieces, "<|startoftext|>", "<|endoftext|>"])}
+    merges = [tuple(pair) for pair in state["merges"]]
+    return CLIPTokenizer(vocab=vocab, merges=merges, pad_token=pad, model_max_length=77)
+
+
+def _t5_tokenizer() -> T5Tokenizer:
+    letters = sorted(
+        {letter for word in _WORDS for letter in word} | set("abcdefghijklmnopqrstuvwxyz0123456789.,;:!'-")
+    )
+    words = sorted({f"▁{word}" for word in _WORDS})
+    special = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -5.0)]
+    vocab = [*special, *((word, -3.0) for word in words), *((letter, -6.0) for letter in letters)]
+    return T5Tokenizer(vocab=vocab, extra_ids=0, model_max_length=512)
+
+
+def _clip_config(tokenizer: CLIPTokenizer) -> CLIPTextConfig:
+    return CLIPTextConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=37, num_hidden_layers=3, num_attention_heads=4,
+        max_position_embeddings=77, projection_dim=32, hidden_act="gelu",
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+
+
+def _sdxl() -> StableDiffusionXLPipeline:
+    first, second = _clip_tokenizer("<|endoftext|>"), _clip_tokenizer("!")
+    unet = UNet2DConditionModel(
+        block_out_channels=(16, 32, 32), layers_per_block=1, sample_size=16, in_channels=4, out_channels=4,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+        attention_head_dim=(2, 4, 4), use_linear_projection=True, addition_embed_type="text_time",
+        addition_time_embed_dim=8, transformer_layers_per_block=(1, 1, 2), norm_num_groups=4,
+        projection_class_embeddings_input_dim=6 * 8 + 32, cross_attention_dim=64,
+    )  # fmt: skip
+    vae = AutoencoderKL(
+        block_out_channels=(16, 16), in_channels=3, out_channels=3, norm_num_groups=4, sample_size=32,
+        down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2, latent_channels=4,
+    )  # fmt: skip
+    scheduler = EulerDiscreteScheduler(
+        beta_start=0.00085, beta_end=0.012, steps_offset=1, beta_schedule="scaled_linear", timestep_spacing="leading"
+    )
+    return StableDiffusionXLPipeline(
+        vae, CLIPTextModel(_clip_config(first)), CLIPTextModelWithProjection(_clip_config(second)), first, second,
+        unet, scheduler, add_watermarker=False,
+    )  # fmt: skip
+
+
+def _flux_parts(guidance: bool) -> dict[str, Any]:
+    first, second = _clip_tokenizer("<|endoftext|>"), _t5_tokenizer()
+    t5 = T5Config(
+        vocab_size=len(second), d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4, is_encoder_decoder=False,
+        feed_forward_proj="gated-gelu",
+    )  # fmt: skip
+    transformer = FluxTransformer2DModel(
+        patch_size=1, in_channels=16, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2,
+        joint_attention_dim=32, pooled_projection_dim=32, axes_dims_rope=(4, 4, 8), guidance_embeds=guidance,
+    )  # fmt: skip
+    vae = AutoencoderKL(
+        block_out_channels=(8, 8), in_channels=3, out_channels=3, norm_num_groups=4, sample_size=32,
+        down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2, latent_channels=4,
+        use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.0609, scaling_factor=1.5035,
+    )  # fmt: skip
+    return {
+        "scheduler": FlowMatchEulerDiscreteScheduler(), "vae": vae, "text_encoder": CLIPTextModel(_clip_config(first)),
+        "tokenizer": first, "text_encoder_2": T5EncoderModel(t5), "tokenizer_2": second, "transformer": transformer,
+    }  # fmt: skip
+
+
+FAMILIES: Mapping[str, Callable[[], Any]] = {
+    "sdxl": _sdxl,
+    "flux": lambda: FluxPipeline(**_flux_parts(guidance=True)),
+    "schnell": lambda: FluxPipeline(**_flux_parts(guidance=False)),
+    "kontext": lambda: FluxKontextPipeline(**_flux_parts(guidance=True)),
+}
+
+
+def _spread(pipe: Any) -> None:
+    """Weights wide enough that different prompts lead to different pictures."""
+    for part in pipe.components.values():
+        if isinstance(part, torch.nn.Module):
+            for parameter in part.parameters():
+                if parameter.ndim > 1:
+                    parameter.data.normal_(0.0, 1.2 * parameter[0].numel() ** -0.5)
+
+
+def build(family: str, folder: Path, *, seed: int = 0) -> Path:
+    """Save a pipeline of `family` into `folder`; torch's global generator is as it was before."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        pipe = FAMILIES[family]()
+        _spread(pipe)
+    pipe.save_pretrained(folder)
+    return folder
+
+
+def save_lora(pipe: Any, part: str, file: Path, *, targets: list[str], rank: int = 2, seed: int = 1) -> Path:
+    """A LoRA of random weights for `part` ("unet" or "transformer") of `pipe`, in the format diffusers writes."""
+    from peft import LoraConfig, get_peft_model_state_dict
+
+    model = getattr(pipe, part)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model.add_adapter(LoraConfig(r=rank, lora_alpha=rank, target_modules=targets, init_lora_weights=False))
+    layers = get_peft_model_state_dict(model)
+    pipe.save_lora_weights(file.parent, **{f"{part}_lora_layers": layers}, weight_name=file.name)
+    model.delete_adapters("default")
+    return file
