@@ -12,10 +12,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
+from tiny_diffusion import build
 
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion import SdxlRenderer, process_pool
-from tiny_diffusion import build
 
 PROMPTS = ("The lion roars at the small mouse.", "The mouse gnaws the net.", "The lion walks past the tree.")
 
