@@ -9,7 +9,6 @@ are copies of each other and cover nothing.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.jsonio import sha256_hex
+from katha.eval_bridge.images import clean_image
 from katha.language import ConceptKind, load_vocabulary, read_scene
 
 if TYPE_CHECKING:
     from katha.eval_bridge.reader import FrameReading, Reader
+    from katha.eval_bridge.readings import Readings
 
 __all__ = ["ReaderSimilarity"]
 
@@ -34,17 +34,17 @@ Key = tuple[str, str]
 
 
 class ReaderSimilarity:
-    """`Similarity` over what the embedded reader sees. Each frame is read once; safe between threads."""
+    """`Similarity` over what the embedded reader sees. Each frame is read once, by the judge or here."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._seen: dict[str, NDArray[np.float64]] = {}
+    def __init__(self, reader: Reader | None = None) -> None:
+        self._given = reader
+        self._texts: dict[str, NDArray[np.float64]] = {}
 
     @cached_property
-    def _reader(self) -> Reader:
-        from katha.eval_bridge.reader import load_reader
+    def _readings(self) -> Readings:
+        from katha.eval_bridge.readings import Readings, shared_readings
 
-        return load_reader()
+        return shared_readings() if self._given is None else Readings(self._given)
 
     @cached_property
     def _axes(self) -> dict[Key, int]:
@@ -56,22 +56,21 @@ class ReaderSimilarity:
     def spec(self) -> Mapping[str, Any]:
         """Name, version, weights and the reader's own specification."""
         weights = dict(_WEIGHTS)
-        return {"name": "reader-similarity", "version": 1, "weights": weights, "reader": dict(self._reader.spec())}
+        return {"name": "reader-similarity", "version": 1, "weights": weights, "reader": dict(self._readings.spec())}
 
     def encode_image(self, png: bytes) -> NDArray[np.float64]:
         """A unit vector of shape (D,) for one frame."""
-        sha256 = sha256_hex(png)
-        with self._lock:
-            if sha256 not in self._seen:
-                seen = self._vector(_seen(self._reader.read(png)))
-                if not seen.any():
-                    seen[self._axes[_NOTHING]] = 1.0
-                self._seen[sha256] = seen
-            return self._seen[sha256]
+        reading = self._readings.read_many([clean_image(png).png])[0]
+        vector = self._vector(_seen(reading))
+        if not vector.any():
+            vector[self._axes[_NOTHING]] = 1.0
+        return vector
 
     def encode_text(self, text: str) -> NDArray[np.float64]:
         """A unit vector of shape (D,); the zero vector when nothing in the text is in the vocabulary."""
-        return self._vector(pair for sentence in _SENTENCE.split(text) for pair in _read(sentence))
+        if text not in self._texts:
+            self._texts[text] = self._vector(pair for sentence in _SENTENCE.split(text) for pair in _read(sentence))
+        return self._texts[text]
 
     def _vector(self, found: Iterable[tuple[ConceptKind, str, float]]) -> NDArray[np.float64]:
         values = np.zeros(len(self._axes))

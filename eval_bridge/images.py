@@ -46,6 +46,8 @@ def _flatten(image: Image) -> Image:
     if image.mode in _GREY_16:
         high = 255.0 / 65535.0
         image = image.convert("F").point(lambda value: value * high).convert("L")
+    if image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255):
+        return image.convert("RGB")  # opaque, as most renderers write: nothing to lay on white
     if "A" in image.getbands() or "transparency" in image.info:
         layer = image.convert("RGBA")
         paper = images.new("RGBA", layer.size, (255, 255, 255, 255))

@@ -9,8 +9,8 @@ from katha.errors import UsageError
 from katha.eval_bridge.instructions import UNCLEAR
 from katha.eval_bridge.judges.chooser import Choice, choose, reverse_support
 from katha.eval_bridge.judges.moments import Moment, from_frames, from_story
-from katha.eval_bridge.reader import FrameReading, Reader, load_reader
-from katha.jsonio import sha256_hex
+from katha.eval_bridge.reader import FrameReading, Reader
+from katha.eval_bridge.readings import Readings, shared_readings
 from katha.language import read_story
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import Confidence
@@ -18,7 +18,6 @@ from katha.schema import Confidence
 __all__ = ["SketchReaderJudge"]
 
 _VERSION = "1"
-_KEPT = 256
 _SUPPORTED = 0.16
 _CONTRADICTED = (0.65, 0.3)
 
@@ -35,18 +34,17 @@ class SketchReaderJudge:
     def __init__(self, argument: str | None = None, *, reader: Reader | None = None) -> None:
         if argument is not None:
             raise UsageError(f"sketch-reader takes no argument, not {argument!r}.")
-        self._reader = reader if reader is not None else load_reader()
-        self._seen: dict[str, FrameReading] = {}
+        self._readings = shared_readings() if reader is None else Readings(reader)
         self._told: dict[str, list[Moment]] = {}
 
     def spec(self) -> Mapping[str, Any]:
         """Version of the rules and of the recogniser."""
-        return {"name": "sketch-reader", "version": _VERSION, "reader": dict(self._reader.spec())}
+        return {"name": "sketch-reader", "version": _VERSION, "reader": dict(self._readings.spec())}
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, each answered on its own; every picture is looked at once."""
-        shown = self._look(evidence.images)
-        refusal = _refusal(shown, self._reader.concepts.sketch_threshold)
+        shown = self._readings.read_many(evidence.images)
+        refusal = _refusal(shown, self._readings.concepts.sketch_threshold)
         images = from_frames(shown)
         told = self._listen(evidence.text) if evidence.text is not None else []
         for prompt in prompts:
@@ -58,15 +56,6 @@ class SketchReaderJudge:
                 yield _both(prompt, prompt.options, told, images)
             else:
                 yield _one(prompt, prompt.options, told if evidence.condition == "text" else images)
-
-    def _look(self, images: Sequence[bytes]) -> list[FrameReading]:
-        names = [sha256_hex(image) for image in images]
-        new = {name: image for name, image in zip(names, images, strict=True) if name not in self._seen}
-        if len(self._seen) + len(new) > _KEPT:
-            self._seen.clear()
-            new = dict(zip(names, images, strict=True))
-        self._seen.update(zip(new, self._reader.read_many(new.values()), strict=True))
-        return [self._seen[name] for name in names]
 
     def _listen(self, text: str) -> list[Moment]:
         if text not in self._told:
