@@ -21,23 +21,33 @@ from katha.store import RunFolder, Store
 if TYPE_CHECKING:
     from katha.eval_bridge.matching import Rule
 
-__all__ = ["Plugins", "RunContext", "frame_size", "load_plugins", "plan_sha256"]
+__all__ = ["Plugins", "RunContext", "check_able", "frame_size", "load_plugins", "plan_sha256"]
 
 
 @dataclass(frozen=True)
 class Plugins:
-    """The planner, renderer, judges (by the name they were asked for) and similarity of a run."""
+    """The planner, renderer, judges (by the name they were asked for) and similarity of a run.
+
+    `bridge` draws inserted frames; None when the renderer does.
+    """
 
     planner: Planner
     renderer: Renderer
     judges: Mapping[str, Judge]
     similarity: Similarity
+    bridge: Renderer | None = None
+
+    @property
+    def inserter(self) -> Renderer:
+        """Who draws inserted frames."""
+        return self.renderer if self.bridge is None else self.bridge
 
     def specs(self) -> dict[str, Any]:
         """Everything of theirs that can change a result, for `run.json`."""
         return {
             "planner": dict(self.planner.spec()),
             "renderer": dict(self.renderer.spec()),
+            "bridge_renderer": dict(self.bridge.spec()) if self.bridge is not None else None,
             "judges": [dict(judge.spec()) for judge in self.judges.values()],
             "similarity": dict(self.similarity.spec()),
         }
@@ -51,13 +61,31 @@ def load_plugins(config: RunConfig) -> Plugins:
     """
     from katha.compass.similarity import ReaderSimilarity
 
-    judges = default_registry("judges")
+    judges, renderers = default_registry("judges"), default_registry("renderers")
+    bridge = config.bridge_renderer
     return Plugins(
-        planner=default_registry("planners").create(config.planner),
-        renderer=default_registry("renderers").create(config.renderer),
+        planner=default_registry("planners").configure(config.planner, config.planner_options),
+        renderer=renderers.configure(config.renderer, config.renderer_options),
         judges={name: judges.create(name) for name in config.judges},
         similarity=ReaderSimilarity(),
+        bridge=renderers.configure(bridge, config.bridge_renderer_options) if bridge is not None else None,
     )
+
+
+def check_able(config: RunConfig, plugins: Plugins) -> None:
+    """Refuse a run whose renderers cannot do what it asks, before anything is drawn.
+
+    Raises:
+        UsageError: a size that cannot be drawn, or a mode that inserts a frame and nobody who can draw it.
+    """
+    frame_size(config, plugins.renderer)
+    mode = load_mode(config.mode)
+    if mode.insert != "none" and plugins.inserter.capabilities.insertion == "none":
+        who = config.bridge_renderer or config.renderer
+        raise UsageError(
+            f"The mode {config.mode!r} inserts a frame, and the renderer {who!r} cannot draw one.",
+            hint="Give --bridge-renderer NAME, or --mode base.",
+        )
 
 
 def frame_size(config: RunConfig, renderer: Renderer) -> tuple[int, int]:
@@ -67,6 +95,8 @@ def frame_size(config: RunConfig, renderer: Renderer) -> tuple[int, int]:
         UsageError: the renderer cannot draw that size.
     """
     able = renderer.capabilities
+    if able.source == "found" and config.size is not None:
+        raise UsageError(f"The pictures of {config.renderer!r} have their own size.", hint="Leave --size out.")
     size = config.size or able.default_size
     if able.sizes is not None and size not in able.sizes:
         known = ", ".join(f"{width}x{height}" for width, height in able.sizes)
@@ -109,6 +139,17 @@ class RunContext:
     def prepared(self) -> bool:
         """Whether plan and questions are there already, as for the second mode of a story."""
         return self._plan is not None and self._story is not None
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of base boards: the run's, or the first where a story has one board whatever the seed."""
+        found = self.plugins.renderer.capabilities.source == "found"
+        return self.config.seeds[:1] if found else self.config.seeds
+
+    @property
+    def candidate_seeds(self) -> tuple[int, ...]:
+        """The seeds whose boards are candidates in this mode."""
+        return self.mode.candidate_seeds(self.seeds)
 
     def keep(self, plan: Plan, story: StoryRecord) -> None:
         """Write the plan and the story with its questions into the folder, and go on with them."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.agents.context import RunContext
-from katha.agents.draw import images_of
+from katha.agents.frames import images_of
 from katha.compass import (
     BoardFeatures,
     TransitionFeatures,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from katha.agents.context import RunContext
-from katha.agents.draw import draw_inserted, frame_request, insert_frame, scene_requests
+from katha.agents.draw import frame_request, insert_frame, scene_requests
+from katha.agents.frames import draw_inserted
 from katha.agents.state import BridgeTask
+from katha.agents.types import Emit
 from katha.compass import Insertion, insertion
 from katha.errors import UsageError
-from katha.schema import Board, Event, Frame, FrameKind
+from katha.protocols import FrameRequest
+from katha.schema import Board, Frame, FrameKind
 
-__all__ = ["draw_bridge", "insertion_of", "insertion_seeds"]
-
-Emit = Callable[[Event], None]
+__all__ = ["board_requests", "draw_bridge", "insertion_of", "insertion_seeds"]
 
 
 def insertion_of(context: RunContext, pair: tuple[int, int], prompt: str | None = None) -> Insertion:
@@ -42,8 +42,8 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     seed = _another_seed(context, board) if what.other_seed else task["seed"]
     request = frame_request(context, plan, what, seed, kind=kind)
     place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)
-    others = scene_requests(context, plan, board.seed)
-    sha256 = draw_inserted(context, request, board, others, place, emit)
+    others = board_requests(context, board)
+    drawn, sha256 = draw_inserted(context, request, board, others, place, emit)
     frame = Frame(
         index=place + 1,
         kind=kind,
@@ -51,9 +51,23 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         image=f"panels/{sha256}.png",
         sha256=sha256,
         prompt=what.prompt,
-        seed=seed,
+        seed=drawn.seed,
+        renderer=context.config.bridge_renderer,
     )
     return insert_frame(board, frame, f"{kind}:{task['seed']}")
+
+
+def board_requests(context: RunContext, board: Board) -> list[FrameRequest]:
+    """What each frame of `board` was drawn from: its prompt as it was used, with its own seed."""
+    return [_request_of(context, frame) for frame in board.frames]
+
+
+def _request_of(context: RunContext, frame: Frame) -> FrameRequest:
+    plan = context.plan()
+    if frame.scene is not None:
+        return scene_requests(context, plan, frame.seed)[frame.scene - 1]
+    what = insertion_of(context, frame.transition or (1, 2), frame.prompt)
+    return frame_request(context, plan, what, frame.seed, kind=frame.kind)
 
 
 def _another_seed(context: RunContext, board: Board) -> int:

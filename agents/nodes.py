@@ -72,7 +72,7 @@ def select(state: RunState, runtime: Runtime[RunContext]) -> Update:
     """Choose the board that goes on (line 8): the best of the candidates, or the only one."""
     context = runtime.context
     with _stage(runtime, "select") as spent:
-        seeds = context.mode.candidate_seeds(context.config.seeds)
+        seeds = context.candidate_seeds
         best = best_candidate([Candidate.model_validate(state["scored"][f"candidate:{seed}"]) for seed in seeds])
         message = f"{best.name} of {len(seeds)}, score {best.score.total:.3f}"
         runtime.stream_writer(Event(stage="select", kind="decision", message=message))
@@ -158,7 +158,7 @@ def _steering_count(context: RunContext) -> int:
 
 def _in_order(state: RunState, context: RunContext) -> list[Candidate]:
     """Every measured board: the seeds' in their order, then those with a frame inserted."""
-    base = [f"candidate:{seed}" for seed in context.mode.candidate_seeds(context.config.seeds)]
+    base = [f"candidate:{seed}" for seed in context.candidate_seeds]
     return [Candidate.model_validate(state["scored"][name]) for name in [*base, *inserted_names(state, context)]]
 
 

@@ -20,8 +20,8 @@ def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
     Raises:
         UsageError: the story cannot be planned, with what to do.
     """
-    planner = default_registry("planners").create(config.planner)
-    renderer = default_registry("renderers").create(config.renderer)
+    planner = default_registry("planners").configure(config.planner, config.planner_options)
+    renderer = default_registry("renderers").configure(config.renderer, config.renderer_options)
     return plan_with(planner, renderer, record, config)
 
 

@@ -28,6 +28,7 @@ _PARTS = {
     "katha": "another version of katha",
     "planner": "another planner",
     "renderer": "another renderer",
+    "bridge_renderer": "another bridge renderer",
     "judges": "other judges",
     "similarity": "another similarity model",
     "prompts": "other prompts",

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from katha.agents.context import Plugins, RunContext, load_plugins
 from katha.agents.critique import measure
-from katha.agents.draw import draw_again, frame_request, scene_requests
-from katha.agents.inserting import insertion_of
+from katha.agents.frames import redraw
+from katha.agents.inserting import board_requests
 from katha.agents.record import same_plugins
 from katha.agents.report import judge_boards, write_results
 from katha.agents.run import finish, load_result
-from katha.agents.types import RunResult
-from katha.compass import Insertion
+from katha.agents.types import Emit, RunResult
 from katha.config import RunConfig, cache_folder
 from katha.errors import OutputFolderError, UsageError
-from katha.protocols import FrameRequest
 from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, StoryRecord
 from katha.store import RunFolder, Store
 
 __all__ = ["redo_frame"]
-
-Emit = Callable[[Event], None]
 
 
 def redo_frame(
@@ -89,25 +86,12 @@ def _redo(context: RunContext, state: dict[str, Any], number: int, seed: int, em
 
 def _with_frame(context: RunContext, board: Board, old: Frame, seed: int, emit: Emit) -> Board:
     """`board` with frame `old` drawn again; the others are untouched."""
-    requests = {frame.index: _request(context, frame, frame.seed) for frame in board.frames}
-    request = _request(context, old, seed)
-    others = [frame for frame in board.frames if frame.index != old.index]
-    around = board.model_copy(update={"frames": others})
-    sha256 = draw_again(context, request, around, [requests[frame.index] for frame in others], old.index - 1, emit)
-    new = old.model_copy(update={"seed": seed, "sha256": sha256, "image": f"panels/{sha256}.png"})
+    requests = board_requests(context, board)
+    request = replace(requests.pop(old.index - 1), seed=seed)
+    around = board.model_copy(update={"frames": [frame for frame in board.frames if frame.index != old.index]})
+    drawn, sha256 = redraw(context, request, around, requests, old.index - 1, emit)
+    new = old.model_copy(update={"seed": drawn.seed, "sha256": sha256, "image": f"panels/{sha256}.png"})
     return board.model_copy(update={"frames": [new if frame.index == old.index else frame for frame in board.frames]})
-
-
-def _request(context: RunContext, frame: Frame, seed: int) -> FrameRequest:
-    """The request that draws `frame`, from its prompt as it was used."""
-    plan = context.plan()
-    if frame.scene is not None:
-        return scene_requests(context, plan, seed)[frame.scene - 1]
-    pair = frame.transition or (1, 2)
-    what = insertion_of(context, pair)
-    return frame_request(
-        context, plan, Insertion(frame.prompt, what.negative_prompt, what.characters), seed, kind=frame.kind
-    )
 
 
 def _replaced(candidates: Candidates, new: Candidate, old: Frame, seed: int) -> Candidates:

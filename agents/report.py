@@ -7,7 +7,7 @@ from typing import Any
 
 from katha.agents.context import RunContext
 from katha.agents.critique import ask_all
-from katha.agents.draw import images_of
+from katha.agents.frames import images_of
 from katha.schema import Answer, Board, Candidate, Candidates, Decision, Event
 
 __all__ = ["final_board", "judge_boards", "reporting_boards", "write_results"]

@@ -17,8 +17,7 @@ __all__ = ["after_critique", "after_localize", "after_plan", "after_review", "af
 
 def after_plan(state: RunState, runtime: Runtime[RunContext]) -> list[Send]:
     """One branch of `render` per seed whose board is a candidate."""
-    seeds = runtime.context.mode.candidate_seeds(runtime.context.config.seeds)
-    return [Send("render", RenderTask(seed=seed)) for seed in seeds]
+    return [Send("render", RenderTask(seed=seed)) for seed in runtime.context.candidate_seeds]
 
 
 def after_select(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "decide"]:

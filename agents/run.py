@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from katha.agents.context import Plugins, RunContext, frame_size, load_plugins
+from katha.agents.context import Plugins, RunContext, check_able, load_plugins
 from katha.agents.prepare import check_plan
 from katha.agents.record import check_same, new_record, paid
 from katha.agents.state import RunState
@@ -54,8 +54,9 @@ def run_story(
     if config.review and review is None:
         raise UsageError("A run with review needs a person to ask.", hint="Leave --review out.")
     load_mode(config.mode)
+    load_mode(config.mode)
     made = plugins or load_plugins(config)
-    frame_size(config, made.renderer)
+    check_able(config, made)
     folder = RunFolder(out)
     fresh = new_record(record, config, made, plan)
     with folder.claim():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from katha.schema import Board, Candidate, Candidates
+from katha.schema import Board, Candidate, Candidates, Event
 
-__all__ = ["ReviewAction", "ReviewChoice", "ReviewRequest", "RunResult"]
+__all__ = ["Emit", "ReviewAction", "ReviewChoice", "ReviewRequest", "RunResult"]
+
+Emit = Callable[[Event], None]
+"""Called with everything that happens, as it happens."""
 
 ReviewAction = Literal["accept", "reject", "choose", "edit"]
 

@@ -1,7 +1,7 @@
 """The one configuration of a run and its one precedence: flag, then file (preset), then environment, then default.
 
-Environment variables are `KATHA_` and the field's name in capitals (`KATHA_RENDERER=sketch`, `KATHA_SEEDS=1,2,3`);
-`KATHA_CACHE` names the cache folder.
+Environment variables are `KATHA_` and the field's name in capitals (`KATHA_RENDERER=sketch`, `KATHA_SEEDS=1,2,3`,
+`KATHA_RENDERER_OPTIONS="steps=4 guidance=3.5"`); `KATHA_CACHE` names the cache folder.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from katha.arguments import read_options
 from katha.errors import UnknownPluginError, UsageError
 from katha.jsonio import read_text
 from katha.schema import CompassSettings
@@ -29,7 +30,11 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     planner: str = "rule"
+    planner_options: dict[str, Any] = {}
     renderer: str = "sketch"
+    renderer_options: dict[str, Any] = {}
+    bridge_renderer: str | None = None
+    bridge_renderer_options: dict[str, Any] = {}
     judges: tuple[str, ...] = ("sketch-reader",)
     mode: str = "full"
     seeds: tuple[int, ...] = (42, 123, 2026)
@@ -40,6 +45,11 @@ class RunConfig(BaseModel):
     matching: str = "lemma-set"
     review: bool = False
     compass: CompassSettings = CompassSettings()
+
+    @field_validator("planner_options", "renderer_options", "bridge_renderer_options", mode="before")
+    @classmethod
+    def _read_options(cls, value: object) -> object:
+        return read_options(value) if isinstance(value, (str, list, tuple)) else value
 
     @field_validator("judges", "seeds", mode="before")
     @classmethod

@@ -69,12 +69,15 @@ class Planner(Protocol):
 class Capabilities:
     """What a renderer can do; the state machine reads it instead of the renderer's name.
 
-    identity: how characters stay the same. insertion: what a frame drawn later needs. sizes: allowed (width, height)
-    pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for no limit.
+    identity: how characters stay the same. insertion: what a frame drawn later needs (`alone`: its request only;
+    `bank`, `reference`: the board around it), or `none` when it cannot add one. source: `found` when the pictures are
+    there already: a story has one board, of its own size, whatever the seed, and nothing is cached. sizes: allowed
+    (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for none.
     """
 
     identity: Literal["none", "batch", "bank", "reference"] = "none"
-    insertion: Literal["alone", "bank", "reference"] = "alone"
+    insertion: Literal["alone", "bank", "reference", "none"] = "alone"
+    source: Literal["drawn", "found"] = "drawn"
     sizes: tuple[tuple[int, int], ...] | None = None
     size_multiple: int = 8
     default_size: tuple[int, int] = (768, 512)
@@ -85,7 +88,8 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class FrameRequest:
-    """One frame to draw. `scene` is the scene index, or None for an inserted frame."""
+    """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
+    find pictures; what is drawn must not depend on it."""
 
     prompt: str
     seed: int
@@ -96,11 +100,16 @@ class FrameRequest:
     kind: FrameKind = "scene"
     scene: int | None = None
     characters: tuple[Character, ...] = ()
+    story_id: str = ""
 
 
 @dataclass(frozen=True)
 class BoardContext:
-    """What an inserted frame may use: the board's requests and PNG bytes in order, and the position it goes before."""
+    """What an inserted frame may use: the board's requests and PNG bytes in order, and the position it goes before.
+
+    The board may be another renderer's: its pictures are what the new frame has to go with, and its requests say how
+    an identity bank can be made again from their seed.
+    """
 
     requests: tuple[FrameRequest, ...]
     images: tuple[bytes, ...]

@@ -1,18 +1,20 @@
 """One registry for renderers, planners and judges: entry points, a decorator, and `package.module:Class` names.
 
 A plug-in is named `NAME` or `NAME:ARGUMENT` (`openai:gpt-5`, `recorded:answers.jsonl`); the argument is handed to its
-class as the one positional parameter.
+class as the one positional parameter. A class path may have one, too: `package.module:Class:ARGUMENT`.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any, Literal, TypeVar
 
+from katha.arguments import fit_options
 from katha.errors import KathaError, UnknownPluginError
 
 __all__ = ["Family", "Registry", "default_registry"]
@@ -20,7 +22,7 @@ __all__ = ["Family", "Registry", "default_registry"]
 Family = Literal["renderers", "planners", "judges"]
 Factory = Callable[..., Any]
 F = TypeVar("F", bound=Factory)
-_CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*")
+_CLASS_PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)(?::(.*))?", re.DOTALL)
 
 
 class Registry:
@@ -49,18 +51,32 @@ class Registry:
         Raises:
             UnknownPluginError: no plug-in of that name, or its module cannot be imported.
         """
-        if _CLASS_PATH.fullmatch(spec):
-            return self._import(spec), None
         name, _, argument = spec.partition(":")
         if name in self._local:
             return self._local[name], argument or None
         entry = self._entry_points().get(name)
         if entry is None:
+            path = _CLASS_PATH.fullmatch(spec)
+            if path is not None and ("." in name or find_spec(name) is not None):
+                return self._import(path[1]), path[2] or None
             raise UnknownPluginError(f"No {self.family[:-1]} is called {name!r}.", hint=self._suggest(name))
         return self._load_entry(entry), argument or None
 
+    def configure(self, spec: str, options: Mapping[str, Any]) -> Any:
+        """Make the plug-in behind `spec` with options that a person gave (`--renderer-option steps=4`).
+
+        Raises:
+            UnknownPluginError: there is none. UsageError: an option that it does not have, or of the wrong kind.
+        """
+        factory, _ = self.load(spec)
+        return self.create(spec, **fit_options(factory, options, f"{self.family[:-1]} {spec!r}"))
+
     def create(self, spec: str, **options: Any) -> Any:
-        """Make the plug-in behind `spec`; `options` are keyword parameters of its class."""
+        """Make the plug-in behind `spec`; `options` are keyword parameters of its class.
+
+        Raises:
+            UnknownPluginError: there is none, or it does not take these parameters.
+        """
         factory, argument = self.load(spec)
         try:
             return factory(argument, **options) if argument is not None else factory(**options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from katha.errors import InputFileError, UsageError
 from katha.schema import ContrastiveVariant, Question, StoryRecord
@@ -158,7 +158,7 @@ def make_judges(specs: Sequence[str], base_url: str | None = None) -> list[tuple
     made: list[tuple[str, Judge]] = []
     takers = 0
     for spec in specs:
-        options: dict[str, str] = {}
+        options: dict[str, Any] = {}
         if base_url is not None and "base_url" in inspect.signature(registry.load(spec)[0]).parameters:
             options, takers = {"base_url": base_url}, takers + 1
         made.append((spec, registry.create(spec, **options)))

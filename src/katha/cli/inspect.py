@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from katha.arguments import option_names
 from katha.cli import options
 from katha.registry import Family, default_registry
 
@@ -57,6 +58,8 @@ def _list(family: Family, as_json: bool) -> None:
         typer.echo(f"{row['name']:<18}{row['about']}")
         for key, value in row["capabilities"].items():
             typer.echo(f"{'':<18}  {key}: {value}")
+        for key, value in row["options"].items():
+            typer.echo(f"{'':<18}  option {key}: {value}")
 
 
 def _describe(family: Family, name: str) -> dict[str, Any]:
@@ -64,7 +67,7 @@ def _describe(family: Family, name: str) -> dict[str, Any]:
     about = (factory.__doc__ or "").strip().partition("\n")[0]
     capabilities = getattr(factory, "capabilities", None)
     known = dataclasses.asdict(capabilities) if dataclasses.is_dataclass(capabilities) else {}  # type: ignore[arg-type]
-    return {"name": name, "about": about, "capabilities": known}
+    return {"name": name, "about": about, "capabilities": known, "options": option_names(factory)}
 
 
 def _diagnosis() -> dict[str, dict[str, str]]:

@@ -8,14 +8,18 @@ import typer
 
 __all__ = [
     "Answers",
+    "BridgeOptions",
+    "BridgeRenderer",
     "Json",
     "Judges",
     "Matching",
     "Mode",
     "Panels",
     "Planner",
+    "PlannerOptions",
     "Preset",
     "Renderer",
+    "RendererOptions",
     "Seeds",
     "Size",
     "Style",
@@ -23,6 +27,17 @@ __all__ = [
 
 Planner = Annotated[str | None, typer.Option("--planner", help="Who plans: see `katha planners`.")]
 Renderer = Annotated[str | None, typer.Option("--renderer", help="Who draws: see `katha renderers`.")]
+PlannerOptions = Annotated[
+    list[str] | None, typer.Option("--planner-option", help="KEY=VALUE for the planner; may be given several times.")
+]
+RendererOptions = Annotated[
+    list[str] | None,
+    typer.Option("--renderer-option", help="KEY=VALUE for the renderer; `katha renderers` lists the keys."),
+]
+BridgeRenderer = Annotated[
+    str | None, typer.Option("--bridge-renderer", help="Who draws inserted frames, if not the board's renderer.")
+]
+BridgeOptions = Annotated[list[str] | None, typer.Option("--bridge-option", help="KEY=VALUE for --bridge-renderer.")]
 Judges = Annotated[
     list[str] | None, typer.Option("--judge", help="Who judges: see `katha judges`. Several make an ensemble.")
 ]

@@ -14,7 +14,9 @@ __all__ = ["plan"]
 def plan(
     story: Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")],
     planner: options.Planner = None,
+    planner_option: options.PlannerOptions = None,
     renderer: options.Renderer = None,
+    renderer_option: options.RendererOptions = None,
     panels: options.Panels = None,
     style: options.Style = None,
     preset: options.Preset = None,
@@ -28,7 +30,14 @@ def plan(
     from katha.jsonio import dumps
     from katha.stories import check_scene_count, load_story
 
-    flags = {"planner": planner, "renderer": renderer, "panels": panels, "style": style}
+    flags = {
+        "planner": planner,
+        "planner_options": planner_option or None,
+        "renderer": renderer,
+        "renderer_options": renderer_option or None,
+        "panels": panels,
+        "style": style,
+    }
     config = resolve(flags, preset=preset)
     record = load_story(story)
     check_scene_count(record, config.panels)

@@ -15,7 +15,11 @@ __all__ = ["run"]
 def run(
     story: Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")],
     planner: options.Planner = None,
+    planner_option: options.PlannerOptions = None,
     renderer: options.Renderer = None,
+    renderer_option: options.RendererOptions = None,
+    bridge_renderer: options.BridgeRenderer = None,
+    bridge_option: options.BridgeOptions = None,
     judge: options.Judges = None,
     mode: options.Mode = None,
     seeds: options.Seeds = None,
@@ -46,7 +50,11 @@ def run(
 
     flags = {
         "planner": planner,
+        "planner_options": planner_option or None,
         "renderer": renderer,
+        "renderer_options": renderer_option or None,
+        "bridge_renderer": bridge_renderer,
+        "bridge_renderer_options": bridge_option or None,
         "judges": tuple(judge) if judge else None,
         "mode": mode,
         "seeds": seeds,

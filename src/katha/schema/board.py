@@ -14,7 +14,10 @@ FrameKind = Literal["scene", "bridge", "extra"]
 
 
 class Frame(Record):
-    """One drawn frame. A scene frame has `scene`; a bridge or extra frame has the `transition` it stands in."""
+    """One drawn frame. A scene frame has `scene`; a bridge or extra frame has the `transition` it stands in.
+
+    `seed` is the one it was drawn with. `renderer` is set when another renderer than the board's drew it.
+    """
 
     index: int = Field(ge=1)
     kind: FrameKind = "scene"
@@ -24,6 +27,7 @@ class Frame(Record):
     sha256: str
     prompt: str
     seed: int
+    renderer: str | None = None
 
 
 class Board(Record):

@@ -60,6 +60,7 @@ def frame_view(frame: Frame, run: Run, images: Images, small: bool = False) -> d
     else:
         caption = frame.prompt
         name = "Bridge" if frame.kind == "bridge" else "Extra frame"
+        name += f", drawn by {frame.renderer}" if frame.renderer else ""
     return {
         "cell": "frame",
         "kind": frame.kind,
