@@ -20,9 +20,13 @@ _VOWEL = re.compile(r"[aeiouy]")
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The closed word lists of lexicon.yaml, by stem. `group` maps a stem to the first of its synonym group."""
+    """The closed word lists of lexicon.yaml. `group` maps a stem to the first of its synonym group.
+
+    irregular: verb forms to their base. forms: these and every other word form to the word that stands for it.
+    """
 
     irregular: Mapping[str, str]
+    forms: Mapping[str, str]
     stop: frozenset[str]
     negators: frozenset[str]
     local: frozenset[str]
@@ -45,7 +49,8 @@ class Word:
 def lexicon() -> Lexicon:
     """The lexicon, read once."""
     raw = yaml.safe_load(files("katha.eval_bridge").joinpath("lexicon.yaml").read_text(encoding="utf-8"))
-    irregular: dict[str, str] = {str(form): str(base) for form, base in raw["irregular"].items()}
+    verbs: dict[str, str] = {str(form): str(base) for form, base in raw["irregular"].items()}
+    irregular = verbs | {str(form): str(base) for form, base in raw["forms"].items()}
     group: dict[str, str] = {}
     for words in raw["synonyms"]:
         first = _strip(irregular.get(words[0], words[0]))
@@ -53,6 +58,7 @@ def lexicon() -> Lexicon:
     pairs = {tuple(_grouped(word, irregular, group) for word in pair) for pair in raw["opposites"]}
     both = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
     return Lexicon(
+        verbs,
         irregular,
         frozenset(_strip(irregular.get(word, word)) for word in map(str, raw["stop"])),
         frozenset(_grouped(str(word), irregular, group) for word in raw["negators"]),
@@ -84,7 +90,7 @@ def _grouped(word: str, irregular: Mapping[str, str], group: Mapping[str, str]) 
 def stem(word: str) -> str:
     """The stem of a lower-case word, or of the first word of its synonym group."""
     words = lexicon()
-    return _grouped(word, words.irregular, words.group)
+    return _grouped(word, words.forms, words.group)
 
 
 @lru_cache(maxsize=16384)
@@ -104,6 +110,6 @@ def read_words(text: str) -> tuple[Word, ...]:
         mark = not surface.isalpha()
         base = stem(surface)
         negator = base in words.negators
-        small = _strip(words.irregular.get(surface, surface)) in words.stop
+        small = _strip(words.forms.get(surface, surface)) in words.stop
         made.append(Word(surface, base, not (mark or small), negator, mark))
     return tuple(made)

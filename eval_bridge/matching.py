@@ -123,7 +123,7 @@ RULES: Mapping[str, WordRule] = {
         WordRule("exact-set", "1", _exact),
         WordRule("exact-string", "1", _string),
         WordRule("keyword", "1", _keyword),
-        WordRule("lemma-set", "1", _lemma),
+        WordRule("lemma-set", "2", _lemma),
     )
 }
 """The rules that words alone decide, by name."""
