@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from katha import __version__
-from katha.cli import bench, inspect, plan, redo, report_command, run, score
+from katha.cli import bench, inspect, new, plan, redo, report_command, run, score
 from katha.cli.eval import evaluate
 from katha.errors import KathaError
 
@@ -54,6 +54,7 @@ app.command("judges")(inspect.judges)
 app.command("doctor")(inspect.doctor)
 app.command("score")(score.score)
 app.add_typer(bench.bench, name="bench")
+app.add_typer(new.new, name="new")
 
 
 def main() -> None:
