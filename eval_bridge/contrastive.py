@@ -22,7 +22,7 @@ from katha.eval_bridge.statistics import interval, resample_counts
 from katha.jsonio import digest, iter_lines, loads
 from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
 
-__all__ = ["PAIR_PREFIX", "PairScorer", "iter_variants", "pair_question"]
+__all__ = ["PAIR_PREFIX", "PairScorer", "iter_variants", "pair_question", "pair_questions"]
 
 PAIR_PREFIX = "pair:"
 _ASKED = "Which of these two does the storyboard show?"
@@ -77,6 +77,23 @@ def pair_question(record: StoryRecord, variant: ContrastiveVariant, seed: int = 
         target_scene=variant.changed_scene_id,
         options=[*options, UNCLEAR],
     )
+
+
+def pair_questions(
+    records: Iterable[StoryRecord], variants: Iterable[ContrastiveVariant], seed: int = 42
+) -> dict[str, list[Question]]:
+    """The questions that decide the pairs, by story; variants of other stories are left out.
+
+    Raises:
+        RecordError: a variant changes no text.
+    """
+    stories = {record.story_id: record for record in records}
+    found: dict[str, list[Question]] = {}
+    for variant in sorted(variants, key=lambda item: item.variant_id):
+        record = stories.get(variant.base_story_id)
+        if record is not None:
+            found.setdefault(record.story_id, []).append(pair_question(record, variant, seed))
+    return found
 
 
 class PairScorer:

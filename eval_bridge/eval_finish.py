@@ -9,6 +9,7 @@ from typing import Any
 from katha.eval_bridge.answer_log import iter_answers
 from katha.eval_bridge.budget import Budget
 from katha.eval_bridge.confidence import confidence_table
+from katha.eval_bridge.contrastive import PairScorer
 from katha.eval_bridge.control_results import control_results
 from katha.eval_bridge.eval_folder import EvalFolder
 from katha.eval_bridge.eval_job import EvalJob, EvalResult
@@ -27,7 +28,7 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
     """Put the logs in order, score them, and write every file; `eval.json` comes last."""
     settings, records, judges = job.settings, evaluator.records, list(job.judges)
     names = [None, *(method.name for method in job.methods)]
-    place = row_order(records, names, judges, settings)
+    place = row_order(records, names, judges, settings, evaluator.pairs)
 
     def valid(row: Answer) -> tuple[int, ...] | None:
         return None if row.story_id in evaluator.invalid.get(row.method or "", {}) else place(row)
@@ -35,8 +36,10 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
     rows = folder.tidy(folder.answers, valid)
     folder.tidy(folder.controls, row_order(records, settings.controls, judges, settings))
 
+    pairs = PairScorer(records, job.variants, settings.seed)
+
     def answers() -> Iterator[Answer]:
-        return iter_answers(folder.answers)
+        return pairs.others(iter_answers(folder.answers))
 
     rule = open_rule(settings.matching, [folder.verdicts], decider=job.decider, keep=folder.verdicts)
     unsettled = settle(rule, records, chain(answers(), iter_answers(folder.controls)))
@@ -50,13 +53,15 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
         invalid=evaluator.invalid,
     )
     scores["notes"] += unsettled
+    if job.variants:
+        scores["contrastive"] = pairs.scores(settings.resamples, settings.seed)
     _add_empty(scores, evaluator.invalid)
     write_json(folder.scores, scores)
     left = list(
         question_ledger(records, answers, matching=rule, questions=settings.questions, invalid=evaluator.invalid)
     )
     write_bytes_atomic(folder.left, b"".join(canonical(item) + b"\n" for item in left))
-    statuses = _statuses(answers(), iter_answers(folder.controls))
+    statuses = _statuses(iter_answers(folder.answers), iter_answers(folder.controls))
     asked_again = {"transport_failed", "budget_stopped", "not_asked"} & set(statuses)
     final = {
         **state,

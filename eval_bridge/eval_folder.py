@@ -46,6 +46,7 @@ class EvalFolder:
         self.controls = path / "controls.jsonl"
         self.left = path / "left.jsonl"
         self.verdicts = path / VERDICTS
+        self.variants = path / "contrastive_variants.jsonl"
         self.scores = path / "scores.json"
         self.report = path / "report.html"
 

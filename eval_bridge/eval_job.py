@@ -18,7 +18,7 @@ from katha.eval_bridge.outcomes import ENSEMBLE
 from katha.eval_bridge.verdicts import Decider
 from katha.jsonio import canonical, digest
 from katha.protocols import Judge
-from katha.schema import StoryRecord
+from katha.schema import ContrastiveVariant, StoryRecord
 
 __all__ = ["EvalJob", "EvalResult", "name_judges"]
 
@@ -29,7 +29,8 @@ Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
 class EvalJob:
     """What is to be evaluated. `records` are as given; `prepare` fills in questions and options.
 
-    decider: the model behind `settings.matching`, where that rule has one.
+    variants: contrastive variants whose pairs are asked, too. decider: the model behind `settings.matching`, where that
+    rule has one.
     """
 
     records: Sequence[StoryRecord]
@@ -38,6 +39,7 @@ class EvalJob:
     settings: EvalSettings
     prepare: Prepare = list
     decider: Decider | None = None
+    variants: Sequence[ContrastiveVariant] = ()
     command: tuple[str, ...] = ()
 
     def identity(self) -> str:
@@ -45,7 +47,10 @@ class EvalJob:
         hashed = hashlib.sha256()
         for record in self.records:
             hashed.update(canonical(record.model_dump(mode="json")))
-        asked = (self.settings.answers, self.settings.variant, self.settings.questions, self.settings.seed)
+        for variant in self.variants:
+            hashed.update(canonical(variant.model_dump(mode="json")))
+        settings = self.settings
+        asked = (settings.answers, settings.variant, settings.questions, settings.seed, settings.evaluator)
         return digest([hashed.hexdigest(), asked, prompt_hashes()])
 
     def fingerprint(self, identity: str) -> str:

@@ -20,6 +20,7 @@ from katha.eval_bridge.budget import Tally
 from katha.eval_bridge.controls import Control, ControlBoards
 from katha.eval_bridge.eval_folder import mark
 from katha.eval_bridge.eval_lanes import Lane, in_turn, lanes_of
+from katha.eval_bridge.evaluators import DEFAULT_EVALUATOR
 from katha.eval_bridge.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.outcomes import Selection
 from katha.eval_bridge.packets import LeakageReport, make_packet, packet_sha256, scan_packet, secrets_of
@@ -44,6 +45,7 @@ class EvalSettings:
     controls: tuple[Control, ...] = ()
     seed: int = 42
     resamples: int = 10_000
+    evaluator: str = DEFAULT_EVALUATOR
 
     def selected(self, record: StoryRecord) -> list[Question]:
         """The questions of `record` that are asked; one without a role counts always."""
@@ -81,7 +83,8 @@ class Evaluator:
     """One evaluation under way.
 
     judges: by the name their answers carry. log, control_log: where each answer goes as it arrives. settled: marks of
-    questions that need no asking. After `run`: `invalid` says by method which stories left and why.
+    questions that need no asking. pairs: contrastive questions by story, chosen from the images alone. After `run`:
+    `invalid` says by method which stories left and why.
     """
 
     records: Sequence[StoryRecord]
@@ -94,6 +97,7 @@ class Evaluator:
     tallies: Mapping[str, Tally] = field(default_factory=dict)
     settled: set[bytes] = field(default_factory=set)
     retry: Retry | None = None
+    pairs: Mapping[str, Sequence[Question]] = field(default_factory=dict)
     invalid: dict[str, dict[str, str]] = field(default_factory=dict)
     leakage: Leakage = field(default_factory=Leakage)
     kept: int = 0
@@ -156,6 +160,10 @@ class Evaluator:
         for judge in lane.judges:
             for method, (packet, evidence) in packets:
                 self._put(judge, packet, evidence, questions, method, self.log)
+                if packet.condition == "image":
+                    self._put(
+                        judge, packet, evidence, self.pairs.get(record.story_id, ()), method, self.log, form="choice"
+                    )
         board = boards.get(self.methods[0].name)
         if board is not None:
             self._controls(lane, record, board, questions, first=first)
@@ -183,6 +191,7 @@ class Evaluator:
         sink: Sink,
         *,
         cached: bool = True,
+        form: AnswersFormat | None = None,
     ) -> None:
         """Put the questions that are not settled to one judge."""
         hashed = packet_sha256(packet)
@@ -200,7 +209,7 @@ class Evaluator:
                 self.judges[name],
                 method=method,
                 variant=self.settings.variant,
-                answers_format=self.settings.answers,
+                answers_format=form or self.settings.answers,
                 cache=self.store.answers if cached else None,
                 on_answer=self._hearer(name, sink),
                 name=name,
@@ -242,13 +251,24 @@ def _close(judge: Judge) -> None:
 
 
 def row_order(
-    records: Sequence[StoryRecord], names: Sequence[str | None], judges: Sequence[str], settings: EvalSettings
+    records: Sequence[StoryRecord],
+    names: Sequence[str | None],
+    judges: Sequence[str],
+    settings: EvalSettings,
+    pairs: Mapping[str, Sequence[Question]] | None = None,
 ) -> Callable[[Answer], tuple[int, ...] | None]:
     """A row's place in a finished log (story, judge, method of `names`, condition, question); None for a stranger."""
+    more = pairs or {}
     methods = {name: at for at, name in enumerate(names)}
     order = {name: at for at, name in enumerate(judges)}
     stories = {
-        record.story_id: (place, {item.question_id: at for at, item in enumerate(settings.selected(record))})
+        record.story_id: (
+            place,
+            {
+                item.question_id: at
+                for at, item in enumerate([*settings.selected(record), *more.get(record.story_id, ())])
+            },
+        )
         for place, record in enumerate(records)
     }
 

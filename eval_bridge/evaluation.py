@@ -11,6 +11,7 @@ from katha.errors import OutputFolderError
 from katha.eval_bridge.answer_log import AnswerLog
 from katha.eval_bridge.asking import Retry
 from katha.eval_bridge.budget import Budget, Estimate, Metered, Tally, Weighed
+from katha.eval_bridge.contrastive import pair_questions
 from katha.eval_bridge.eval_finish import finish
 from katha.eval_bridge.eval_folder import EvalFolder, Writer
 from katha.eval_bridge.eval_job import EvalJob, EvalResult, name_judges
@@ -36,6 +37,7 @@ def estimate(job: EvalJob, store: Store, on_story: OnStory | None = None) -> tup
         log=_forget,
         control_log=_forget,
         tallies=tallies,
+        pairs=pair_questions(job.records, job.variants, job.settings.seed),
     )
     evaluator.run(on_story)
     for name, tally in tallies.items():
@@ -84,6 +86,7 @@ def evaluate(
                 tallies=tallies,
                 settled=folder.settled(),
                 retry=retry,
+                pairs=pair_questions(records, job.variants, job.settings.seed),
             )
             evaluator.run(on_story)
         store.flush()
@@ -136,6 +139,7 @@ def _state(job: EvalJob) -> dict[str, Any]:
             "controls": list(settings.controls),
             "seed": settings.seed,
             "resamples": settings.resamples,
+            "evaluator": settings.evaluator,
         },
         "boards": {method.name: str(method.folder) for method in job.methods},
         "judges": job.specs(),
@@ -149,6 +153,10 @@ def _prepared(job: EvalJob, folder: EvalFolder, *, fresh: bool) -> list[StoryRec
         lines = folder.stories.read_bytes().splitlines()
         return [StoryRecord.model_validate_json(line) for line in lines]
     records = job.prepare(job.records)
+    pair_questions(records, job.variants, job.settings.seed)
+    if job.variants:
+        twins = [canonical(variant.model_dump(mode="json")) + b"\n" for variant in job.variants]
+        write_bytes_atomic(folder.variants, b"".join(twins))
     lines = [canonical(record.model_dump(mode="json")) + b"\n" for record in records]
     write_bytes_atomic(folder.stories, b"".join(lines))
     return records

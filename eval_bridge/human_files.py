@@ -87,6 +87,8 @@ COLUMNS: Mapping[str, Callable[[str], Any]] = {
     "confidence": _confidence,
     "human_score": _number(-math.inf, math.inf),
     "judge_score": _number(-math.inf, math.inf),
+    "method": _text,
+    "failing": _among(*DIMENSIONS),
 }
 """The columns that are understood; others are ignored. An empty cell is a missing value."""
 

@@ -47,15 +47,22 @@ _SUPPORT = ["supported", "omitted", "contradicted", "ambiguous"]
 
 
 @cache
-def _wording() -> Mapping[str, Mapping[str, str]]:
+def _wording() -> Mapping[str, Any]:
     text = files("katha.prompts").joinpath("judge", "wording.yaml").read_text(encoding="utf-8")
-    wording: Mapping[str, Mapping[str, str]] = yaml.safe_load(text)
+    wording: Mapping[str, Any] = yaml.safe_load(text)
     return wording
 
 
 def variants() -> tuple[str, ...]:
     """The names of the prompt variants: `neutral` steers, the others are held out for reporting."""
     return tuple(_wording()["variants"])
+
+
+def _dimension_words(wording: Mapping[str, Any], question: Question) -> str:
+    """The dimension's sentence, or the one of a question that is filed under no dimension of its own."""
+    own = (question.model_extra or {}).get("instruction")
+    words: str = wording["undivided"] if own == "undivided" else wording["dimensions"][question.question_type]
+    return words
 
 
 def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +109,7 @@ def judge_prompt(
     instruction = load_prompt(_TEMPLATES[condition]).render(
         count=count,
         stance=wording["variants"][variant],
-        dimension=wording["dimensions"][question.question_type],
+        dimension=_dimension_words(wording, question),
         choice=choice,
     )
     return JudgePrompt(

@@ -138,6 +138,18 @@ class _Board:
         return table
 
 
+def _depending(table: Cells, questions: Sequence[tuple[str, Question]]) -> Cells:
+    """Where a question `depends_on` others (DSG): wrong where one of them is wrong, missing where one is missing."""
+    place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
+    given = table.copy()
+    for at, (story, question) in enumerate(questions):
+        for name in (question.model_extra or {}).get("depends_on") or ():
+            parent = place.get((story, name))
+            if parent is not None:
+                table[..., at] = np.minimum(table[..., at], given[..., parent])
+    return table
+
+
 def collect(
     records: Iterable[StoryRecord], answers: Iterable[Answer], *, matching: Matching, selection: Selection
 ) -> Outcomes:
@@ -162,7 +174,7 @@ def collect(
     answered = np.zeros((len(methods), len(stories)), dtype=bool)
     for m in range(len(methods)):
         answered[m, story_of[seen[m]]] = True
-    table = np.maximum(table, MISSING)
+    table = _depending(np.maximum(table, MISSING), questions)
     if len(judges) > 1:
         table = np.concatenate([table, majority(np.moveaxis(table, 1, 0))[:, None]], axis=1)
     if board.strangers:

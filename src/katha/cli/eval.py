@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,6 +31,9 @@ Questions = Annotated[
     str | None, typer.Option("--questions", help="all, reporting or steering; reporting where stories carry roles.")
 ]
 Variant = Annotated[str, typer.Option("--variant", help="How judges are instructed: neutral, strict, uncertain.")]
+EvaluatorName = Annotated[
+    str, typer.Option("--evaluator", help="kathatrace, or a baseline: object-overlap, generic-qa, tifa, dsg, ...")
+]
 Resamples = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples for the intervals.")]
 
 
@@ -47,6 +50,10 @@ def evaluate(
     max_cost: MaxCost = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Where `openai:` and `anthropic:` call.")] = None,
     variant: Variant = "strict",
+    evaluator: EvaluatorName = "kathatrace",
+    variants: Annotated[
+        Path | None, typer.Option("--variants", help="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
+    ] = None,
     resamples: Resamples = 10_000,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars.")] = False,
     as_json: options.Json = False,
@@ -62,11 +69,12 @@ def evaluate(
     from katha.eval_bridge.evaluation import evaluate as run
     from katha.store import Store
 
-    job = _job(stories, boards, judge, answers, matching, questions, controls, base_url, variant, resamples)
+    flags = {"judges": tuple(judge) if judge else None, "answers": answers, "matching": matching}
+    job = _job(stories, boards, flags, questions, controls, base_url, variant, resamples, evaluator, variants)
     with Store(cache_folder(), owner=str(out)) as store, _progress(len(job.records), quiet=as_json) as on_story:
         if dry_run:
-            sums, evaluator = estimate(job, store, on_story)
-            tell_estimate(sums, evaluator.invalid, as_json=as_json)
+            sums, asked = estimate(job, store, on_story)
+            tell_estimate(sums, asked.invalid, as_json=as_json)
             return
         result = run(job, out, store, budget=Budget(max_calls, max_cost), on_story=on_story)
     from katha.cli.eval_report import write_eval_report
@@ -77,31 +85,35 @@ def evaluate(
 def _job(
     stories: str,
     boards: list[str],
-    judge: list[str] | None,
-    answers: str | None,
-    matching: str | None,
+    flags: dict[str, Any],
     questions: str | None,
     controls: str | None,
     base_url: str | None,
     variant: str,
     resamples: int,
+    evaluator: str,
+    variants: Path | None,
 ) -> EvalJob:
     """Check every option before any work."""
-    from katha.cli.eval_inputs import choose_questions, make_judges, prepare_stories, read_stories
+    from katha.cli.eval_inputs import choose_questions, make_judges, prepare_stories, read_pairs, read_stories
     from katha.config import resolve
     from katha.errors import UsageError
-    from katha.eval_bridge import require_rule, variants
+    from katha.eval_bridge import require_rule
+    from katha.eval_bridge import variants as prompt_variants
     from katha.eval_bridge.boards import parse_boards
     from katha.eval_bridge.controls import CONTROLS, parse_controls
     from katha.eval_bridge.evaluate import EvalSettings
     from katha.eval_bridge.evaluation import EvalJob, name_judges
+    from katha.eval_bridge.evaluators import load_evaluator
     from katha.eval_bridge.rules import make_decider
 
-    flags = {"judges": tuple(judge) if judge else None, "answers": answers, "matching": matching}
     config = resolve(flags)
     require_rule(config.matching)
-    if variant not in variants():
-        raise UsageError(f"--variant {variant!r} is not known.", hint=f"Known: {', '.join(variants())}.")
+    if variant not in prompt_variants():
+        raise UsageError(f"--variant {variant!r} is not known.", hint=f"Known: {', '.join(prompt_variants())}.")
+    spec = load_evaluator(evaluator)
+    if not spec.own and config.answers != "choice":
+        raise UsageError(f"The evaluator {evaluator!r} asks for choices.", hint="Leave --answers free out.")
     methods = parse_boards(boards, reserved=CONTROLS)
     chosen = parse_controls(controls)
     records = read_stories(stories)
@@ -109,16 +121,18 @@ def _job(
         answers=config.answers,
         variant=variant,
         matching=config.matching,
-        questions=choose_questions(questions, records),
+        questions=choose_questions(questions if spec.own else "all", records),
         controls=chosen,
         resamples=resamples,
+        evaluator=evaluator,
     )
     return EvalJob(
         records=records,
         methods=methods,
         judges=name_judges(make_judges(config.judges, base_url)),
         settings=settings,
-        prepare=prepare_stories(stories),
+        prepare=prepare_stories(stories, evaluator=spec),
+        variants=read_pairs(variants, records, spec),
         decider=make_decider(config.matching, base_url),
         command=("katha", *sys.argv[1:]),
     )

@@ -10,9 +10,10 @@ from katha.errors import InputFileError, UsageError
 from katha.schema import ContrastiveVariant, Question, StoryRecord
 
 if TYPE_CHECKING:
+    from katha.eval_bridge.evaluators import EvaluatorSpec
     from katha.protocols import Judge
 
-__all__ = ["choose_questions", "make_judges", "prepare_stories", "read_stories"]
+__all__ = ["choose_questions", "make_judges", "prepare_stories", "read_pairs", "read_stories"]
 
 _VARIANTS = "contrastive_variants.jsonl"
 _POOL = 240
@@ -78,24 +79,44 @@ def choose_questions(asked: str | None, records: Sequence[StoryRecord]) -> Liter
     return "reporting" if split else "all"
 
 
-def prepare_stories(spec: str, seed: int = 42) -> PrepareStories:
+def prepare_stories(spec: str, seed: int = 42, *, evaluator: EvaluatorSpec | None = None) -> PrepareStories:
     """A function that gives stories their questions (if they bring none) and every question its options."""
-    return PrepareStories(Path(spec.partition("#")[0]), seed)
+    return PrepareStories(Path(spec.partition("#")[0]), seed, evaluator)
+
+
+def read_pairs(path: Path | None, records: Sequence[StoryRecord], evaluator: EvaluatorSpec) -> list[ContrastiveVariant]:
+    """The variants of `path` whose stories are given, by id.
+
+    Raises:
+        UsageError: the evaluator has no contrastives, or no variant belongs to a story that is given.
+        InputFileError, RecordError: a line is no variant (file and line are named).
+    """
+    from katha.eval_bridge.contrastive import iter_variants
+
+    if path is None:
+        return []
+    if not evaluator.contrastives:
+        raise UsageError(f"The evaluator {evaluator.name!r} has no contrastive pairs.", hint="Leave --variants out.")
+    known = {record.story_id for record in records}
+    found = [variant for variant in iter_variants(path) if variant.base_story_id in known]
+    if not found:
+        raise InputFileError(f"{str(path)!r} holds no variant of these stories.", hint="Give the stories' own file.")
+    return sorted(found, key=lambda variant: variant.variant_id)
 
 
 class PrepareStories:
     """Questions and options for stories from `source`; the contrastive variants beside it come first as distractors."""
 
-    def __init__(self, source: Path, seed: int) -> None:
-        self._source, self._seed = source, seed
+    def __init__(self, source: Path, seed: int, evaluator: EvaluatorSpec | None = None) -> None:
+        self._source, self._seed, self._evaluator = source, seed, evaluator
 
     def __call__(self, records: Sequence[StoryRecord]) -> list[StoryRecord]:
         """Complete `records`; questions, roles and options that are there stay."""
         from katha.eval_bridge import fill_options
         from katha.jsonio import digest
 
-        asked = [record if record.recoverability_questions else _with_questions(record) for record in records]
-        variants = self._variants()
+        asked = self._asked(records)
+        variants = self._variants() if self._evaluator is None or self._evaluator.contrastives else {}
         everything = [item for record in asked for item in _owned(record)]
         pool = sorted(everything, key=lambda item: digest([self._seed, item.story_id, item.question_id]))[:_POOL]
         ready = []
@@ -106,6 +127,29 @@ class PrepareStories:
             questions = [fill_options(item, own, others, mine, self._seed) for item in _owned(record)]
             ready.append(record.model_copy(update={"recoverability_questions": questions}))
         return ready
+
+    def _asked(self, records: Sequence[StoryRecord]) -> list[StoryRecord]:
+        """The stories with the evaluator's questions."""
+        from katha.eval_bridge.evaluators import evaluator_questions
+
+        spec = self._evaluator
+        if spec is not None and not spec.own:
+            ready = [record if record.scenes else _with_scenes(record) for record in records]
+        else:
+            ready = [record if record.recoverability_questions else _with_questions(record) for record in records]
+        if spec is None:
+            return ready
+        others = sorted(ready, key=lambda record: record.story_id)[:_POOL]
+        return [
+            record.model_copy(
+                update={
+                    "recoverability_questions": evaluator_questions(
+                        record, spec, [other for other in others if other.story_id != record.story_id], self._seed
+                    )
+                }
+            )
+            for record in ready
+        ]
 
     def _variants(self) -> dict[str, list[ContrastiveVariant]]:
         from katha.jsonio import iter_lines
@@ -142,6 +186,34 @@ def _with_questions(record: StoryRecord) -> StoryRecord:
     except UsageError:
         return record
     return record.model_copy(update={"recoverability_questions": build_questions(record, plan)})
+
+
+def _with_scenes(record: StoryRecord) -> StoryRecord:
+    """A plain story with the scenes that the rule planner reads in it; unchanged if it cannot be planned."""
+    from katha.agents import make_plan
+    from katha.config import RunConfig
+    from katha.schema import Scene
+
+    try:
+        plan = make_plan(record, RunConfig())
+    except UsageError:
+        return record
+    actions = {item.to_scene: item for item in plan.transitions}
+    scenes = []
+    for panel in plan.panels:
+        led = actions.get(panel.index)
+        scenes.append(
+            Scene(
+                story_id=record.story_id,
+                scene_index=panel.index,
+                scene_text=panel.caption,
+                characters=panel.characters,
+                objects=[item for item in panel.must_show if item not in panel.characters],
+                action=led.action if led is not None else panel.caption,
+                emotion=led.emotion if led is not None else None,
+            )
+        )
+    return record.model_copy(update={"scenes": scenes})
 
 
 def make_judges(specs: Sequence[str], base_url: str | None = None) -> list[tuple[str, Judge]]:

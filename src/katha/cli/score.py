@@ -52,6 +52,10 @@ def score(
     variants: Annotated[
         Path | None, typer.Option("--variants", help="contrastive_variants.jsonl: score the pairs (PairAcc), too.")
     ] = None,
+    human: Annotated[
+        Path | None,
+        typer.Option("--human", help="People's judgments (failing, human_score): localization and rank correlation."),
+    ] = None,
     power: Annotated[
         list[float] | None,
         typer.Option("--power", help="Estimate the stories that an STG difference of so many points needs."),
@@ -62,8 +66,10 @@ def score(
 ) -> None:
     """Score answers to the questions of STORIES and write scores.json. Asks no judge and needs no images."""
     from katha.eval_bridge import score as score_answers
+    from katha.eval_bridge.alignment import alignment
     from katha.eval_bridge.changes import Scoring, changes, read_scoring
     from katha.eval_bridge.contrastive import PairScorer, iter_variants
+    from katha.eval_bridge.human_files import read_judgments
     from katha.eval_bridge.power import power_estimate
     from katha.eval_bridge.rules import make_decider, open_rule, settle
     from katha.jsonio import write_json
@@ -86,6 +92,16 @@ def score(
     scores["notes"] += unsettled
     if variants is not None:
         scores["contrastive"] = pairs.scores(resamples, seed)
+    if human is not None:
+        scores["alignment"] = alignment(
+            records,
+            pairs.others(_rows(answers)),
+            list(read_judgments(human)),
+            matching=rule,
+            questions=questions,
+            resamples=resamples,
+            seed=seed,
+        )
     write_json(out, scores)
     found: dict[str, Any] = {"out": str(out), "scores": scores}
     if power:
@@ -158,11 +174,24 @@ def _tell(found: dict[str, Any], *, as_json: bool) -> None:
         for judge, row in judges.items():
             rates = f"PairAcc {_points(row['pair_accuracy'])}, confusion {_points(row['confusion'])}"
             typer.echo(f"  {method}, {judge}: {rates} on {row['n']:,} pairs")
+    for judge, row in scores.get("alignment", {}).get("judges", {}).items():
+        typer.echo(f"  {judge}: {_aligned(row)}")
     _tell_power(found.get("power"))
     _tell_changes(found)
     for note in [*scores["notes"], *scores.get("contrastive", {}).get("notes", [])]:
         typer.echo(f"Note: {note}")
     typer.echo(f"Scores: {found['out']}")
+
+
+def _aligned(row: dict[str, Any]) -> str:
+    told = []
+    if row["localization"] is not None:
+        place = row["localization"]
+        told.append(f"finds the failing dimension in {_points(place['right'])}% of {place['n']:,}")
+    if row["human_score"] is not None:
+        rank = row["human_score"]["spearman"]
+        told.append(f"Spearman with people {'-' if rank is None else f'{rank:.2f}'} on {row['human_score']['n']:,}")
+    return ", ".join(told)
 
 
 def _headlines(scores: dict[str, Any]) -> Iterator[str]:
