@@ -19,7 +19,8 @@ from katha.agents.prepare import plan_with, prepare_story
 from katha.agents.report import final_board, judge_boards, reporting_boards, write_results
 from katha.agents.state import BridgeTask, CritiqueTask, RenderTask, RunState
 from katha.compass import best_candidate, random_pair, weakest_transition
-from katha.schema import Board, Candidate, Candidates, Decision, Event, Stage
+from katha.errors import ReplyError
+from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
 
 __all__ = ["bridge", "critique", "decide", "judge", "localize", "plan", "render", "report", "select"]
 
@@ -43,11 +44,20 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> Update:
     context = runtime.context
     with _stage(runtime, "plan") as spent:
         if not context.prepared:
-            made = context.given_plan or plan_with(
-                context.plugins.planner, context.plugins.renderer, context.record, context.config
-            )
+            made = context.given_plan or _planned(context)
             context.keep(made, prepare_story(context, made))
     return {"plan_sha256": plan_sha256(context.plan()), "timings": spent}
+
+
+def _planned(context: RunContext) -> Plan:
+    """The planner's plan; what a model wrote in its place is kept in the run's folder."""
+    try:
+        return plan_with(context.plugins.planner, context.plugins.renderer, context.record, context.config)
+    except ReplyError as error:
+        kept = context.folder.path / "planner_reply.txt"
+        kept.write_text(error.raw, encoding="utf-8")
+        message = f"{error.message} What it wrote is in {str(kept)!r}."
+        raise ReplyError(message, hint=error.hint, status=error.status, raw=error.raw) from error
 
 
 def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["critique"]]:

@@ -44,15 +44,15 @@ def clip(text: str, limit: int | None) -> str:
 def fit(sentences: Sequence[str], limit: int | None, *, first: Iterable[int] = ()) -> str:
     """The sentences in their order, without those that `limit` leaves no room for.
 
-    first: the places of the sentences that are kept before all others; the rest is kept from the beginning. At least
-    one sentence stays, clipped where it alone is too long.
+    first: the places of the sentences that are kept before all others; the rest is kept from the beginning. The very
+    first stays, clipped where it alone is too long.
     """
     order = list(dict.fromkeys([*first, *range(len(sentences))]))
+    if sentences and not fits(sentences[order[0]], limit):
+        return clip(sentences[order[0]], limit)
     kept: list[int] = []
     for at in order:
         trial = " ".join(sentences[place] for place in sorted([*kept, at]))
         if fits(trial, limit):
             kept.append(at)
-    if not kept and sentences:
-        return clip(sentences[order[0]], limit)
     return " ".join(sentences[place] for place in sorted(kept))

@@ -10,9 +10,12 @@ from katha.language import SceneReading, load_vocabulary, read_phrase, read_scen
 from katha.planners.fitting import as_sentence
 from katha.schema import Scene
 
-__all__ = ["Feeling", "covered", "feeler", "feeling_in", "feeling_of", "named", "read_deed"]
+__all__ = ["Feeling", "covered", "feeler", "feeling_in", "feeling_of", "named", "read_deed", "worded"]
 
 _LONGEST_MOOD = 3
+_STEM = 5
+_WORD = re.compile(r"[^\W\d_]+")
+_SMALL = frozenset(("a", "an", "the", "of", "in", "on", "at", "with", "and", "over", "to", "is", "are", "by"))
 _ARTICLE = re.compile(r"^(?:the|a|an)\s+", re.IGNORECASE)
 
 
@@ -38,6 +41,13 @@ def covered(item: str, text: str) -> bool:
     wanted, reading = read_scene(item), read_scene(text)
     known = bool(wanted.actors or wanted.props or wanted.setting)
     return known and not wanted.unread and _holds(wanted, reading)
+
+
+def worded(item: str, text: str) -> bool:
+    """Whether `text` has every content word of `item`, whatever their endings."""
+    words = [word for word in _WORD.findall(item.lower()) if word not in _SMALL]
+    told = {word[:_STEM] for word in _WORD.findall(text.lower())}
+    return all(word[:_STEM] in told for word in words)
 
 
 def _holds(wanted: SceneReading, reading: SceneReading) -> bool:

@@ -16,9 +16,9 @@ from katha.errors import JudgeError, UsageError
 from katha.eval_bridge.instructions import reply_schema
 from katha.eval_bridge.judges.anthropic import AnthropicJudge
 from katha.eval_bridge.judges.api import ApiJudge
-from katha.eval_bridge.judges.failures import Backoff
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judges.pacing import Pacer
+from katha.models.failures import Backoff
 from katha.protocols import Evidence, JudgePrompt
 
 JUDGES: dict[str, tuple[type[ApiJudge], str]] = {

@@ -23,8 +23,8 @@ from katha.errors import UsageError
 from katha.eval_bridge.budget import Budget
 from katha.eval_bridge.evaluate import EvalSettings
 from katha.eval_bridge.evaluation import EvalJob, EvalResult, evaluate
-from katha.eval_bridge.judges.failures import Backoff
 from katha.eval_bridge.judges.openai import OpenAIJudge
+from katha.models.failures import Backoff
 from katha.schema import StoryRecord
 from katha.store import Store
 

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from tiny_vlm import build
 
-from katha.errors import InputFileError, JudgeError, KathaError, MissingExtraError, UsageError
+from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError
 from katha.eval_bridge import reply_schema
 from katha.eval_bridge.judges import local_source
 from katha.eval_bridge.judges.local import LocalJudge
-from katha.eval_bridge.judges.local_source import ModelSource, reusable
+from katha.eval_bridge.judges.local_source import reusable
+from katha.models.source import ModelSource
 from katha.protocols import Evidence, JudgePrompt
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -110,7 +111,7 @@ def test_a_whole_folder_answers(whole: Path) -> None:
         ("/no/such/folder", InputFileError, "no model folder"),
         ("./missing", InputFileError, "no model folder"),
         ("not a model", InputFileError, "no model folder"),
-        ("nobody/has-this-model", JudgeError, "is not on this machine.*hf download nobody/has-this-model"),
+        ("nobody/has-this-model", ModelError, "is not on this machine.*hf download nobody/has-this-model"),
     ],
 )
 def test_a_missing_model_is_named(argument: str | None, error: type[KathaError], words: str) -> None:
@@ -120,7 +121,7 @@ def test_a_missing_model_is_named(argument: str | None, error: type[KathaError],
 
 def test_a_missing_revision_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(JudgeError, match="hf download o/n --revision v2"):
+    with pytest.raises(ModelError, match="hf download o/n --revision v2"):
         LocalJudge("o/n", revision="v2")
 
 

@@ -18,7 +18,7 @@ class EmbeddingDecider:
         """Find the model; weights are not read yet.
 
         Raises:
-            MissingExtraError, InputFileError, JudgeError: see `Encoder`.
+            MissingExtraError, InputFileError, ModelError: see `Encoder`.
         """
         self._encoder = Encoder("embedding", argument, "AutoModel")
 

@@ -14,9 +14,9 @@ import yaml
 
 from katha.errors import InputFileError
 from katha.eval_bridge.extras import need
-from katha.eval_bridge.judges.local_source import find_folder, folder_revision, read_config
 from katha.eval_bridge.matching import accepted_set
 from katha.eval_bridge.normal import normalise
+from katha.models.source import find_folder, folder_revision, read_config
 from katha.prompting import load_prompt
 from katha.schema import Question
 
@@ -63,7 +63,7 @@ class Encoder:
 
         Raises:
             MissingExtraError: torch or transformers is missing. InputFileError: no such folder, or no model in it.
-            JudgeError: the model is not on this machine; the hint is the command that fetches it.
+            ModelError: the model is not on this machine; the hint is the command that fetches it.
         """
         for module in ("torch", "transformers"):
             need(module, f"The matching rule {self.family!r}", "local")

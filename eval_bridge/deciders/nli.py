@@ -23,7 +23,7 @@ class NliDecider:
         """Find the model and its label for entailment; weights are not read yet.
 
         Raises:
-            MissingExtraError, InputFileError, JudgeError: see `Encoder`. UsageError: no label means entailment.
+            MissingExtraError, InputFileError, ModelError: see `Encoder`. UsageError: no label means entailment.
         """
         self._encoder = Encoder("nli", argument, "AutoModelForSequenceClassification")
         labels = dict(self._encoder.config.get("id2label") or {})

@@ -6,8 +6,9 @@ from base64 import b64encode
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from katha.eval_bridge.judges.api import ApiJudge, Received
+from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.structured import question_text
+from katha.models.vendors import Received
 from katha.protocols import Evidence, JudgePrompt
 from katha.schema import AnswerStatus
 

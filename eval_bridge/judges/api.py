@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
-from urllib.parse import urlsplit
 
-import yaml
-
-from katha.errors import JudgeError, UsageError
-from katha.eval_bridge.judges.failures import Backoff, Fault, retry_after
+from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judges.pacing import Pacer
 from katha.eval_bridge.judges.structured import parse_reply
+from katha.models.failures import Backoff, Fault
+from katha.models.vendors import Received, find_vendor
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
-from katha.schema import AnswerStatus
 
-__all__ = ["LAYOUT", "ApiJudge", "Received"]
+__all__ = ["LAYOUT", "ApiJudge"]
 
 LAYOUT = 1
 """Version of the order and wording of a request's parts."""
-_LOCAL = frozenset(("127.0.0.1", "localhost", "::1"))
-_BUSY = frozenset((429, 529))
-_UNAUTHORISED = frozenset((401, 403))
-_SCHEMA_WORDS = ("response_format", "output_config", "json_schema", "schema", "structured")
-
-
-@dataclass(frozen=True)
-class Received:
-    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts."""
-
-    text: str
-    model: str
-    stop: AnswerStatus | None = None
-    tokens: Mapping[str, int] = field(default_factory=dict)
 
 
 class ApiJudge(ABC):
@@ -60,18 +40,11 @@ class ApiJudge(ABC):
         Raises:
             UsageError: no model is named, or the key's variable is not set.
         """
-        text = files("katha.configs").joinpath("judges.yaml").read_text(encoding="utf-8")
-        vendor = yaml.safe_load(text)[self.PROVIDER]
         if not argument:
             raise UsageError(f"The judge {self.PROVIDER!r} needs a model.", hint=f"Write {self.PROVIDER}:MODEL.")
-        self._model, self._variable = argument, str(vendor["key"])
-        self._url = base_url or os.environ.get(vendor["url_variable"]) or str(vendor["base_url"])
-        names = sorted((name for name in vendor["models"] if argument.startswith(name)), key=len)
-        self._card: dict[str, Any] = vendor["default"] | (vendor["models"][names[-1]] if names else {})
-        local = urlsplit(self._url).hostname in _LOCAL
-        self._key = os.environ.get(self._variable) or ("unused" if local else "")
-        if not self._key:
-            raise UsageError(f"The judge {self.PROVIDER}:{argument} needs a key.", hint=f"Set {self._variable}.")
+        self._vendor = find_vendor(self.PROVIDER, argument, base_url=base_url)
+        self._model, self._url, self._key = argument, self._vendor.url, self._vendor.key
+        self._card = self._vendor.card
         self._backoff = backoff or Backoff(max_retries=max_retries)
         self._timeout, self._structured, self._plain = timeout, structured, not structured
         self.concurrency = concurrency
@@ -83,12 +56,11 @@ class ApiJudge(ABC):
 
     def spec(self) -> Mapping[str, Any]:
         """Model, endpoint's host, decoding, schema mode and layout; never the key."""
-        parts = urlsplit(self._url)
         decoding = {name: self._card.get(name) for name in ("temperature", "max_tokens", "api_version")}
         return {
             "name": f"{self.PROVIDER}:{self._model}",
             "model": self._model,
-            "endpoint": f"{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path.rstrip('/')}",
+            "endpoint": self._vendor.endpoint,
             "decoding": decoding,
             "schema_mode": "native" if self._structured else "plain",
             "layout": LAYOUT,
@@ -151,8 +123,7 @@ class ApiJudge(ABC):
         return parse_reply(received.text, prompt, usage, plain=plain)
 
     def _falls_back(self, fault: Fault, *, plain: bool) -> bool:
-        rejected = fault.status in {400, 422} and any(word in fault.message.lower() for word in _SCHEMA_WORDS)
-        return rejected and not plain
+        return not plain and self._vendor.rejects_schema(fault)
 
     def _call(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> Received:
         try:
@@ -164,27 +135,10 @@ class ApiJudge(ABC):
             raise self._fault(error) from None
 
     def _fault(self, error: Exception) -> Fault:
-        status = getattr(error, "status_code", None)
-        message = f"{type(error).__name__}: {error}".replace(self._key, "[key]")[:500]
-        if not isinstance(status, int):
-            return Fault("broken", message)
-        if status in _UNAUTHORISED:
-            raise UsageError(
-                f"{self.PROVIDER} refused the key for {self._model!r} (HTTP {status}).", hint=f"Check {self._variable}."
-            ) from None
-        if status == 404:
-            raise UsageError(f"{self.PROVIDER} knows no model {self._model!r} at {self.spec()['endpoint']}.") from None
-        if getattr(error, "code", None) == "insufficient_quota":
-            raise JudgeError(f"The {self.PROVIDER} account has no credit left.") from None
-        headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", {})
-        kind = "busy" if status in _BUSY else "broken" if status >= 500 or status in {408, 409} else "refused"
-        return Fault(kind, f"HTTP {status}: {message}", status=status, wait=retry_after(headers.get("retry-after")))
+        try:
+            return self._vendor.fault(error)
+        except ModelError as found:
+            raise JudgeError(found.message) from None
 
     def _usage(self, received: Received | None, failures: Mapping[str, int], plain: bool) -> dict[str, Any]:
-        mode = {"schema_mode": "plain" if plain else "native", "retries": sum(failures.values())}
-        if received is None:
-            return {**mode, "cost": None}
-        price = self._card.get("price")
-        tokens = dict(received.tokens)
-        cost = sum(tokens[name] * price[name] for name in tokens) / 1e6 if price and tokens else None
-        return {**mode, "model": received.model, "tokens": tokens, "cost": cost}
+        return self._vendor.usage(received, sum(failures.values()), plain=plain)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from katha.errors import InputFileError, JudgeError, UsageError
-from katha.eval_bridge.judges.local_source import ModelSource
 from katha.eval_bridge.judges.structured import question_text
+from katha.models.source import ModelSource
+from katha.models.texts import neutral
 from katha.protocols import Evidence, JudgePrompt
 
 __all__ = ["EncodedPacket", "LoadedModel", "load_model"]
@@ -60,7 +60,7 @@ class LoadedModel:
         for number, png in enumerate(evidence.images, 1):
             content += [_text(f"Picture {number}"), {"type": "image", "image": _decode(png)}]
         parts = [evidence.text, prompt.instruction, question_text(prompt, plain=plain)]
-        words = "\n".join(self._neutral(part) for part in parts if part)
+        words = "\n".join(neutral(part, self.tokenizer) for part in parts if part)
         return [{"role": "user", "content": [*content, _text(words)]}]
 
     def full_inputs(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -101,14 +101,6 @@ class LoadedModel:
         mark = self.processor.image_token
         after = text[text.rindex(mark) + len(mark) :]
         return tuple(self.tokenizer(after, add_special_tokens=False)["input_ids"])
-
-    def _neutral(self, text: str) -> str:
-        """`text` in which no special token can be forged: a blank goes into each."""
-        special = {str(token) for token in self.tokenizer.added_tokens_decoder.values() if token.special}
-        names = sorted(special | set(self.tokenizer.all_special_tokens), key=len, reverse=True)
-        if not names:
-            return text
-        return re.sub("|".join(map(re.escape, names)), lambda found: f"{found[0][0]} {found[0][1:]}", text)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of generated ids."""

@@ -14,6 +14,8 @@
     |   +-- TransientRenderError  worth another try
     |   +-- BlankFrameError       one colour all over, or not a number: tried once more with the next seed
     |   +-- RefusedFrameError     a service would not draw it
+    +-- ModelError             a language model cannot be used (not on this machine, too little memory, no credit)
+    |   +-- ReplyError         what it wrote is no plan, question or variant, even after one repair
     +-- JudgeError             a judge could not be asked at all
     |   +-- TransientJudgeError   worth another try
 
@@ -29,11 +31,13 @@ __all__ = [
     "JudgeError",
     "KathaError",
     "MissingExtraError",
+    "ModelError",
     "OutputFolderError",
     "PlanError",
     "RecordError",
     "RefusedFrameError",
     "RenderError",
+    "ReplyError",
     "StoreError",
     "TransientJudgeError",
     "TransientRenderError",
@@ -108,6 +112,19 @@ class BlankFrameError(RenderError):
 
 class RefusedFrameError(RenderError):
     """A service would not draw the frame (a safety filter); asking again does not help, another prompt may."""
+
+
+class ModelError(KathaError):
+    """A language model cannot be used: not on this machine, too little memory, no credit left, no answer."""
+
+
+class ReplyError(ModelError):
+    """What a model wrote cannot be used, even after one repair. `status` is the typed failure, `raw` what it wrote."""
+
+    def __init__(self, message: str, *, hint: str | None = None, status: str = "unparseable", raw: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.raw = raw
 
 
 class JudgeError(KathaError):

@@ -11,7 +11,7 @@ from katha.schema.compass import (
 )
 from katha.schema.events import Event, Stage
 from katha.schema.judging import CONDITIONS, Answer, AnswerStatus, Condition, Confidence, Packet
-from katha.schema.plan import PLAN_FORMAT, Character, Panel, Plan
+from katha.schema.plan import PLAN_FORMAT, Character, Link, Panel, Plan
 from katha.schema.story import (
     DIMENSIONS,
     LATENT_DIMENSIONS,
@@ -49,6 +49,7 @@ __all__ = [
     "Event",
     "Frame",
     "FrameKind",
+    "Link",
     "Packet",
     "Panel",
     "Plan",

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from katha.schema.story import Question, Record, Transition
 
-__all__ = ["PLAN_FORMAT", "Character", "Panel", "Plan"]
+__all__ = ["PLAN_FORMAT", "Character", "Link", "Panel", "Plan"]
 
 PLAN_FORMAT = 1
 
@@ -26,8 +26,19 @@ class Character(Record):
     anchor_prompt: str = ""
 
 
+class Link(Record):
+    """A phrase of the story that cannot be seen, and what is seen in its place ("bad news": "a sad face")."""
+
+    phrase: str
+    visible: str
+
+
 class Panel(Record):
-    """What one frame shows. `index` is the scene, from 1; `must_show` lists what has to be visible in it."""
+    """What one frame shows. `index` is the scene, from 1; `must_show` lists what has to be visible in it.
+
+    `source` is the piece of the story that the panel stands for, letter by letter, where the planner divided it.
+    `place`, `time_of_day`, `shot_size`, `shot_angle` and `links` say how the prompt was made drawable.
+    """
 
     index: int = Field(ge=1)
     prompt: str
@@ -35,6 +46,12 @@ class Panel(Record):
     caption: str = ""
     characters: list[str] = []
     must_show: list[str] = []
+    source: str = ""
+    place: str = ""
+    time_of_day: str = ""
+    shot_size: str = ""
+    shot_angle: str = ""
+    links: list[Link] = []
 
 
 class Plan(Record):

@@ -1,0 +1,283 @@
+"""Language models on this machine, through transformers: greedy, held to a schema by xgrammar, with a LoRA adapter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError
+from katha.models.adapters import check_adapter, load_adapter
+from katha.models.schemas import grammar_schema
+from katha.models.source import ModelSource, find_folder, folder_revision, read_config
+from katha.models.texts import neutral
+from katha.models.types import Completion, Turn
+
+__all__ = ["DEFAULT_MODEL", "LocalModel", "best_device", "find_language_model", "load_weights", "require_local"]
+
+DEFAULT_MODEL = "google/gemma-3-4b-it"
+_NEEDED = ("torch", "transformers", "xgrammar", "peft", "accelerate")
+_WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
+_WRITING: Mapping[str, Any] = {"any_whitespace": False, "strict_mode": True}
+"""How grammars are compiled. Free white space lets a model write blanks up to the limit."""
+
+
+def require_local(what: str) -> None:
+    """Check that the packages are there; nothing is imported.
+
+    Raises:
+        MissingExtraError: with the names of the packages and the command.
+    """
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"{what} needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
+        )
+
+
+def find_language_model(argument: str | None, revision: str | None = None) -> ModelSource:
+    """The files of `MODEL_OR_PATH` (default Gemma 3 4B); nothing is downloaded.
+
+    Raises:
+        InputFileError: no such folder, or a broken one. ModelError: not on this machine. UsageError: it writes no text.
+    """
+    name = argument or DEFAULT_MODEL
+    folder = find_folder(name, revision=revision)
+    config = read_config(name, folder)
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as writers
+
+    if config["model_type"] not in writers:
+        raise UsageError(
+            f"{name!r} is a {config['architectures'][0]}, which writes no text.", hint="Use a model like Gemma 3."
+        )
+    return ModelSource(name, folder, folder_revision(folder), config)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    model: Any
+    tokenizer: Any
+    compiler: Any
+    stops: tuple[int, ...]
+    window: int
+
+
+class LocalModel:
+    """A causal language model from a folder or the Hugging Face cache, loaded at the first call."""
+
+    def __init__(
+        self,
+        argument: str | None = None,
+        *,
+        adapter: Path | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        revision: str | None = None,
+        max_tokens: int = 8192,
+    ) -> None:
+        """Find the files of the model and of the adapter, and check that they belong together; no weights are read.
+
+        Raises:
+            MissingExtraError: a package is missing. UsageError, InputFileError: no such model or adapter, or an adapter
+            of another model. ModelError: the model is not on this machine, or does not fit into its memory.
+        """
+        require_local("A local language model")
+        self._source = find_language_model(argument, revision)
+        self._adapter = check_adapter(adapter, self._source) if adapter is not None else None
+        self._device = device or best_device()
+        self._dtype = dtype or ("float32" if self._device.startswith("cpu") else _stored_dtype(self._source))
+        if self._dtype not in _WIDTHS:
+            raise UsageError(f"dtype is {', '.join(_WIDTHS)}, not {self._dtype!r}.")
+        self._max_tokens = max_tokens
+        self._loaded: _Loaded | None = None
+
+    def spec(self) -> Mapping[str, Any]:
+        """Revision, adapter, dtype, device, decoding, grammar and versions."""
+        return {
+            "name": f"local:{self._source.name}",
+            "revision": self._source.revision,
+            "adapter": folder_revision(self._adapter) if self._adapter is not None else None,
+            "dtype": self._dtype,
+            "device": self._device.split(":")[0],
+            "decoding": {"greedy": True, "max_tokens": self._max_tokens},
+            "grammar": dict(_WRITING),
+            "versions": {name: version(name) for name in ("torch", "transformers", "xgrammar", "peft")},
+        }
+
+    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+        """The reply, held to `schema` token by token.
+
+        Raises:
+            InputFileError: the weights cannot be loaded. ModelError: they do not fit into memory.
+        """
+        loaded = self._load()
+        ids = self._prompt(loaded, turns)
+        room = min(self._max_tokens, loaded.window - ids.shape[1])
+        if room < 1:
+            error = f"the prompt has {ids.shape[1]} tokens, the model reads {loaded.window}"
+            return Completion("not_asked", error=error)
+        written = self._generate(loaded, ids, schema, room)
+        usage = {"model": self._source.name, "tokens": {"input": int(ids.shape[1]), "output": len(written)}}
+        ended = bool(written) and written[-1] in loaded.stops
+        text = loaded.tokenizer.decode(written, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        if not ended:
+            return Completion("truncated", text, f"the reply did not end within {room} tokens", usage)
+        return Completion("ok", text, usage=usage)
+
+    def close(self) -> None:
+        """Let go of the model and its memory; the next call loads it again."""
+        self._loaded = None
+
+    def _prompt(self, loaded: _Loaded, turns: Sequence[Turn]) -> Any:
+        rows = [{"role": turn.role, "content": neutral(turn.text, loaded.tokenizer)} for turn in turns]
+        batch = loaded.tokenizer.apply_chat_template(
+            rows, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+        )
+        return batch["input_ids"].to(self._device)
+
+    def _generate(self, loaded: _Loaded, ids: Any, schema: Mapping[str, Any], room: int) -> list[int]:
+        import json
+
+        import torch
+        from xgrammar.contrib.hf import LogitsProcessor
+
+        grammar = loaded.compiler.compile_json_schema(json.dumps(grammar_schema(schema)), **_WRITING)
+        try:
+            with torch.inference_mode():
+                out = loaded.model.generate(
+                    input_ids=ids,
+                    attention_mask=torch.ones_like(ids),
+                    max_new_tokens=room,
+                    logits_processor=[LogitsProcessor(grammar)],
+                )
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise _no_room(self._source.name, self._device) from error
+        written: list[int] = out[0, ids.shape[1] :].tolist()
+        return written
+
+    def _load(self) -> _Loaded:
+        if self._loaded is None:
+            import xgrammar
+
+            model, tokenizer = load_weights(self._source, self._device, self._dtype)
+            if self._adapter is not None:
+                model = load_adapter(model, self._adapter, self._source.name)
+            model.eval()
+            stops = _stops(model, tokenizer)
+            width = model.get_output_embeddings().weight.shape[0]
+            info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=width, stop_token_ids=list(stops))
+            _plain_decoding(model, tokenizer, stops)
+            window = int(model.config.get_text_config().max_position_embeddings)
+            compiler = xgrammar.GrammarCompiler(info, max_threads=1)
+            self._loaded = _Loaded(model, tokenizer, compiler, stops, window)
+        return self._loaded
+
+
+def load_weights(source: ModelSource, device: str, dtype: str) -> tuple[Any, Any]:
+    """Model and tokenizer from the folder (safetensors only); nothing is fetched.
+
+    Raises:
+        InputFileError: weights or tokenizer are missing, damaged or without a chat template. ModelError: no room.
+        UsageError: no such device.
+    """
+    _check_room(source, device, dtype)
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source.folder, local_files_only=True)
+        model, report = AutoModelForCausalLM.from_pretrained(
+            source.folder, dtype=dtype, local_files_only=True, use_safetensors=True, output_loading_info=True
+        )
+    except MemoryError as error:
+        raise _no_room(source.name, "cpu") from error
+    except Exception as error:  # from_pretrained raises many kinds, all meaning that these files are no model
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputFileError(f"{source.name!r} cannot be loaded: {reason}", hint="Download it again.") from error
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise InputFileError(
+            f"{source.name!r} lacks {len(missing)} weights, the first {missing[0]!r}.", hint="Download it again."
+        )
+    if not tokenizer.chat_template:
+        raise InputFileError(f"{source.name!r} has no chat template.", hint="Use an instruction-tuned model.")
+    return _on_device(model, source.name, device), tokenizer
+
+
+def _on_device(model: Any, name: str, device: str) -> Any:
+    import torch
+
+    try:
+        return model.to(device)
+    except torch.OutOfMemoryError as error:
+        raise _no_room(name, device) from error
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"The model cannot be put on {device!r}: {reason}", hint="Choose another device.") from error
+
+
+def _stops(model: Any, tokenizer: Any) -> tuple[int, ...]:
+    """The ids that end a reply: the tokenizer's, the model's, and the chat format's end of a turn."""
+    given = model.generation_config.eos_token_id if model.generation_config is not None else None
+    found = {tokenizer.eos_token_id, *(given if isinstance(given, list) else [given])}
+    turn = tokenizer.convert_tokens_to_ids("<end_of_turn>")
+    if turn is not None and turn != tokenizer.unk_token_id:
+        found.add(turn)
+    return tuple(sorted(one for one in found if one is not None))
+
+
+def _plain_decoding(model: Any, tokenizer: Any, stops: tuple[int, ...]) -> None:
+    """Replace the checkpoint's sampling defaults with greedy decoding."""
+    from transformers import GenerationConfig
+
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else stops[0]
+    model.generation_config = GenerationConfig(
+        do_sample=False, num_beams=1, repetition_penalty=1.0, eos_token_id=list(stops), pad_token_id=pad, use_cache=True
+    )
+
+
+def best_device() -> str:
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _stored_dtype(source: ModelSource) -> str:
+    stored = [part.get(name) for part in (source.config, source.text_config) for name in ("dtype", "torch_dtype")]
+    return str(next((name for name in stored if name), "float32"))
+
+
+def weight_bytes(source: ModelSource, dtype: str) -> int:
+    """What the weights take in memory: their files' size, for the width of `dtype`."""
+    stored = sum(path.stat().st_size for path in source.folder.glob("*.safetensors"))
+    return stored * _WIDTHS[dtype] // _WIDTHS.get(_stored_dtype(source), 4)
+
+
+def free_bytes(device: str) -> int | None:
+    """Free memory of a device; None where it cannot be told."""
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.mem_get_info(device)[0]) if torch.cuda.is_available() else None
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def _check_room(source: ModelSource, device: str, dtype: str) -> None:
+    need, free = weight_bytes(source, dtype), free_bytes(device)
+    if free is not None and need > free:
+        raise ModelError(
+            f"{source.name!r} needs {need / 2**30:.1f} GiB in {dtype}; {device} has {free / 2**30:.1f} GiB free.",
+            hint="Use a smaller model, dtype bfloat16, or a model behind an API.",
+        )
+
+
+def _no_room(name: str, device: str) -> KathaError:
+    return ModelError(f"{name!r} does not fit into the memory of {device}.", hint="Use a smaller model or bfloat16.")
