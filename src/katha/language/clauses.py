@@ -3,183 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from katha.language.chunks import Chunk, Noun, Verb
+from katha.language.facts import Fact
 from katha.language.lexicon import Grammar
+from katha.language.roles import NounRoles
 
 __all__ = ["Fact", "read_facts"]
 
 _SAYING = frozenset({"talk", "shout", "beg", "laugh", "think", "cry"})
 
 
-@dataclass
-class Fact:
-    """One clause. `subjects` may be props; `around` holds the noun phrases with their prepositions.
-
-    `wished` marks what is only wanted, asked, planned or said in an infinitive; `speech` what stands in quotes,
-    `quoting` the verb that stands next to a quotation ("..." cried the dove).
-    """
-
-    subjects: list[Noun] = field(default_factory=list)
-    verb: Verb | None = None
-    objects: list[Noun] = field(default_factory=list)
-    around: list[tuple[str, Noun]] = field(default_factory=list)
-    emotion: str | None = None
-    looks: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    connective: str = ""
-    speech: bool = False
-    wished: bool = False
-    relative: bool = False
-    quoting: bool = False
-
-    def nouns(self) -> list[Noun]:
-        """Every noun phrase of the clause, in order of role."""
-        return [*self.subjects, *self.objects, *(noun for _, noun in self.around)]
-
-
-class _Builder:
+class _Builder(NounRoles):
     """Walks the chunks of one sentence and fills one fact after another."""
-
-    def __init__(self, chunks: Sequence[Chunk], grammar: Grammar) -> None:
-        self.chunks = chunks
-        self.grammar = grammar
-        self.facts: list[Fact] = []
-        self.fact: Fact | None = None
-        self.main: Fact | None = None
-        self.outer: list[Noun] = []
-        self.prep: str | None = None
-        self.antecedent: Noun | None = None
-        self.inverted = False
-        self.connective = ""
-        self.feeling: str | None = None
-        self.in_quote = False
 
     def run(self) -> list[Fact]:
         for at, chunk in enumerate(self.chunks):
             getattr(self, f"_{chunk.type}")(at, chunk)
         self._finish()
         return self.facts
-
-    # -- small steps -------------------------------------------------------------------------------------------
-
-    def _finish(self) -> None:
-        self.fact = self.main = None
-        self.prep = self.antecedent = None
-        self.inverted = False
-
-    def _start(self, chunk: Chunk, subjects: Sequence[Noun]) -> Fact:
-        fact = Fact(subjects=list(subjects), speech=chunk.speech, connective=self.connective)
-        self.connective = ""
-        if self.feeling is not None and subjects:
-            fact.emotion, self.feeling = self.feeling, None
-        self.facts.append(fact)
-        self.fact = fact
-        self.inverted = False
-        return fact
-
-    def _type(self, at: int) -> str:
-        return self.chunks[at].type if 0 <= at < len(self.chunks) else ""
-
-    def _verb_follows(self, at: int) -> bool:
-        """Whether the noun at `at` is the subject of a finite verb further on in its clause."""
-        position = at + 1
-        while position < len(self.chunks):
-            kind = self.chunks[position].type
-            if kind == "verb":
-                verb = self.chunks[position].verb
-                return verb is not None and (verb.form != "ing" or verb.copula)
-            if kind == "rel":
-                return True
-            if kind in {"end", "sub", "mood", "to"} or (kind == "comma" and self._type(position + 1) != "noun"):
-                return False
-            position += 1
-        return False
-
-    # -- chunk types -------------------------------------------------------------------------------------------
-
-    def _noun(self, at: int, chunk: Chunk) -> None:
-        noun = chunk.noun
-        assert noun is not None
-        before = self._type(at - 1)
-        fact = self.fact
-        if self.antecedent is not None and before != "rel":
-            self.antecedent = None
-        if before == "rel" and self.antecedent is not None:
-            self._relative_object(chunk, noun)
-        elif self.prep == "of" and fact is not None and self._is_frame(fact):
-            fact.subjects = [noun]
-        elif self.prep is not None and fact is not None and before in {"prep", "label"}:
-            fact.around.append((self.prep, noun))
-        elif before == "prep":
-            self._start(chunk, []).around.append((self.prep or "", noun))
-        elif fact is None:
-            self._start(chunk, [noun])
-        elif self.inverted:
-            fact.subjects, self.inverted = [noun], False
-            self.outer = [noun]
-        elif fact.verb is None:
-            self._before_verb(at, chunk, noun, fact)
-        elif before in {"and", "comma"} or (before == "mood"):
-            self._joined(at, chunk, noun, fact)
-        elif self._verb_follows(at) and fact.objects and fact.verb.action is not None and before == "noun":
-            self._start(chunk, [noun])
-        else:
-            fact.objects.append(noun)
-        if before != "prep":
-            self.prep = None
-
-    def _is_frame(self, fact: Fact) -> bool:
-        """Whether the clause so far is only "an illustration of", "a close-up of" and the like."""
-        bare = fact.verb is None and not fact.around and not fact.objects
-        return bare and all(self.grammar.has("frames", noun.word) for noun in fact.subjects)
-
-    def _before_verb(self, at: int, chunk: Chunk, noun: Noun, fact: Fact) -> None:
-        if fact.subjects and (noun.kind == "name" or fact.subjects[-1].kind == "name"):
-            self._appose(fact, noun)
-        elif fact.subjects and noun.kind == "pronoun" and self._type(at - 1) in {"and", "comma"}:
-            self._start(chunk, [noun])
-        elif fact.around and self._type(at - 1) == "comma" and not fact.subjects:
-            fact.subjects.append(noun)
-            self._take_feeling(fact)
-        elif self._type(at - 1) in {"comma", "and"} and fact.around and not self._verb_follows(at):
-            self._start(chunk, [noun])
-        else:
-            fact.subjects.append(noun)
-            self._take_feeling(fact)
-
-    def _take_feeling(self, fact: Fact) -> None:
-        if self.feeling is not None:
-            fact.emotion, self.feeling = fact.emotion or self.feeling, None
-
-    @staticmethod
-    def _appose(fact: Fact, noun: Noun) -> None:
-        """ "Meera, a girl" and "the donkey Moti": one noun phrase with a name."""
-        last = fact.subjects[-1]
-        named, plain = (noun, last) if noun.kind == "name" else (last, noun)
-        if plain.kind == "character" and plain.name is None:
-            fact.subjects[-1] = replace(plain, name=named.name, definite=True)
-        else:
-            fact.subjects.append(noun)
-
-    def _joined(self, at: int, chunk: Chunk, noun: Noun, fact: Fact) -> None:
-        if self._verb_follows(at):
-            self._start(chunk, [noun])
-        elif fact.around and not fact.objects:
-            fact.around.append((fact.around[-1][0], noun))
-        elif noun.kind == "setting" or not fact.objects:
-            self._start(chunk, [noun])
-        else:
-            fact.objects.append(noun)
-
-    def _relative_object(self, chunk: Chunk, noun: Noun) -> None:
-        antecedent, self.antecedent = self.antecedent, None
-        self.main = self.main or self.fact
-        fact = self._start(chunk, [noun])
-        fact.relative = True
-        if antecedent is not None:
-            fact.objects.append(antecedent)
 
     def _verb(self, at: int, chunk: Chunk) -> None:
         verb = chunk.verb
@@ -254,13 +97,6 @@ class _Builder:
 
     def _controls(self, verb: Verb | None) -> bool:
         return verb is not None and self.grammar.has("control_verbs", verb.lemma)
-
-    @staticmethod
-    def _last_noun(fact: Fact) -> Noun | None:
-        nouns = [*fact.objects, *(noun for _, noun in fact.around)] or fact.subjects
-        if fact.around and fact.objects:
-            return fact.around[-1][1]
-        return nouns[-1] if nouns else None
 
     def _feeling(self, at: int, chunk: Chunk) -> None:
         fact = self.fact
