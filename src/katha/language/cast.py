@@ -10,6 +10,9 @@ from katha.language.looks import clash
 
 __all__ = ["Cast", "Member"]
 
+_MANY = 3
+"""How many of "the animals" are shown."""
+
 
 @dataclass
 class Member:
@@ -59,7 +62,7 @@ class Cast:
         if noun.none:
             return []
         if noun.kind == "pronoun":
-            found = self._pronoun(noun, others or [], speaker or [])
+            found = self._pronoun(noun, others or [], speaker or [], quiet)
         elif noun.kind == "referring":
             found = self._referring(noun, others or [])
         elif noun.kind in {"character", "name"}:
@@ -89,6 +92,9 @@ class Cast:
     def _described(self, noun: Noun) -> list[Member]:
         if noun.kind == "name":
             return self._named(noun)
+        namesake = next((member for member in self.members if noun.name and member.name == noun.name), None)
+        if namesake is not None and namesake.unsure:  # "Dharma, the merchant" was only a name until now
+            namesake.concept, namesake.word, namesake.unsure = str(noun.concept), noun.word, False
         apart = self._all_of_a_kind(noun)
         if apart:
             return apart
@@ -114,6 +120,8 @@ class Cast:
 
     def _match(self, noun: Noun) -> Member | None:
         same = [member for member in self.members if member.concept == noun.concept and self._fits(member, noun)]
+        if not same and noun.definite and self.grammar.has("titles", noun.word):
+            same = [member for member in self.members if noun.word in member.labels and not member.plural]
         if noun.fresh or ("other" in noun.labels and len(same) < 2):
             return next((member for member in same if "other" in member.labels and not noun.fresh), None)
         if "other" in noun.labels:
@@ -131,11 +139,21 @@ class Cast:
         mine, theirs = set(noun.labels), set(member.labels)
         if mine and theirs and not mine & theirs and "other" not in mine:
             return False
+        if member.unsure and noun.name is None and noun.word not in self.grammar.words["plain_people"]:
+            return False
+        if self._own(noun) and member in self.subject:
+            return False
         gender = self._gender_of(noun.word)
         if gender != "any" and member.gender not in {"any", gender}:
             return False
         family = self.grammar.words["plain_people"]
-        return member.word == noun.word or noun.concept not in family or noun.word in family or member.word in family
+        if member.word == noun.word or noun.concept not in family or noun.word in family or member.word in family:
+            return True
+        return any(member.word in kin and noun.word in kin for kin in self.grammar.kin)
+
+    def _own(self, noun: Noun) -> bool:
+        """Whether this is somebody's father, son or wife, and so not that somebody."""
+        return noun.possessor is not None and any(noun.word in kin for kin in self.grammar.kin)
 
     def _hypernym(self, noun: Noun) -> Member | None:
         """ "the bird" for the crow, "the man" for the farmer: only for a definite mention."""
@@ -143,25 +161,36 @@ class Cast:
         if not noun.definite or noun.plural or noun.attributes:
             return None
         fits = [member for member in self.members if member.concept in kinds and not member.plural]
-        return max(fits, key=lambda member: member.last) if fits else None
+        fits = [member for member in fits if not (self._own(noun) and member in self.subject)]
+        plain = self.grammar.words["plain_people"]
+        return max(fits, key=lambda one: (one.concept not in plain or one.word in plain, one.last)) if fits else None
+
+    def _human(self, noun: Noun) -> str | None:
+        return noun.concept if noun.concept in self.grammar.words["people"] else None
 
     def _join(self, noun: Noun) -> Member:
         assert noun.concept is not None
         labels = ["other"] if noun.fresh else []
         member = Member(
-            noun.concept, noun.word, noun.name, labels=labels, gender=self._gender_of(noun.word), count=noun.count
+            noun.concept,
+            noun.word,
+            noun.name,
+            labels=labels,
+            gender=self._gender_of(noun.word, self._human(noun)),
+            count=noun.count,
         )
         self.members.append(member)
         return member
 
-    def _gender_of(self, word: str) -> str:
-        if self.grammar.has("masculine", word):
-            return "m"
-        return "f" if self.grammar.has("feminine", word) else "any"
+    def _gender_of(self, word: str, concept: str | None = None) -> str:
+        names = {word, (concept or "").replace("_", " ")}
+        if names & self.grammar.words["feminine"]:
+            return "f"
+        return "m" if names & self.grammar.words["masculine"] else "any"
 
     # -- pronouns ----------------------------------------------------------------------------------------------
 
-    def _pronoun(self, noun: Noun, others: list[Member], speaker: list[Member]) -> list[Member]:
+    def _pronoun(self, noun: Noun, others: list[Member], speaker: list[Member], quiet: bool) -> list[Member]:
         pronoun = self.grammar.pronouns[noun.word]
         gender = pronoun["gender"]
         if gender == "speaker":
@@ -178,10 +207,13 @@ class Cast:
         fits = [m for m in self._recent() if not m.plural and m not in others and self._agrees(m, gender)]
         sure = [member for member in fits if member.gender == gender]
         subject = [member for member in self.subject if member in fits and member.gender in {"any", gender}]
+        if len(self.subject) > 1 and len(subject) != 1:  # "the lions made him king. He ...": none of several
+            subject = []
+            fits = [member for member in fits if member not in self.subject] or fits
         chosen = ((subject if not others else []) or (sure if others else []) or fits)[:1]
         if chosen and chosen[0].gender == "n" and sure:
             chosen = sure[:1]
-        for member in chosen:
+        for member in [] if quiet else chosen:
             member.gender = gender if member.gender == "any" else member.gender
             if member.unsure and gender == "f":
                 member.concept = member.word = "woman"
@@ -204,9 +236,13 @@ class Cast:
         return pair if len(pair) > 1 or not others else []
 
     def _referring(self, noun: Noun, others: list[Member]) -> list[Member]:
-        if not noun.definite or (noun.plural and self.grammar.has("beasts", noun.word)):
+        if not noun.definite:
             return []
         people = self.grammar.words["people"]
+        if noun.plural and self.grammar.has("beasts", noun.word):
+            fits = [member for member in self._recent() if member.concept not in people and not member.plural]
+            fits = [member for member in fits if member not in [*others, *self.subject]]
+            return fits[:_MANY] if len(fits) > 1 else []
         beasts = self.grammar.has("beasts", noun.word)
         owner = self.subject if noun.word in self.grammar.words["mates"] else []
         fits = [
@@ -214,7 +250,10 @@ class Cast:
             for member in self._recent()
             if member not in others and member not in owner and not (beasts and member.concept in people)
         ]
-        return fits[: 2 if noun.plural else 1]
+        if noun.plural:
+            alike = [member for member in fits if member.plural and owner and member.concept == owner[0].concept]
+            return alike[:1] if owner else fits[:2]
+        return fits[:1]
 
     def _recent(self) -> list[Member]:
         return sorted(self.members, key=lambda member: -member.last)

@@ -46,7 +46,9 @@ class _Builder(NounRoles):
         elif self.fact.verb is None and (self.fact.subjects or not self.outer):
             fact = self.fact
         else:
+            believed = self._believes(self.fact) and before not in {"and", "comma"}
             fact = self._further(at, chunk, verb, self.fact)
+            fact.wished = fact.wished or believed
         fact.verb = verb
         fact.quoting = not chunk.speech and self._beside_quote(at)
         if not chunk.speech and fact.subjects and not fact.relative:
@@ -87,6 +89,9 @@ class _Builder(NounRoles):
             real = old is not None and self.grammar.has("phase_verbs", old.lemma)
             follower.wished = fact.wished or not real or (old is not None and old.negated)
             return follower
+        aside = old is not None and old.form == "ing" and not old.copula and not fact.relative
+        if before == "and" and verb.form in {"past", "third"} and aside and self.outer:
+            return self._start(chunk, self.outer)  # "saw the birds flying and wanted to fly"
         if before in {"noun", "look"} and last is not None and (verb.form in {"ing", "base"} or verb.passive):
             subjects = [last]
         if before in {"and", "comma"} and verb.form == "base" and fact.wished:
@@ -94,6 +99,13 @@ class _Builder(NounRoles):
             follower.wished = True
             return follower
         return self._start(chunk, subjects)
+
+    def _reports(self, at: int) -> bool:
+        """Whether "that" begins what is thought or told: it follows the verb, or the hearer ("told him that")."""
+        noun = self.chunks[at - 1].noun if at else None
+        return self._type(at - 1) == "verb" or (
+            noun is not None and noun.kind == "pronoun" and self._believes(self.fact)
+        )
 
     def _controls(self, verb: Verb | None) -> bool:
         return verb is not None and self.grammar.has("control_verbs", verb.lemma)
@@ -152,6 +164,10 @@ class _Builder(NounRoles):
             self.outer = list(keep)
 
     def _rel(self, at: int, chunk: Chunk) -> None:
+        if chunk.text.lower() == "that" and self._type(at + 1) == "noun" and self._reports(at):
+            self.unreal = self._believes(self.fact)  # "thought that he had eaten": a clause of its own
+            self.fact = self.antecedent = None
+            return
         if self.fact is not None:
             self.antecedent = self._last_noun(self.fact)
         if self._type(at + 1) not in {"verb", "noun"}:

@@ -53,6 +53,8 @@ class Clauses:
         self.connective = ""
         self.feeling: str | None = None
         self.in_quote = False
+        self.unreal = False
+        self.latest: Noun | None = None
 
     def _finish(self) -> None:
         self.fact = self.main = None
@@ -62,6 +64,7 @@ class Clauses:
     def _start(self, chunk: Chunk, subjects: Sequence[Noun]) -> Fact:
         fact = Fact(subjects=list(subjects), speech=chunk.speech, connective=self.connective)
         self.connective = ""
+        fact.wished, self.unreal = self.unreal, False
         if self.feeling is not None and subjects:
             fact.emotion, self.feeling = self.feeling, None
         self.facts.append(fact)
@@ -87,9 +90,17 @@ class Clauses:
             position += 1
         return False
 
-    @staticmethod
-    def _last_noun(fact: Fact) -> Noun | None:
+    def _last_noun(self, fact: Fact) -> Noun | None:
+        if any(self.latest is noun for noun in [*fact.objects, *(noun for _, noun in fact.around)]):
+            return self.latest
         nouns = [*fact.objects, *(noun for _, noun in fact.around)] or fact.subjects
         if fact.around and fact.objects:
             return fact.around[-1][1]
         return nouns[-1] if nouns else None
+
+    def _believes(self, fact: Fact | None) -> bool:
+        """Whether what follows is only thought or told."""
+        verb = fact.verb if fact is not None else None
+        if verb is None:
+            return False
+        return verb.action in {"talk", "shout"} or self.grammar.has("belief_verbs", verb.lemma)

@@ -61,6 +61,7 @@ class Grammar:
     pronouns: Mapping[str, Mapping[str, Any]]
     numbers: Mapping[str, int]
     hypernyms: Mapping[str, frozenset[str]]
+    kin: tuple[frozenset[str], ...]
     transitive: Mapping[str, str]
     inflector: Inflector
 
@@ -193,9 +194,10 @@ def _grammar(data: Mapping[str, Any]) -> Grammar:
         {verb: (forms[0], forms[1]) for verb, forms in data["irregular_verbs"].items()},
         frozenset(data["double_consonant"]),
     )
+    kin = tuple(frozenset(family) for family in data.pop("kin"))
     words = {key: frozenset(map(str, value)) for key, value in data.items() if isinstance(value, list)}
     hypernyms = {word: frozenset(kinds) for word, kinds in data["hypernyms"].items()}
-    return Grammar(words, data["pronouns"], data["numbers"], hypernyms, data["transitive"], inflector)
+    return Grammar(words, data["pronouns"], data["numbers"], hypernyms, kin, data["transitive"], inflector)
 
 
 def _add_known(senses: _Senses, data: Mapping[str, Sequence[str]]) -> None:

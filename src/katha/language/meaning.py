@@ -166,6 +166,8 @@ def happenings(fact: Fact, vocabulary: Vocabulary, *, loose: bool = False) -> It
             yield Happening(fact, caught[:1], "trapped", verb.lemma, holder)
     elif verb.stirs is not None and caught:
         yield Happening(fact, caught[:1], None, verb.lemma, None, verb.stirs, negated=negated)
+    elif verb.action == "build" and verb.lemma == "make" and caught:
+        return  # "made him their king"
     elif verb.action is not None and (people or (loose and not fact.subjects)):
         action = _shown(fact, verb, vocabulary)
         target = _target(fact, action) if action is not None else None
@@ -207,5 +209,6 @@ def _passive(fact: Fact, people: list[Noun], emotion: str | None, negated: bool)
 
 def places(fact: Fact) -> list[tuple[str, Noun]]:
     """The settings a fact names, each with its preposition ("" for a direct object or a bare mention)."""
-    bare = [("", noun) for noun in [*fact.subjects, *fact.objects] if noun.kind == "setting"]
+    named = [noun for noun in [*fact.subjects, *fact.objects] if noun.kind == "setting"]
+    bare = [("", noun) for noun in named if noun.word != "home"]  # "carried it home" goes there, it is not there
     return [*((prep, noun) for prep, noun in fact.around if noun.kind == "setting" and prep in _PLACE_PREPS), *bare]

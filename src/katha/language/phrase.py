@@ -113,7 +113,7 @@ class _Reader:
         subjects = [m for noun in fact.subjects for m in self._members(noun, [])]
         if subjects:
             self.cast.subject = subjects
-        for happening in happenings(fact, self.vocabulary, loose=True):
+        for happening in happenings(fact, self.vocabulary, loose=True) if not fact.wished else ():
             found.extend(self._happening(happening, subjects))
         for noun in fact.nouns():
             self.cast.thing = noun.concept if noun.kind == "prop" else self.cast.thing

@@ -9,6 +9,9 @@ from katha.language.facts import Clauses, Fact
 
 __all__ = ["NounRoles"]
 
+_NOMINATIVE = frozenset({"he", "she", "they", "we", "i"})
+"""Never an object: they begin a clause ("as she spoke she tossed her head")."""
+
 
 class NounRoles(Clauses):
     """Gives each noun phrase its place in a fact, or begins a fact with it."""
@@ -35,12 +38,16 @@ class NounRoles(Clauses):
             self.outer = [noun]
         elif fact.verb is None:
             self._before_verb(at, chunk, noun, fact)
+        elif noun.word in _NOMINATIVE and self._verb_follows(at):
+            self.unreal = self._believes(fact) and before == "verb" and not fact.connective
+            self._start(chunk, [noun])
         elif before in {"and", "comma"} or (before == "mood"):
             self._joined(at, chunk, noun, fact)
-        elif self._verb_follows(at) and fact.objects and fact.verb.action is not None and before == "noun":
+        elif before == "noun" and self._verb_follows(at) and self._is_whole(fact):
             self._start(chunk, [noun])
         else:
             fact.objects.append(noun)
+        self.latest = noun
         if before != "prep":
             self.prep = None
 
@@ -50,7 +57,8 @@ class NounRoles(Clauses):
         return bare and all(self.grammar.has("frames", noun.word) for noun in fact.subjects)
 
     def _before_verb(self, at: int, chunk: Chunk, noun: Noun, fact: Fact) -> None:
-        if fact.subjects and (noun.kind == "name" or fact.subjects[-1].kind == "name"):
+        named = fact.subjects and "name" in {noun.kind, fact.subjects[-1].kind}
+        if named and self._type(at - 1) != "and":
             self._appose(fact, noun)
         elif fact.subjects and noun.kind == "pronoun" and self._type(at - 1) in {"and", "comma"}:
             self._start(chunk, [noun])
@@ -62,6 +70,12 @@ class NounRoles(Clauses):
         else:
             fact.subjects.append(noun)
             self._take_feeling(fact)
+
+    def _is_whole(self, fact: Fact) -> bool:
+        """Whether a clause has what it needs: the next noun begins another ("while he slept by the fire a cat came")."""
+        if fact.objects and fact.verb is not None and fact.verb.action is not None:
+            return True
+        return bool(fact.objects or fact.around) and (bool(fact.connective) or not fact.subjects)
 
     def _take_feeling(self, fact: Fact) -> None:
         if self.feeling is not None:

@@ -16,6 +16,9 @@ ChunkType = Literal[
 ]
 
 
+_CROWNS = {"king": ("crowned",), "queen": ("crowned",)}
+
+
 @dataclass(frozen=True)
 class Noun:
     """A noun phrase. `kind` is character, prop, setting, time, weather, pronoun, referring, name or known (no concept).
@@ -160,12 +163,15 @@ class Scanner:
 
     def _close(self) -> None:
         """Finish the noun phrase under construction, if it has a head."""
-        phrase, self.phrase = self.phrase, Phrase()
-        heads = phrase.heads
+        phrase, heads = self.phrase, self.phrase.heads
         if not heads:
+            self.phrase = Phrase()
             return
-        head = heads[-1]
-        labels = (*phrase.labels, *(sense.lemma for sense in heads[:-1]))
+        head, title = heads[-1], self._title()
+        if title is not None:
+            head, phrase = title, replace(phrase, attributes=[*phrase.attributes, *_CROWNS.get(heads[-1].id or "", ())])
+        others = heads[:-1] if title is None else heads[-1:]
+        labels = (*phrase.labels, *(sense.lemma for sense in others))
         plural = head.plural or phrase.plural
         noun = Noun(
             kind=head.kind,
@@ -183,9 +189,17 @@ class Scanner:
             possessor=phrase.possessor,
         )
         first = heads[0]
-        if head.kind == "known" and len(heads) > 1 and first.kind == "character":
+        if title is None and head.kind == "known" and len(heads) > 1 and first.kind == "character":
             noun = replace(noun, owner=Noun("character", first.id, first.lemma, definite=True))
         elif head.kind == "known" and len(heads) > 1 and first.kind in {"setting", "prop"}:
             noun = replace(noun, kind=first.kind, concept=first.id, word=first.lemma)
         speech = self.words[min(self.at, len(self.words)) - 1].speech
+        self.phrase = Phrase()
         self.chunks.append(Chunk("noun", head.lemma, speech, noun=noun))
+
+    def _title(self) -> Sense | None:
+        """The animal of "the elephant king", where the last word only says what it is among its kind."""
+        heads = self.phrase.heads
+        if len(heads) < 2 or heads[0].kind != "character" or not self.grammar.has("titles", heads[-1].lemma):
+            return None
+        return None if heads[0].id in self.grammar.words["people"] else heads[0]

@@ -170,6 +170,6 @@ def read_scene(text: str) -> SceneReading:
         for fact in read_facts(chunks, vocabulary.grammar):
             stage.see(fact)
             stage.hold(fact)
-            for happening in happenings(fact, vocabulary):
+            for happening in happenings(fact, vocabulary) if not fact.wished else ():
                 stage.happen(happening)
     return stage.reading(unread)

@@ -11,7 +11,7 @@ from katha.language.cast import Cast, Member
 from katha.language.chunks import Chunk, Noun, Verb, chunk_words
 from katha.language.clauses import Fact, read_facts
 from katha.language.inflect import Inflector
-from katha.language.lexicon import Vocabulary, load_vocabulary
+from katha.language.lexicon import Grammar, Vocabulary, load_vocabulary
 from katha.language.meaning import PEOPLE, Happening, happenings, places
 from katha.language.tokens import Sentence, split_sentences
 from katha.language.types import Event, StoryReading
@@ -23,6 +23,23 @@ _INSIDE = frozenset({"in", "at", "into", "to", "through", "across", "on", "insid
 _CAUSE = re.compile(
     r"\b(?:because(?! of)|since|so that|for fear that|now that)\b\s*([^,;]+)", re.IGNORECASE | re.DOTALL
 )
+
+
+def _put_right(fact: Fact, grammar: Grammar) -> None:
+    """Turn "it was the turn of a hare", "there lived a lion" and "made him king" the plain way round."""
+    verb = fact.verb
+    if verb is None:
+        return
+    persons = [noun for noun in [*fact.objects, *(noun for _, noun in fact.around)] if noun.kind in PEOPLE]
+    if verb.copula and persons and [noun.word for noun in fact.subjects if noun.kind != "time"] == ["it"]:
+        fact.subjects = persons[:1] if fact.emotion else []
+    elif not fact.subjects and grammar.has("being_verbs", verb.lemma) and verb.form == "past":
+        fact.subjects = [noun for noun in fact.objects if noun.kind in PEOPLE]
+        fact.objects = [noun for noun in fact.objects if noun.kind not in PEOPLE]
+    elif grammar.has("naming_verbs", verb.lemma):
+        called = [noun for noun in fact.objects if noun.kind in PEOPLE]
+        if len(called) > 1 and called[-1].kind == "character":
+            fact.objects = [noun for noun in fact.objects if noun is not called[-1]]
 
 
 @dataclass
@@ -56,6 +73,7 @@ class _Teller:
         self.speaker: list[Member] = []
         self.drafts: list[_Draft] = []
         self.words: dict[str, str] = {}
+        self.noticed: dict[int, Noun] = {}
 
     def sentence(self, index: int, sentence: Sentence, chunks: Sequence[Chunk]) -> None:
         """Read one sentence. A speaker named after the quote is found first, so that "I" is known."""
@@ -77,6 +95,7 @@ class _Teller:
             draft.cause = cause
 
     def _fact(self, index: int, text: str, fact: Fact) -> None:
+        _put_right(fact, self.vocabulary.grammar)
         unreal = fact.speech or fact.wished
         found = list(happenings(fact, self.vocabulary))
         if not fact.speech and fact.verb is not None:
@@ -91,6 +110,8 @@ class _Teller:
             self._happening(index, text, fact, happening, subjects)
             seen.update(id(noun) for noun in happening.actors)
         present = [] if found or unreal else self._present(fact, subjects)
+        if len(present) == 1 and not subjects:
+            self.cast.subject = present
         for member in present:
             self._add(index, text, fact, _Draft(index, text, member, verb=fact.verb.lemma if fact.verb else None))
         if not fact.speech and subjects and fact.verb is not None and not fact.wished:
@@ -187,10 +208,11 @@ class _Teller:
             if noun.kind == "prop" and not noun.plural:
                 self.cast.thing = noun.concept
             elif noun.kind == "character":
-                if noun.concept not in self.vocabulary.grammar.words["people"]:
+                if id(noun) not in self.noticed and noun.concept not in self.vocabulary.grammar.words["people"]:
                     self.cast.thing = None
-                if not any(noun is subject for subject in fact.subjects):
+                if not any(noun is subject for subject in fact.subjects) and ("like", noun) not in fact.around:
                     self._members([noun], [], fact)
+            self.noticed[id(noun)] = noun
         direct = [noun.concept for noun in fact.objects if noun.kind == "prop"]
         self.cast.thing = direct[-1] if direct else self.cast.thing
 
@@ -203,13 +225,15 @@ class _Teller:
 def _titles(members: Sequence[Member], inflector: Inflector) -> dict[int, str | None]:
     """A name for every member that needs one: its own, or what tells it apart from others of its kind."""
     kinds = Counter(member.concept for member in members)
+    called = Counter((member.concept, member.word, member.plural) for member in members)
     seen: Counter[str] = Counter()
     titles: dict[int, str | None] = {}
     for member in members:
         seen[member.concept] += not member.plural
         title = member.name
         if title is None and kinds[member.concept] > 1:
-            title = _told_apart(member, seen[member.concept], inflector)
+            alone = called[member.concept, member.word, member.plural] == 1 and not member.plural
+            title = member.word if alone else _told_apart(member, seen[member.concept], inflector)
         titles[id(member)] = title
     used: Counter[str] = Counter()
     for member in members:
@@ -255,6 +279,21 @@ def _finish(draft: _Draft, titles: dict[int, str | None]) -> Event:
     )
 
 
+def _leading_name(sentence: Sentence, vocabulary: Vocabulary, closed: frozenset[str]) -> list[str]:
+    """An unknown word that begins a sentence as its subject ("Patty the milkmaid ...", "Patty wept")."""
+    if len(sentence.words) < 2:
+        return []
+    first, second = sentence.words[:2]
+    unknown = first.text[:1].isupper() and first.lower not in vocabulary.senses and first.lower not in closed
+    if not unknown or first.text.isupper() or first.lower.endswith("ly"):
+        return []
+    third = sentence.words[2].lower if len(sentence.words) > 2 else ""
+    titled = second.lower == "the" and any(sense.kind == "character" for sense in vocabulary.senses.get(third, ()))
+    senses = vocabulary.senses.get(second.lower, ())
+    acts = any(sense.part == "verb" and sense.form in {"past", "third"} for sense in senses)
+    return [first.text] if titled or acts or vocabulary.grammar.has("be", second.lower) else []
+
+
 def story_names(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> frozenset[str]:
     """Proper names: capitalised words that the vocabulary does not know and that also stand inside a sentence."""
     grammar = vocabulary.grammar
@@ -262,6 +301,7 @@ def story_names(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> frozen
     found: set[str] = set()
     for sentence in sentences:
         previous = "."
+        found.update(_leading_name(sentence, vocabulary, closed))
         for word in sentence.words:
             inside = previous not in {".", "!", "?", '"', ":"} or previous in grammar.words["name_cues"]
             capital = word.text[:1].isupper() and len(word.text) > 1 and not word.text.isupper()

@@ -59,6 +59,8 @@ class VerbReader(Scanner):
 
     def _main_verb(self, at: int, negated: bool, modal: bool, be: bool, have: bool, helper: bool) -> bool:
         length, senses = self._senses(at) if at < len(self.words) else (0, ())
+        if not helper and self._span(length, at) in {"till", "like"} and not self._after("to"):
+            return False  # "till at last", "like a brother": not what a farmer does, nor what he is fond of
         verbs = [sense for sense in senses if sense.part == "verb"]
         passives = [sense for sense in senses if sense.part == "passive"]
         participle = [sense for sense in [*passives, *verbs] if sense.form in {"participle"}]
@@ -144,5 +146,6 @@ class VerbReader(Scanner):
             self._after_noun()
             or self._after("look")
             or self._after("rel")
+            or (self._after("comma") and "past" in forms and self._span(1, at + length) in {"a", "an", "the"})
             or (self._after("and") and not self._noun_before_and())
         )
