@@ -15,7 +15,7 @@ from katha.language import (
     load_vocabulary,
 )
 from katha.planners.moments import Moment
-from katha.planners.segments import salience
+from katha.planners.segments import complete, salience
 from katha.schema import Transition, TransitionType
 
 __all__ = ["link"]
@@ -57,10 +57,11 @@ def _lower(sentence: str) -> str:
     return (sentence[0].lower() + sentence[1:]).rstrip(".")
 
 
-def _outcome(moment: Moment) -> str:
-    """What comes of the main event: what another character in the picture does or feels then, or how the part ends.
+def _outcome(moment: Moment, later: Moment | None) -> str:
+    """What comes of the main event: how its part ends, what another character in the picture does or feels then, what
+    the actor feels, or what happens next.
 
-    An outcome says something that the deed alone does not, wherever the part holds such a thing.
+    An outcome says something that the deed alone does not, wherever the story holds such a thing.
     """
     reactions = [
         deed
@@ -71,11 +72,13 @@ def _outcome(moment: Moment) -> str:
         event
         for event in moment.events
         if event.actor is not None and not event.negated and not event.speech and (event.action or event.emotion)
+        if complete(event)
     ]
     after = [moment.said(event) for event in shown[-1:] if event is not moment.key]
     felt = moment.reading.actors[0].emotion
     feeling = [describe_deed(replace(moment.cast[0].plain, emotion=felt), (), moment.words)] if felt else []
-    told = (text for text in (*after, *reactions, *feeling) if _lower(text) != _lower(moment.deed))
+    follows = [later.deed] if later is not None else []
+    told = (text for text in (*after, *reactions, *feeling, *follows) if _lower(text) != _lower(moment.deed))
     return next(told, moment.deed)
 
 
@@ -86,7 +89,7 @@ def _causality(before: Moment, after: Moment) -> str:
         return f"{deed} because {_lower(after.key.cause)}."
     told = [*before.events, *after.events]
     at = next(index for index, event in enumerate(told) if event is after.key)
-    earlier = [event for event in told[:at] if salience(event) > 0 and not event.speech]
+    earlier = [event for event in told[:at] if salience(event) > 0 and not event.speech and complete(event)]
     return f"{deed} because {_lower(_reason(before, after, earlier, deed))}."
 
 
@@ -175,7 +178,7 @@ def link(story_id: str, moments: Sequence[Moment], index: int, moral: str | None
         causality=_causality(before, after),
         intention=_intention(after),
         emotion=feeling,
-        consequence=_outcome(after),
+        consequence=_outcome(after, None if last else moments[index + 2]),
         expected_change=f"Before: {before.deed} After: {after.deed}",
         moral_target=moral,
         recoverability_target=f"A viewer can tell that {_lower(after.deed)}"

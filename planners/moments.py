@@ -14,7 +14,11 @@ __all__ = ["HANDLED", "Moment", "Stage", "moment_of"]
 HANDLED = frozenset({"give", "take", "throw", "carry"})
 _FELT = {"trapped": "afraid", "cry": "sad", "dance": "happy"}
 _STATES = frozenset({"trapped", "sleep", "die", "cry", "sit"})
+_LETS_GO = frozenset({"give", "throw", "eat", "drink", "bite", "trapped", "die", "fall", "build", "cook", "plant"})
+_HANDS_FULL = frozenset({"sleep", "hug", "swim", "climb", "dig", "push", "pull", "free"})
 _MOST_ACTORS = 3
+_AS_GOOD = 0.6
+"""How good another event has to be (share of the best) to be shown instead of the deed of the panel before."""
 _MOST_PROPS = 4
 
 
@@ -91,7 +95,22 @@ class Stage:
     words: Mapping[str, str]
     setting: str | None = None
     time: str | None = None
-    things: frozenset[str] = field(default_factory=frozenset)
+    held: dict[Key, str] = field(default_factory=dict)
+    last: Event | None = None
+
+    def hand_on(self, events: Sequence[Event]) -> None:
+        """Remember who holds what after `events`: a thing taken stays in hand until given, thrown or eaten."""
+        for event in events:
+            if not _real(event) or event.actor is None:
+                continue
+            key, things = role_key(event), _handled(event)
+            if event.action in _LETS_GO:
+                held = self.held.pop(key, None)
+                if event.action == "give" and held is not None and event.target is not None:
+                    self.held[event.target, event.target_name] = held
+            elif event.action in {"take", "carry"} and things and event.target == things[0]:
+                self.held = {who: what for who, what in self.held.items() if what != things[0]}
+                self.held[key] = things[0]
 
 
 def _feeling(key: Key, events: Sequence[Event], until: int) -> str | None:
@@ -152,12 +171,37 @@ def _present(main: Event, events: Sequence[Event], roles: Mapping[Key, Role]) ->
     return list(dict.fromkeys(key for key in keys if key in roles))[:_MOST_ACTORS]
 
 
+def _main(events: Sequence[Event], last: Event | None) -> Event:
+    """The event most worth drawing; one that the panel before shows already gives way to another as good."""
+    best = max(reversed(events), key=salience)
+
+    def shown(event: Event) -> bool:
+        return last is not None and (event.actor, event.actor_name, event.action, event.target) == (
+            *(last.actor, last.actor_name),
+            *(last.action, last.target),
+        )
+
+    if not shown(best):
+        return best
+    others = [event for event in events if not shown(event) and salience(event) >= _AS_GOOD * salience(best)]
+    return max(reversed(others), key=salience) if others else best
+
+
+def _holding(actor: Actor, thing: str | None, taken: set[str]) -> Actor:
+    """`actor` with what it took earlier still in its hands, where that can be shown."""
+    busy = actor.action in _LETS_GO or actor.action in _HANDS_FULL or actor.count > 1
+    if thing is None or busy or actor.carries or thing in taken:
+        return actor
+    taken.add(thing)
+    return replace(actor, carries=(thing,))
+
+
 def moment_of(events: Sequence[Event], stage: Stage, *, final: bool = False) -> Moment:
     """The moment that stands for `events`, which hold at least one event with an actor.
 
     The `final` moment of a story shows the feelings with which it ends.
     """
-    main = max(reversed(events), key=salience)
+    main = _main(events, stage.last)
     if main.actor is None:
         main = next(event for event in events if event.actor is not None)
     until = events[-1].sentence if final else main.sentence
@@ -173,6 +217,11 @@ def moment_of(events: Sequence[Event], stage: Stage, *, final: bool = False) -> 
             drawn = replace(drawn, carries=(), action=None, target=None)
         taken.update(drawn.carries)
         actors.append(drawn)
+    place = next(at for at, event in enumerate(events) if event is main)
+    stage.hand_on(events[:place])
+    actors = [_holding(actor, stage.held.get(key), taken) for key, actor in zip(keys, actors, strict=True)]
+    stage.hand_on(events[place:])
+    stage.last = main
     reading = SceneReading(tuple(actors), _props(main, events, actors, taken), main.setting or stage.setting, main.time)
     words = {**stage.words, **{role.actor.concept: role.word for role in cast}}
     return Moment(reading, main, cast, tuple(events), words, stage.roles)

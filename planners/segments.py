@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from katha.language import Event
 
-__all__ = ["salience", "segment"]
+__all__ = ["complete", "salience", "segment"]
 
 _MAX_UNITS = 80
 _WEIGHTS = {
@@ -29,7 +29,7 @@ def salience(event: Event) -> float:
     if event.actor is None or event.negated or (event.action is None and event.emotion is None):
         return 0.0
     score = _WEIGHT_OF.get(event.action or "", 0.0)
-    if event.action in _NEEDS_OBJECT and event.target is None and not event.props:
+    if not complete(event):
         score *= 0.4
     score += 0.8 if event.target is not None else 0.3 * min(len(event.props), 1)
     score += 0.7 if event.emotion is not None else 0.0
@@ -37,12 +37,23 @@ def salience(event: Event) -> float:
     return score * (0.25 if event.speech else 1.0)
 
 
+def complete(event: Event) -> bool:
+    """Whether an event has what its action needs: nobody is seen to hold, give or push nothing."""
+    return event.action not in _NEEDS_OBJECT or event.target is not None or bool(event.props)
+
+
 def _units(events: Sequence[Event], panels: int) -> list[list[Event]]:
-    """What is never cut: the events of one sentence, or single events where there are too few sentences."""
+    """What is never cut: the events of one sentence with what is only said after it, or single events where there are
+    too few sentences."""
     by_sentence: dict[int, list[Event]] = {}
     for event in events:
         by_sentence.setdefault(event.sentence, []).append(event)
-    units = [unit for unit in by_sentence.values() if any(salience(event) > 0 for event in unit)]
+    units: list[list[Event]] = []
+    for unit in by_sentence.values():
+        if any(salience(event) > 0 and not event.speech for event in unit):
+            units.append(unit)
+        elif units:
+            units[-1].extend(unit)
     if len(units) < panels:
         units = [[event] for event in events if salience(event) > 0]
     size = -(-len(units) // _MAX_UNITS)

@@ -18,7 +18,6 @@ from katha.schema import Dimension
 
 __all__ = ["Asked", "read_question", "same_event"]
 
-_DOES = re.compile(r"\bdoes\b", re.IGNORECASE)
 _LATE = re.compile(
     r"\b(?:in the end|at the end|at last|finally|last|outcome|end for|does it end|end up|at the close)\b", re.IGNORECASE
 )
@@ -82,7 +81,7 @@ def same_event(event: PhraseEvent, other: PhraseEvent) -> bool:
 
 def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]) -> Asked:
     """Read `question` and find where `moments` have to be looked at for its answer."""
-    reading = read_phrase(_DOES.sub("did", question))
+    reading = read_phrase(question)
     given = tuple(event for event in reading.events if event.action is not None or event.emotion is not None)
     within = {event.target for event in given}
     things = frozenset(reading.concepts.get("prop", ())) - within

@@ -43,6 +43,7 @@ class Cast:
         self.members: list[Member] = []
         self.subject: list[Member] = []
         self.thing: str | None = None
+        self.things: str | None = None
         self.clock = 0
 
     def meet(
@@ -242,6 +243,8 @@ class Cast:
         if noun.plural and self.grammar.has("beasts", noun.word):
             fits = [member for member in self._recent() if member.concept not in people and not member.plural]
             fits = [member for member in fits if member not in [*others, *self.subject]]
+            kinds = dict.fromkeys(member.concept for member in fits)
+            fits = [next(member for member in fits if member.concept == kind) for kind in kinds]
             return fits[:_MANY] if len(fits) > 1 else []
         beasts = self.grammar.has("beasts", noun.word)
         owner = self.subject if noun.word in self.grammar.words["mates"] else []

@@ -51,7 +51,8 @@ class _Builder(NounRoles):
             fact.wished = fact.wished or believed
         fact.verb = verb
         fact.quoting = not chunk.speech and self._beside_quote(at)
-        if not chunk.speech and fact.subjects and not fact.relative:
+        reduced = before == "noun" and verb.form == "ing" and not verb.copula  # "the birds flying"
+        if not chunk.speech and fact.subjects and not (fact.relative or reduced):
             self.outer = list(fact.subjects)
 
     def _resulting(self, verb: Verb) -> bool:

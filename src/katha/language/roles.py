@@ -72,7 +72,7 @@ class NounRoles(Clauses):
             self._take_feeling(fact)
 
     def _is_whole(self, fact: Fact) -> bool:
-        """Whether a clause has what it needs: the next noun begins another ("while he slept by the fire a cat came")."""
+        """Whether a clause has what it needs: the next noun begins another ("while he slept by a fire a cat came")."""
         if fact.objects and fact.verb is not None and fact.verb.action is not None:
             return True
         return bool(fact.objects or fact.around) and (bool(fact.connective) or not fact.subjects)

@@ -80,10 +80,18 @@ class _Teller:
         facts = read_facts(chunks, self.vocabulary.grammar)
         first = len(self.drafts)
         for fact in sorted(facts, key=lambda fact: fact.speech):
+            known = len(self.drafts)
             self._fact(index, sentence.text, fact)
+            if len(self.drafts) == known and not fact.speech and not fact.wished and first < known:
+                self._also_seen(self.drafts[-1], fact)
         cause = _CAUSE.search(sentence.text)
         if cause is not None:
             self._give_cause(self.drafts[first:], cause[1].strip(" .!?\"'"))
+
+    def _also_seen(self, draft: _Draft, fact: Fact) -> None:
+        """The things of a clause in which nobody acts ("where grapes hung", "the meat fell out") are still there."""
+        things = [noun.concept for noun in fact.nouns() if noun.kind == "prop" and noun.concept and not noun.none]
+        draft.props = list(dict.fromkeys([*draft.props, *things]))
 
     def _give_cause(self, drafts: Sequence[_Draft], cause: str) -> None:
         """The reason belongs to the deed told just before it ("wept because ..."), or after it ("Because ..., ...")."""
@@ -170,9 +178,9 @@ class _Teller:
             return noun.concept
         if noun.kind == "pronoun" and noun.word == "it" and self.cast.thing is not None:
             return self.cast.thing
-        found = self._members([noun], actors, fact)
+        found = [member for member in self._members([noun], actors, fact) if member not in actors]
         if not found and noun.word == "them":
-            return self.cast.thing
+            return self.cast.things or self.cast.thing
         return found[0] if found else None
 
     def _add(self, index: int, text: str, fact: Fact, draft: _Draft) -> None:
@@ -205,7 +213,9 @@ class _Teller:
         for noun in fact.nouns():
             if noun.kind in {"prop", "setting"} and noun.concept is not None and noun.word != "home":
                 self.words.setdefault(noun.concept, noun.word)
-            if noun.kind == "prop" and not noun.plural:
+            if noun.kind == "prop" and noun.plural:
+                self.cast.things = noun.concept
+            elif noun.kind == "prop":
                 self.cast.thing = noun.concept
             elif noun.kind == "character":
                 if id(noun) not in self.noticed and noun.concept not in self.vocabulary.grammar.words["people"]:
