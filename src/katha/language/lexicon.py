@@ -194,8 +194,8 @@ def _grammar(data: Mapping[str, Any]) -> Grammar:
         {verb: (forms[0], forms[1]) for verb, forms in data["irregular_verbs"].items()},
         frozenset(data["double_consonant"]),
     )
-    kin = tuple(frozenset(family) for family in data.pop("kin"))
-    words = {key: frozenset(map(str, value)) for key, value in data.items() if isinstance(value, list)}
+    kin = tuple(frozenset(family) for family in data["kin"])
+    words = {key: frozenset(map(str, value)) for key, value in data.items() if isinstance(value, list) and key != "kin"}
     hypernyms = {word: frozenset(kinds) for word, kinds in data["hypernyms"].items()}
     return Grammar(words, data["pronouns"], data["numbers"], hypernyms, kin, data["transitive"], inflector)
 
