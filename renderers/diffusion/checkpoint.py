@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,12 @@ class Checkpoint:
     components: Mapping[str, str]
     variant: str | None
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What `model_index.json` says of the pipeline."""
+        value: Mapping[str, Any] = read_json(self.folder / "model_index.json")
+        return value
+
     def config(self, component: str) -> Mapping[str, Any]:
         """The configuration of one component; empty where it has none."""
         for name in ("config.json", "scheduler_config.json"):
@@ -48,8 +54,12 @@ class Checkpoint:
         return {}
 
     def weights(self) -> dict[str, list[Path]]:
-        """The safetensors files in the folder, by component."""
+        """The safetensors files that are read, by component; a whole pipeline in one file counts as its denoiser."""
         found = {name: weight_files(self.folder / name, self.variant) for name in self.components}
+        if self.file is not None and "transformer" in self.components:
+            found["transformer"] = [self.file]
+        elif self.file is not None:
+            found = {"unet": [self.file]}
         return {name: files for name, files in found.items() if files}
 
 
@@ -178,8 +188,9 @@ def _single_file(family: Family, named: str, file: Path, base: str, variant: str
             hint="Give base=FOLDER with the same family's model_index.json and tokenizers, or " + (error.hint or ""),
         ) from error
     pipeline, components = _read_index(family, base, folder)
-    revision = files_sha256({"file": file, **_texts(folder)})
-    return Checkpoint(named, folder, file, f"sha256:{revision}", pipeline, components, variant)
+    found = Checkpoint(named, folder, file, "", pipeline, components, variant)
+    weights = {f"{name}/{path.name}": path for name, paths in found.weights().items() for path in paths}
+    return replace(found, revision=f"sha256:{files_sha256({**_texts(folder), **weights})}")
 
 
 def _texts(folder: Path) -> dict[str, Path]:

@@ -72,9 +72,23 @@ def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None =
 
 
 def _from_file(kind: Any, checkpoint: Checkpoint, dtype: Any, extra: Mapping[str, Any]) -> Any:
-    """A whole pipeline from a single file; tokenizers and configuration come from the folder."""
+    """A whole pipeline from a single file, or the transformer; what it lacks comes from the folder."""
+    if "transformer" in checkpoint.components:
+        return _with_transformer(kind, checkpoint, dtype)
     return kind.from_single_file(
         str(checkpoint.file), config=str(checkpoint.folder), dtype=dtype, local_files_only=True, **extra
+    )
+
+
+def _with_transformer(kind: Any, checkpoint: Checkpoint, dtype: Any) -> Any:
+    import diffusers
+
+    part = getattr(diffusers, checkpoint.components["transformer"])
+    transformer = part.from_single_file(
+        str(checkpoint.file), config=str(checkpoint.folder), subfolder="transformer", dtype=dtype, local_files_only=True
+    )
+    return kind.from_pretrained(
+        checkpoint.folder, transformer=transformer, dtype=dtype, local_files_only=True, use_safetensors=True
     )
 
 

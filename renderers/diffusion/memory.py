@@ -50,8 +50,7 @@ def need_of(
     if rung not in get_args(Rung):
         raise UsageError(f"There is no memory rung {rung!r}.", hint=f"Use {', '.join(get_args(Rung))}.")
     width = _BYTES[dtype]
-    files = checkpoint.weights() if checkpoint.file is None else {"file": [checkpoint.file]}
-    headers = {name: [read_header(file) for file in found] for name, found in files.items()}
+    headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
     parts = {name: width * sum(header.numbers for header in found) for name, found in headers.items()}
     largest = max((width * header.largest for found in headers.values() for header in found), default=0)
     frame = _frame_bytes(checkpoint, width, pixels, batch, tiling)

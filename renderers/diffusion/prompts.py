@@ -49,7 +49,7 @@ def refuse_long(tokenizer: Any, prompt: str, limit: int, what: str) -> None:
     count = len(tokenizer(prompt, add_special_tokens=False)["input_ids"])
     if count > limit:
         raise UsageError(
-            f"The prompt of {what} has {count} tokens, and the model reads {limit}.",
+            f"The prompt of {what} has {count} tokens; the model reads {limit}.",
             hint=f"Shorten it; it begins {prompt[:60]!r}.",
         )
 

@@ -207,7 +207,11 @@ class DiffusionRenderer(ABC):
     def _facts(self) -> dict[str, Any]:
         """What tells variants of the family apart."""
         config = self.checkpoint.config(self.family.denoiser)
-        return {"pipeline": self.checkpoint.pipeline, "guidance_embeds": config.get("guidance_embeds")}
+        return {
+            "pipeline": self.checkpoint.pipeline,
+            "guidance_embeds": config.get("guidance_embeds"),
+            "is_distilled": self.checkpoint.settings.get("is_distilled", False),
+        }
 
     def _native_side(self) -> int:
         """The side in pixels of the square that the weights were trained for."""

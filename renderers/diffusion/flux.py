@@ -1,0 +1,137 @@
+"""`flux`: FLUX.1 dev and schnell, and FLUX.2 klein."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from katha.errors import UsageError
+from katha.protocols import Capabilities, FrameRequest
+from katha.renderers.diffusion.frames import frame_name
+from katha.renderers.diffusion.memory import Rung
+from katha.renderers.diffusion.pool import Loaded
+from katha.renderers.diffusion.prompts import frame_prompt
+from katha.renderers.diffusion.readers import reader_for
+from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, Settings
+from katha.renderers.diffusion.sdxl import draw_embeds
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["FluxBase", "FluxRenderer"]
+
+
+class FluxBase(DiffusionRenderer):
+    """What `flux` and `kontext` share: prompts read whole or refused, and guidance away from a negative prompt."""
+
+    def __init__(
+        self, argument: str | None, settings: Settings, *, negative: str, true_cfg: float, prompt_tokens: int | None
+    ) -> None:
+        super().__init__(argument, settings)
+        own = self.prompt_tokens
+        if prompt_tokens is not None and not 1 <= prompt_tokens <= own:
+            raise UsageError(f"prompt_tokens is 1 to {own} for this model, not {prompt_tokens}.")
+        self.prompt_tokens = prompt_tokens or own
+        self.negative, self.true_cfg = negative, true_cfg
+        self.reader = reader_for(self.checkpoint, self.prompt_tokens)
+
+    def spec(self) -> Mapping[str, Any]:
+        """Weights, adapters, settings and versions: everything that can change the pixels."""
+        mine = {"negative": self.negative, "true_cfg": self.true_cfg, "prompt_tokens": self.prompt_tokens}
+        return {**super().spec(), **mine}
+
+    def check_prompt(self, request: FrameRequest) -> None:
+        """Refuse a prompt that is longer than the encoder reads.
+
+        Raises:
+            UsageError: both numbers are named.
+        """
+        for text in (frame_prompt(request.prompt, request.style), self.negative_of(request)):
+            count = self.reader.count(text)
+            if count > self.prompt_tokens:
+                raise UsageError(
+                    f"The prompt of {frame_name(request)} has {count} tokens; the model reads {self.prompt_tokens}.",
+                    hint=f"Shorten it; it begins {text[:60]!r}.",
+                )
+
+    def encode(self, loaded: Loaded, request: FrameRequest) -> Mapping[str, Tensor]:
+        """The pipeline's embeddings of the prompt and, where guidance uses it, of what shall not be seen."""
+
+        def read(text: str) -> Mapping[str, Tensor]:
+            return loaded.prompts.get(f"{self.prompt_tokens} {text}", lambda _: self.reader.read(loaded.pipe, text))
+
+        wanted = dict(read(frame_prompt(request.prompt, request.style)))
+        negative = self.negative_of(request)
+        if not self.guided_away(negative):
+            return wanted
+        return wanted | {f"negative_{name}": value for name, value in read(negative).items()}
+
+    def negative_of(self, request: FrameRequest) -> str:
+        """What the frame shall not show."""
+        return ", ".join(part for part in (request.negative_prompt, self.negative) if part)
+
+    def guided_away(self, negative: str) -> bool:
+        """Whether the model is asked a second time at each step, with the negative prompt."""
+        if self.checkpoint.pipeline == "Flux2KleinPipeline":
+            return self.guidance > 1 and not self._facts()["is_distilled"]
+        return self.true_cfg > 1 and bool(negative)
+
+    def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
+        """One batch through the pipeline; every frame has its own noise."""
+        return self.draw_with(pipe, jobs, self.call_options(jobs))
+
+    def draw_with(self, pipe: Any, jobs: Sequence[Job], options: Mapping[str, Any]) -> Tensor:
+        """One batch through the pipeline with further arguments of it: images of shape (B, 3, H, W)."""
+        return draw_embeds(pipe, jobs, self.steps, self.guidance, **options)
+
+    def call_options(self, jobs: Sequence[Job]) -> dict[str, Any]:
+        """Further arguments of the pipeline."""
+        negated = "negative_pooled_prompt_embeds" in jobs[0].encoded
+        return {"true_cfg_scale": self.true_cfg} if negated else {}
+
+
+class FluxRenderer(FluxBase):
+    """FLUX.1 dev, schnell and FLUX.2 klein here: `flux:FOLDER`, `flux:FILE.safetensors` or `flux:OWNER/NAME`."""
+
+    family_name = "flux"
+    renderer_name = "flux"
+    capabilities = Capabilities(default_size=(1024, 1024), size_multiple=16, prompt_tokens=512)
+
+    def __init__(
+        self,
+        argument: str | None = None,
+        *,
+        revision: str | None = None,
+        variant: str | None = None,
+        base: str | None = None,
+        download: bool = False,
+        device: str | None = None,
+        dtype: str | None = None,
+        memory: Rung = "full",
+        vae_tiling: bool = False,
+        steps: int | None = None,
+        guidance: float | None = None,
+        lora: tuple[str, ...] = (),
+        batch: int = 1,
+        any_size: bool = False,
+        negative: str = "",
+        true_cfg: float = 1.0,
+        prompt_tokens: int | None = None,
+    ) -> None:
+        """Find the checkpoint; nothing is loaded yet.
+
+        negative: what no frame shall show, added to the plan's own; FLUX.1 uses it with `true_cfg` above 1 only, which
+        asks the model twice a step. prompt_tokens: a lower limit than the model's own, which saves time.
+
+        Raises:
+            UsageError: no such checkpoint, adapter or option value. MissingExtraError: a package is missing.
+        """
+        super().__init__(
+            argument,
+            Settings(
+                revision=revision, variant=variant, base=base, download=download, device=device, dtype=dtype,
+                memory=memory, vae_tiling=vae_tiling, steps=steps, guidance=guidance, lora=tuple(lora), batch=batch,
+                any_size=any_size,
+            ),
+            negative=negative, true_cfg=true_cfg, prompt_tokens=prompt_tokens,
+        )  # fmt: skip

@@ -1,0 +1,193 @@
+"""`kontext`: frames drawn from pictures. A bridge is drawn from both of its neighbours, a scene from its characters'
+reference images; a character without one gets a portrait, drawn once from its anchor prompt."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from katha.prompting import load_prompt
+from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.renderers.diffusion.flux import FluxBase
+from katha.renderers.diffusion.frames import check_frame, to_png
+from katha.renderers.diffusion.memory import Rung
+from katha.renderers.diffusion.pool import Loaded
+from katha.renderers.diffusion.references import (
+    find_references,
+    open_picture,
+    reference_spec,
+    scaled,
+    side_by_side,
+)
+from katha.renderers.diffusion.renderer import Job, Settings
+from katha.schema import Character
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from torch import Tensor
+
+__all__ = ["KontextRenderer"]
+
+_PORTRAITS = 64
+_SMALLEST_PICTURE = 64
+"""Sides below this many pixels are refused by FLUX.2's own input check."""
+
+
+class KontextRenderer(FluxBase):
+    """Frames drawn from pictures on this machine: `kontext:FOLDER` or `kontext:OWNER/NAME` (Kontext, FLUX.2 klein)."""
+
+    family_name = "kontext"
+    renderer_name = "kontext"
+    capabilities = Capabilities(
+        identity="bank", insertion="reference", default_size=(1024, 1024), size_multiple=16, prompt_tokens=448
+    )
+
+    def __init__(
+        self,
+        argument: str | None = None,
+        *,
+        revision: str | None = None,
+        variant: str | None = None,
+        base: str | None = None,
+        download: bool = False,
+        device: str | None = None,
+        dtype: str | None = None,
+        memory: Rung = "full",
+        vae_tiling: bool = False,
+        steps: int | None = None,
+        guidance: float | None = None,
+        lora: tuple[str, ...] = (),
+        any_size: bool = False,
+        negative: str = "",
+        true_cfg: float = 1.0,
+        prompt_tokens: int | None = None,
+        reference: tuple[str, ...] = (),
+        portraits: bool = True,
+    ) -> None:
+        """Find the checkpoint and read the reference images; nothing is loaded yet.
+
+        reference: NAME=FILE, a picture of the plan's character NAME; may be given several times. portraits: draw one of
+        every character that has none, and use it in the same way.
+
+        Raises:
+            UsageError: no such checkpoint, adapter or option value. InputFileError: a reference is no picture.
+            MissingExtraError: a package is missing.
+        """
+        super().__init__(
+            argument,
+            Settings(
+                revision=revision, variant=variant, base=base, download=download, device=device, dtype=dtype,
+                memory=memory, vae_tiling=vae_tiling, steps=steps, guidance=guidance, lora=tuple(lora),
+                any_size=any_size,
+            ),
+            negative=negative, true_cfg=true_cfg, prompt_tokens=prompt_tokens,
+        )  # fmt: skip
+        self.references = find_references(reference)
+        self.portraits = portraits
+        self._drawn: OrderedDict[tuple[object, ...], Image] = OrderedDict()
+
+    def spec(self) -> Mapping[str, Any]:
+        """Weights, adapters, settings, references and versions: everything that can change the pixels."""
+        return {
+            **super().spec(),
+            "references": reference_spec(self.references),
+            "portraits": self.portraits,
+            "prompts": [load_prompt(f"renderers/kontext_{kind}").sha256 for kind in ("scene", "bridge")],
+        }
+
+    def check_prompt(self, request: FrameRequest) -> None:
+        """Refuse a prompt that is too long once it says what the pictures are.
+
+        Raises:
+            UsageError: the number of tokens and the limit are named.
+        """
+        names = [character.name for character in request.characters]
+        for kind in ("scene", "bridge"):
+            super().check_prompt(replace(request, prompt=_worded(kind, request.prompt, names, 2)))
+
+    def encode(self, loaded: Loaded, request: FrameRequest) -> Mapping[str, Tensor]:
+        """The embeddings of a scene's prompt; portraits that it needs are drawn first."""
+        names = [character.name for character in request.characters if self._has_picture(character)]
+        for character in request.characters:
+            if self.portraits and character.name not in self.references:
+                self._draw_portrait(loaded, character, request)
+        worded = _worded("scene", request.prompt, names) if names else request.prompt
+        return super().encode(loaded, replace(request, prompt=worded))
+
+    def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
+        """Scenes, one at a time, each from its characters' pictures."""
+        import torch
+
+        return torch.cat([self._draw_from(pipe, job, self._characters(job.request)) for job in jobs])
+
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        """The PNG of a frame drawn from the pictures on both sides of it and from the characters' references.
+
+        Raises:
+            UsageError: the prompt or the size does not fit the model. BlankFrameError: it came out black or NaN.
+        """
+        around = context.images[max(0, context.position - 1) : context.position + 1]
+        if not around:
+            return next(iter(self.render_board([request])))
+        self.check(request)
+        known = [character for character in request.characters if character.name in self.references]
+        worded = _worded("bridge", request.prompt, [character.name for character in known], len(around))
+        pictures = [open_picture(png) for png in around] + [self._reference(item.name) for item in known]
+        with self.pipeline([request]) as loaded, self.device_failures():
+            job = Job(request, super().encode(loaded, replace(request, prompt=worded)))
+            image = self._draw_from(loaded.pipe, job, pictures)[0]
+            check_frame(image, request, self.renderer_name)
+            return to_png(image, loaded.pipe.image_processor)
+
+    def _draw_from(self, pipe: Any, job: Job, pictures: Sequence[Image]) -> Tensor:
+        """One frame, of shape (1, 3, H, W), conditioned on `pictures` (none: from its prompt alone)."""
+        options = self.call_options([job]) | self._conditions(job.request, pictures)
+        return self.draw_with(pipe, [job], options)
+
+    def _conditions(self, request: FrameRequest, pictures: Sequence[Image]) -> dict[str, Any]:
+        """The pipeline's arguments for the pictures, which together have about the frame's number of pixels each."""
+        pixels, step = request.width * request.height, self.family.size_multiple
+        if self.checkpoint.pipeline == "FluxKontextPipeline":
+            one = scaled(side_by_side(pictures), pixels, step) if pictures else None
+            return {"image": one, "max_area": pixels, "_auto_resize": False}
+        return {"image": [scaled(picture, pixels, step, _SMALLEST_PICTURE) for picture in pictures] or None}
+
+    def _characters(self, request: FrameRequest) -> list[Image]:
+        return [
+            self._reference(item.name) if item.name in self.references else self._drawn[_portrait_key(item, request)]
+            for item in request.characters
+            if self._has_picture(item)
+        ]
+
+    def _has_picture(self, character: Character) -> bool:
+        return self.portraits or character.name in self.references
+
+    def _reference(self, name: str) -> Image:
+        return open_picture(self.references[name].data)
+
+    def _draw_portrait(self, loaded: Loaded, character: Character, request: FrameRequest) -> None:
+        """Draw `character` alone, from its anchor prompt, with the frame's seed, style and size."""
+        key = _portrait_key(character, request)
+        if key in self._drawn:
+            self._drawn.move_to_end(key)
+            return
+        alone = replace(request, prompt=character.anchor_prompt or character.appearance, characters=())
+        with self.device_failures():
+            job = Job(alone, super().encode(loaded, alone))
+            image = self._draw_from(loaded.pipe, job, ())[0]
+        check_frame(image, alone, self.renderer_name)
+        self._drawn[key] = open_picture(to_png(image, loaded.pipe.image_processor))
+        while len(self._drawn) > _PORTRAITS:
+            self._drawn.popitem(last=False)
+
+
+def _portrait_key(character: Character, request: FrameRequest) -> tuple[object, ...]:
+    prompt = character.anchor_prompt or character.appearance
+    return (prompt, request.style, request.negative_prompt, request.seed, request.width, request.height)
+
+
+def _worded(kind: str, prompt: str, names: Sequence[str], neighbours: int = 0) -> str:
+    """`prompt` with what the pictures are."""
+    return load_prompt(f"renderers/kontext_{kind}").render(prompt=prompt, names=list(names), neighbours=neighbours)

@@ -1,0 +1,101 @@
+"""Pictures that a frame is drawn from: a person's own reference images, and how several become one."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from katha.errors import InputFileError, UsageError
+from katha.jsonio import sha256_hex
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["Reference", "find_references", "open_picture", "scaled", "side_by_side"]
+
+_SMALLEST = 16
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A character's picture, as bytes, and their hash."""
+
+    name: str
+    data: bytes
+    sha256: str
+
+
+def find_references(given: Sequence[str]) -> dict[str, Reference]:
+    """The pictures of `NAME=FILE`, by character name.
+
+    Raises:
+        UsageError: no NAME=FILE, or a name twice. InputFileError: no such file, or no picture.
+    """
+    found: dict[str, Reference] = {}
+    for item in given:
+        name, equals, file = (part.strip() for part in item.partition("="))
+        if not (name and equals and file):
+            raise UsageError(f"The reference {item!r} is not NAME=FILE.", hint="For example reference=lion=lion.png.")
+        if name in found:
+            raise UsageError(f"The character {name!r} has two references.", hint="Give one picture a character.")
+        found[name] = _read(name, Path(file).expanduser())
+    return found
+
+
+def _read(name: str, path: Path) -> Reference:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputFileError(f"Cannot read the reference of {name!r}, {str(path)!r}: {error.strerror}.") from error
+    try:
+        picture = open_picture(data)
+    except (OSError, ValueError, SyntaxError) as error:  # Pillow's ways of saying that it cannot decode a file
+        raise InputFileError(
+            f"The reference of {name!r}, {str(path)!r}, is no picture.", hint="Give a PNG, JPEG or WebP file."
+        ) from error
+    if min(picture.size) < _SMALLEST:
+        raise InputFileError(
+            f"The reference of {name!r}, {str(path)!r}, has {picture.width}x{picture.height} pixels.",
+            hint=f"Give a picture of at least {_SMALLEST}x{_SMALLEST}.",
+        )
+    return Reference(name, data, sha256_hex(data))
+
+
+def open_picture(data: bytes) -> Image:
+    """The picture in `data`, upright, as RGB, decoded whole."""
+    from PIL import Image, ImageOps
+
+    with Image.open(io.BytesIO(data)) as image:
+        upright = ImageOps.exif_transpose(image)
+        return upright.convert("RGB")
+
+
+def side_by_side(pictures: Sequence[Image]) -> Image:
+    """One picture of all, from left to right, each as tall as the first."""
+    from PIL import Image
+
+    height = pictures[0].height
+    fitted = [one.resize((max(1, round(one.width * height / one.height)), height)) for one in pictures]
+    whole = Image.new("RGB", (sum(one.width for one in fitted), height))
+    left = 0
+    for one in fitted:
+        whole.paste(one, (left, 0))
+        left += one.width
+    return whole
+
+
+def scaled(picture: Image, pixels: int, step: int, smallest: int = 0) -> Image:
+    """`picture` at about `pixels` pixels, its shape kept, sides multiples of `step` and at least `smallest`."""
+    from PIL import Image
+
+    factor = (pixels / (picture.width * picture.height)) ** 0.5
+    width, height = (max(step, smallest, round(side * factor / step) * step) for side in picture.size)
+    return picture.resize((width, height), Image.Resampling.LANCZOS)
+
+
+def reference_spec(references: Mapping[str, Reference]) -> dict[str, str]:
+    """Name to hash: what of the references can change the pixels."""
+    return {name: reference.sha256 for name, reference in sorted(references.items())}
