@@ -224,7 +224,7 @@ def damage_index(folder: Path) -> None:
         (damage_lose_tensor, "unet, lacks 1 weights, the first 'conv_in.weight'"),
         (damage_lose_text_tensor, "text_encoder, lacks 1 weights"),
         (damage_reshape, "cannot be loaded"),
-        (damage_lose_tokenizer, "cannot be loaded"),
+        (damage_lose_tokenizer, "lacks its 'tokenizer'"),
         (damage_index, "names no pipeline"),
     ],
 )
@@ -283,7 +283,7 @@ def test_a_broken_frame_is_a_typed_failure(model: Model, broken: str) -> None:
         bias.fill_({"nan": float("nan"), "infinite": float("inf"), "black": -1e6}[broken])
     try:
         with pytest.raises(
-            BlankFrameError, match=f"scene 1 with seed 42 as {'a black' if broken == 'black' else 'NaN'}"
+            BlankFrameError, match=f"scene 1 with seed 42 as {'NaN' if broken == 'nan' else 'one colour'}"
         ):
             draw(renderer)
     finally:

@@ -18,6 +18,7 @@ __all__ = ["Checkpoint", "find_checkpoint"]
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model")
 _TEXTS = (".json", ".txt", ".model")
 
 
@@ -153,10 +154,15 @@ def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str
             hint=f"Give a checkpoint such as {family.model}.",
         )
     rows = {name: row for name, row in index.items() if isinstance(row, list) and len(row) == 2 and row[1]}
-    missing = next((name for name in rows if not (folder / name).is_dir()), None)
+    missing = next((name for name, row in rows.items() if not _is_there(folder / name, str(row[1]))), None)
     if missing is not None:
         raise InputFileError(f"{named!r} lacks its {missing!r}.", hint=_again(named))
     return index["_class_name"], {name: str(row[1]) for name, row in rows.items()}
+
+
+def _is_there(folder: Path, kind: str) -> bool:
+    """Whether a component's files are there. Without a vocabulary the loaders would make an empty tokenizer."""
+    return folder.is_dir() and ("Tokenizer" not in kind or any((folder / name).is_file() for name in _VOCABULARIES))
 
 
 def _again(named: str) -> str:

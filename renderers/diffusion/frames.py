@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_frame", "frame_name", "generator_of", "to_png"]
 
-_BLACK = 2 / 255
+_FLAT = 2 / 255
 
 
 def generator_of(seed: int) -> Generator:
@@ -30,18 +30,19 @@ def frame_name(request: FrameRequest) -> str:
 
 
 def check_frame(image: Tensor, request: FrameRequest, who: str) -> None:
-    """Refuse a frame that is no picture; `image` has shape (3, H, W) and values 0 to 1.
+    """Refuse a frame that is no picture; `image` has shape (3, H, W) and values 0 to 1 (an infinity is clipped to them).
 
     Raises:
-        BlankFrameError: it holds NaN or infinities (an overflow in half precision), or is black all over.
+        BlankFrameError: it holds NaN (an overflow in half precision), or is black or another colour all over.
     """
     import torch
 
     what = f"The renderer {who!r} drew {frame_name(request)} with seed {request.seed} as"
     if not bool(torch.isfinite(image).all()):
         raise BlankFrameError(f"{what} NaN.", hint="Another seed may do; if all fail, set dtype=bfloat16 or float32.")
-    if float(image.max()) <= _BLACK:
-        raise BlankFrameError(f"{what} a black picture.", hint="Another seed or prompt may do.")
+    low, high = image.amin(dim=(1, 2)), image.amax(dim=(1, 2))
+    if float((high - low).max()) <= _FLAT:
+        raise BlankFrameError(f"{what} one colour.", hint="Another seed or prompt may do.")
 
 
 def to_png(image: Tensor, processor: Any) -> bytes:

@@ -19,10 +19,11 @@ from katha.errors import UsageError
 from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.weights import read_header
 
-__all__ = ["Need", "Rung", "apply_rung", "check_fits", "free_bytes", "need_of"]
+__all__ = ["DTYPES", "Need", "Rung", "apply_rung", "check_fits", "free_bytes", "need_of"]
 
 Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
-_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""What can be computed in, with its bytes."""
 _SKIPPED = ("embed", "shared", "norm", "layer_norm", "wo$", "lora", "proj_out", "pos_embed")
 """Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own."""
 _TILE = 512
@@ -49,7 +50,7 @@ def need_of(
     """
     if rung not in get_args(Rung):
         raise UsageError(f"There is no memory rung {rung!r}.", hint=f"Use {', '.join(get_args(Rung))}.")
-    width = _BYTES[dtype]
+    width = DTYPES[dtype]
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
     parts = {name: width * sum(header.numbers for header in found) for name, found in headers.items()}
     largest = max((width * header.largest for found in headers.values() for header in found), default=0)

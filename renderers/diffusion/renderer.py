@@ -14,11 +14,11 @@ from katha.errors import RenderError, UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
-from katha.renderers.diffusion.families import Family, family_named, require_packages
+from katha.renderers.diffusion.families import Family, family_named, require_packages, schedulers
 from katha.renderers.diffusion.frames import check_frame, to_png
 from katha.renderers.diffusion.loading import best_device, default_dtype, load_pipeline
 from katha.renderers.diffusion.lora import Lora, apply_loras, find_loras
-from katha.renderers.diffusion.memory import Rung, apply_rung, check_fits, need_of
+from katha.renderers.diffusion.memory import DTYPES, Rung, apply_rung, check_fits, need_of
 from katha.renderers.diffusion.pool import Loaded, PipelinePool, process_pool
 
 if TYPE_CHECKING:
@@ -244,6 +244,10 @@ class DiffusionRenderer(ABC):
 def _check_settings(settings: Settings) -> None:
     if settings.memory not in get_args(Rung):
         raise UsageError(f"There is no memory rung {settings.memory!r}.", hint=f"Use {', '.join(get_args(Rung))}.")
+    if settings.dtype is not None and settings.dtype not in DTYPES:
+        raise UsageError(f"There is no dtype {settings.dtype!r}.", hint=f"Use {', '.join(DTYPES)}.")
+    if settings.scheduler is not None and settings.scheduler not in schedulers():
+        raise UsageError(f"There is no scheduler {settings.scheduler!r}.", hint=f"Known: {', '.join(schedulers())}.")
     for name, value, least in (("steps", settings.steps, 1), ("batch", settings.batch, 1)):
         if value is not None and value < least:
             raise UsageError(f"{name} is at least {least}, not {value}.")

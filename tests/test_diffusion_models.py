@@ -1,0 +1,300 @@
+"""Adapters, single files, long prompts and the memory ladder of the diffusion renderers."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from ldm_format import save_single_file
+from numpy.typing import NDArray
+from PIL import Image
+from safetensors.torch import load_file, save_file
+from tiny_diffusion import build, save_lora
+
+from katha.errors import InputFileError, UsageError
+from katha.protocols import FrameRequest
+from katha.renderers.diffusion import FluxRenderer, SdxlRenderer, process_pool
+from katha.renderers.diffusion.memory import check_fits, need_of
+from katha.renderers.diffusion.prompts import chunk_tokens
+
+Model = Callable[[str], Path]
+TARGETS = {"sdxl": ["to_q", "to_v"], "flux": ["to_q", "to_v"]}
+PART = {"sdxl": "unet", "flux": "transformer"}
+LONG = ", ".join(f"an old woman gives the apple to the crocodile at tree number {word}" for word in ("one", "two") * 5)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
+    folder = tmp_path_factory.mktemp("models")
+    yield lambda family: folder / family if (folder / family).exists() else build(family, folder / family)
+    process_pool().release()
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def loras(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Path]:
+    folder = tmp_path_factory.mktemp("loras")
+
+    def made(family: str, seed: int) -> Path:
+        file = folder / f"{family}{seed}.safetensors"
+        return file if file.exists() else save_lora(plain(model(family)), PART[family], file, targets=TARGETS[family],
+                                                    seed=seed)  # fmt: skip
+
+    return made
+
+
+def renderer(folder: Path, **options: Any) -> Any:
+    kind = SdxlRenderer if (folder / "unet").exists() or folder.is_file() else FluxRenderer
+    return kind(str(folder), **{"steps": 1, "device": "cpu", "any_size": True, **options})
+
+
+def frame(prompt: str = "The lion roars.", **fields: Any) -> FrameRequest:
+    return FrameRequest(prompt, 42, **{"width": 32, "height": 32, "scene": 1, **fields})
+
+
+def draw(drawer: Any, **fields: Any) -> NDArray[np.int16]:
+    with Image.open(io.BytesIO(next(iter(drawer.render_board([frame(**fields)]))))) as image:
+        return np.asarray(image.convert("RGB"), np.int16)
+
+
+def plain(folder: Path) -> Any:
+    from diffusers import DiffusionPipeline
+
+    pipe = DiffusionPipeline.from_pretrained(folder)
+    pipe.set_progress_bar_config(disable=True)
+    return pipe
+
+
+def plainly(pipe: Any) -> NDArray[np.int16]:
+    image = pipe(
+        "The lion roars.", generator=torch.Generator().manual_seed(42), width=32, height=32, num_inference_steps=1,
+        guidance_scale=5.0 if hasattr(pipe, "unet") else 3.5,
+    ).images[0]  # fmt: skip
+    return np.asarray(image, np.int16)
+
+
+@pytest.mark.parametrize("family", ["sdxl", "flux"])
+def test_several_adapters_count_with_their_weights(
+    model: Model, loras: Callable[[str, int], Path], family: str
+) -> None:
+    folder, first, second = model(family), loras(family, 1), loras(family, 2)
+    pipe = plain(folder)
+    bare = plainly(pipe)
+    pipe.load_lora_weights(first.parent, weight_name=first.name, adapter_name="a")
+    pipe.load_lora_weights(second.parent, weight_name=second.name, adapter_name="b")
+    pipe.set_adapters(["a", "b"], [0.5, 2.0])
+    wanted = plainly(pipe)
+    assert np.array_equal(draw(renderer(folder, lora=(f"{first}@0.5", f"{second}@2"))), wanted)
+    assert not np.array_equal(wanted, bare)
+    assert np.array_equal(draw(renderer(folder, lora=(f"{first}@0",))), bare)
+    pipe.set_adapters(["a"], [1.0])
+    assert np.array_equal(draw(renderer(folder, lora=(str(first),))), plainly(pipe))
+
+
+def test_adapters_are_part_of_what_a_frame_depends_on(model: Model, loras: Callable[[str, int], Path]) -> None:
+    file = loras("sdxl", 1)
+    specs = [renderer(model("sdxl"), lora=given).spec() for given in ((), (f"{file}@1",), (f"{file}@0.5",))]
+    assert specs[0]["lora"] == []
+    assert specs[1] != specs[2] != specs[0]
+
+
+def test_an_adapter_that_does_not_fit_is_refused(
+    model: Model, loras: Callable[[str, int], Path], tmp_path: Path
+) -> None:
+    file = loras("sdxl", 1)
+    wide = tmp_path / "wide.safetensors"
+    save_file({name: torch.zeros([2 * side for side in value.shape]) for name, value in load_file(file).items()}, wide)
+    strange = tmp_path / "strange.safetensors"
+    extra = {
+        "unet.nowhere.attn.to_q.lora_A.weight": torch.zeros(2, 8),
+        "unet.nowhere.attn.to_q.lora_B.weight": torch.zeros(8, 2),
+    }
+    save_file({**load_file(file), **extra}, strange)
+    for given in (wide, strange, loras("flux", 1)):
+        with pytest.raises(UsageError, match="does not fit StableDiffusionXLPipeline"):
+            draw(renderer(model("sdxl"), lora=(str(given),)))
+    with pytest.raises(UsageError, match="does not fit FluxPipeline"):
+        draw(renderer(model("flux"), lora=(str(file),)))
+    assert draw(renderer(model("sdxl"), lora=(str(file),))).any()
+
+
+def test_an_adapter_that_is_none_is_refused(model: Model, loras: Callable[[str, int], Path], tmp_path: Path) -> None:
+    file = loras("sdxl", 1)
+    save_file({"weight": torch.zeros(2)}, tmp_path / "none.safetensors")
+    (tmp_path / "broken.safetensors").write_bytes(b"x" * 20)
+    refused = {
+        "missing.safetensors@0.5": (InputFileError, "There is no LoRA 'missing.safetensors'"),
+        f"{file}@much": (UsageError, "weight of the LoRA .* is no number"),
+        str(tmp_path / "none.safetensors"): (UsageError, "holds no LoRA"),
+        str(tmp_path / "broken.safetensors"): (InputFileError, "no whole safetensors file"),
+    }
+    for given, (kind, message) in refused.items():
+        with pytest.raises(kind, match=message):
+            renderer(model("sdxl"), lora=(given,))
+    with pytest.raises(UsageError, match="given twice"):
+        renderer(model("sdxl"), lora=(str(file), f"{file}@0.5"))
+
+
+def test_a_single_file_draws_what_its_folder_draws(model: Model, tmp_path: Path) -> None:
+    file = save_single_file(plain(model("sdxl")), tmp_path / "model.safetensors")
+    drawer = renderer(file, base=str(model("sdxl")))
+    assert np.array_equal(draw(drawer), draw(renderer(model("sdxl"))))
+    assert drawer.spec()["revision"] != renderer(model("sdxl")).spec()["revision"]
+
+
+def test_chunks_are_everything_and_end_with_words() -> None:
+    pieces = ["a</w>", "bc", "d</w>", "e</w>", "fgh", "i", "j", "k", "l</w>"]
+    for size in range(1, 10):
+        ranges = list(chunk_tokens(pieces, size))
+        assert [piece for start, stop in ranges for piece in pieces[start:stop]] == pieces
+        assert all(0 < stop - start <= size for start, stop in ranges)
+        if size >= 5:
+            assert all(pieces[stop - 1].endswith("</w>") for _, stop in ranges)
+    assert list(chunk_tokens([], 5)) == [(0, 0)]
+
+
+def test_no_word_of_a_long_prompt_is_lost(model: Model) -> None:
+    drawer = renderer(model("sdxl"))
+    drawn = [draw(drawer, prompt=f"{LONG}, {end}") for end in ("by day", "at night")]
+    assert not np.array_equal(*drawn)
+    negative = [draw(drawer, negative_prompt=f"{LONG}, {end}") for end in ("by day", "at night")]
+    assert not np.array_equal(*negative)
+    with drawer.pipeline([frame()]) as loaded:
+        encoded = drawer.encode(loaded, frame(LONG, negative_prompt="snow"))
+        count = len(loaded.pipe.tokenizer(LONG, add_special_tokens=False)["input_ids"])
+        assert (
+            encoded["prompt_embeds"].shape == encoded["negative_prompt_embeds"].shape == (1, 77 * -(-count // 75), 64)
+        )
+
+
+def test_a_short_prompt_is_read_the_same_beside_a_long_negative(model: Model) -> None:
+    drawer = renderer(model("sdxl"))
+    with drawer.pipeline([frame()]) as loaded:
+        alone = drawer.encode(loaded, frame())["prompt_embeds"]
+        beside = drawer.encode(loaded, frame(negative_prompt=LONG))["prompt_embeds"]
+        empty, _, _, _ = loaded.pipe.encode_prompt("", do_classifier_free_guidance=False)
+    assert torch.equal(beside[:, :77], alone)
+    assert torch.equal(beside[:, 77:154], empty)
+
+
+def test_a_long_prompt_can_be_refused_instead(model: Model) -> None:
+    drawer = renderer(model("sdxl"), long_prompts="refuse")
+    with pytest.raises(UsageError, match=r"scene 1 has \d+ tokens; the model reads 75"):
+        draw(drawer, prompt=LONG)
+    with pytest.raises(UsageError, match="the model reads 75"):
+        draw(drawer, negative_prompt=LONG)
+    assert draw(drawer).any()
+
+
+@pytest.mark.parametrize("family", ["sdxl", "flux"])
+@pytest.mark.parametrize("rung", ["model-offload", "sequential-offload"])
+def test_offloading_changes_no_pixel(model: Model, family: str, rung: str) -> None:
+    process_pool().release()
+    offloaded = draw(renderer(model(family), memory=rung))
+    process_pool().release()
+    assert np.array_equal(offloaded, draw(renderer(model(family))))
+
+
+@pytest.mark.parametrize("family", ["sdxl", "flux", "klein"])
+def test_quantized_weights_take_a_quarter_and_draw_nearly_the_same(model: Model, family: str) -> None:
+    process_pool().release()
+    full = draw(renderer(model(family)))
+    drawer = renderer(model(family), memory="quantized")
+    quantized = draw(drawer)
+    assert np.isfinite(quantized).all()
+    assert 0 < np.abs(full - quantized).mean() < 40
+    with drawer.pipeline([frame()]) as loaded:
+        denoiser = getattr(loaded.pipe, drawer.family.denoiser)
+        stored = {weight.dtype for weight in denoiser.parameters()}
+        small = sum(weight.numel() for weight in denoiser.parameters() if weight.dtype == torch.float8_e4m3fn)
+    assert torch.float8_e4m3fn in stored
+    assert small > 0.7 * sum(weight.numel() for weight in denoiser.parameters())
+    process_pool().release()
+
+
+def test_quantized_weights_carry_adapters(model: Model, loras: Callable[[str, int], Path]) -> None:
+    process_pool().release()
+    options = {"memory": "quantized", "lora": (str(loras("sdxl", 1)),)}
+    adapted = draw(renderer(model("sdxl"), **options))
+    assert not np.array_equal(adapted, draw(renderer(model("sdxl"), memory="quantized")))
+    process_pool().release()
+
+
+def test_tiling_is_switched_on(model: Model) -> None:
+    process_pool().release()
+    drawer = renderer(model("sdxl"), vae_tiling=True)
+    wide = draw(drawer, width=96, height=32)
+    with drawer.pipeline([frame()]) as loaded:
+        assert loaded.pipe.vae.use_tiling
+    assert wide.shape == (32, 96, 3)
+    assert drawer.spec() != renderer(model("sdxl")).spec()
+    process_pool().release()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_the_dtype_is_the_one_asked_for(model: Model, dtype: str) -> None:
+    drawer = renderer(model("sdxl"), dtype=dtype)
+    assert draw(drawer).any()
+    with drawer.pipeline([frame()]) as loaded:
+        assert loaded.pipe.unet.dtype == getattr(torch, dtype)
+
+
+def test_a_need_is_the_weights_and_the_frame(model: Model) -> None:
+    checkpoint = renderer(model("sdxl")).checkpoint
+    numbers = {
+        name: sum(value.numel() for value in getattr(plain(model("sdxl")), name).state_dict().values())
+        for name in ("unet", "vae", "text_encoder", "text_encoder_2")
+    }
+
+    def need(rung: Any, **options: Any) -> Any:
+        return need_of(checkpoint, rung, options.pop("dtype", "float32"), options.pop("pixels", 0), **options)
+
+    assert need("full").device == 4 * sum(numbers.values())
+    assert need("full", dtype="bfloat16").device == 2 * sum(numbers.values())
+    assert need("model-offload").device == 4 * max(numbers.values())
+    assert need("model-offload").host == 4 * sum(numbers.values())
+    assert need("quantized").device <= max(numbers["unet"], 4 * numbers["vae"])
+    assert need("sequential-offload").device < need("model-offload").device
+    small, large = need("full", pixels=32 * 32), need("full", pixels=64 * 64)
+    assert small.device < large.device < need("full", pixels=64 * 64, batch=2).device
+    assert need("full", pixels=4096 * 4096, tiling=True).device < need("full", pixels=4096 * 4096).device
+
+
+def test_what_does_not_fit_is_refused_with_the_bytes_missing_and_what_fits(model: Model) -> None:
+    checkpoint = renderer(model("sdxl")).checkpoint
+    needs = {rung: need_of(checkpoint, rung, "float32", 32 * 32) for rung in ("full", "model-offload", "quantized")}
+    free = needs["full"].device - 1000
+    with pytest.raises(
+        UsageError, match=r"needs [\d,]+ bytes on 'cuda': 1,000 are missing on 'cuda'\. --memory model-off"
+    ):
+        check_fits(needs["full"], "cuda", needs, (free, 10**12))
+    with pytest.raises(UsageError, match=r"Draw smaller frames, or use a larger device"):
+        check_fits(needs["full"], "cuda", needs, (10, 10**12))
+    with pytest.raises(UsageError, match="are missing on the host"):
+        check_fits(needs["model-offload"], "cuda", needs, (10**12, needs["model-offload"].host - 1))
+    said = check_fits(needs["full"], "cuda", needs, (needs["full"].device, 10**12))
+    assert f"{needs['full'].device:,} bytes of" in said
+
+
+def test_a_device_too_small_is_refused_before_anything_is_loaded(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    import psutil
+
+    process_pool().release()
+    loads = process_pool().loads
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": 1000})())
+    with pytest.raises(UsageError, match=r"The memory rung 'full' needs [\d,]+ bytes on 'cpu': [\d,]+ are missing"):
+        draw(renderer(model("sdxl")))
+    assert process_pool().loads == loads
