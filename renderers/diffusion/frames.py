@@ -30,7 +30,7 @@ def frame_name(request: FrameRequest) -> str:
 
 
 def check_frame(image: Tensor, request: FrameRequest, who: str) -> None:
-    """Refuse a frame that is no picture; `image` has shape (3, H, W) and values 0 to 1 (an infinity is clipped to them).
+    """Refuse a frame that is no picture; `image` has shape (3, H, W) and values 0 to 1 (infinities clipped to them).
 
     Raises:
         BlankFrameError: it holds NaN (an overflow in half precision), or is black or another colour all over.
