@@ -60,13 +60,19 @@ def load_plugins(config: RunConfig) -> Plugins:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
     """
     from katha.compass.similarity import ReaderSimilarity
+    from katha.eval_bridge.judges.making import make_judges
 
-    judges, renderers = default_registry("judges"), default_registry("renderers")
-    bridge = config.bridge_renderer
+    renderers, bridge = default_registry("renderers"), config.bridge_renderer
+    judges = make_judges(
+        config.judges,
+        base_url=config.base_url,
+        verify_reuse=config.verify_reuse,
+        options=config.judge_options,
+    )
     return Plugins(
         planner=default_registry("planners").configure(config.planner, config.planner_options),
         renderer=renderers.configure(config.renderer, config.renderer_options),
-        judges={name: judges.create(name) for name in config.judges},
+        judges=dict(judges),
         similarity=ReaderSimilarity(),
         bridge=renderers.configure(bridge, config.bridge_renderer_options) if bridge is not None else None,
     )

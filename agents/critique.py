@@ -43,7 +43,7 @@ def ask_all(
     Raises:
         JudgeError: a judge cannot be asked at all. RecordError: an image-only packet carries more than pixels.
     """
-    from katha.eval_bridge import REPORTING_VARIANT, STEERING_VARIANT, ask, make_packet, scan_packet, secrets_of
+    from katha.eval_bridge import STEERING_VARIANT, ask, make_packet, scan_packet, secrets_of
 
     if not questions:
         return []
@@ -51,7 +51,7 @@ def ask_all(
     packet, evidence = make_packet(record.story_id, condition, images, record.story_text)
     prompts = [panel.prompt for panel in context.plan().panels]
     scan_packet(packet, evidence, secrets_of(record, prompts)).require(record.story_id)
-    variant = STEERING_VARIANT if role == "steering" else REPORTING_VARIANT
+    variant = STEERING_VARIANT if role == "steering" else context.config.variant
     where = f"{condition}, {method}" if method else condition
 
     def tell(answer: Answer, reused: bool) -> None:

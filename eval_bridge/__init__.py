@@ -12,6 +12,7 @@ from katha.eval_bridge.instructions import (
     prompt_hashes,
     prompt_sha256,
     reply_schema,
+    require_variant,
     variants,
 )
 from katha.eval_bridge.matching import RULES, Verdict, match, match_text, require_rule
@@ -70,6 +71,7 @@ __all__ = [
     "recoverability",
     "reply_schema",
     "require_rule",
+    "require_variant",
     "scan_packet",
     "score",
     "secrets_of",

@@ -28,6 +28,7 @@ __all__ = [
     "prompt_hashes",
     "prompt_sha256",
     "reply_schema",
+    "require_variant",
     "variants",
 ]
 
@@ -65,6 +66,19 @@ def _dimension_words(wording: Mapping[str, Any], question: Question) -> str:
     return words
 
 
+def require_variant(name: str, *, reporting: bool = False) -> str:
+    """`name` itself; with `reporting`, only a variant that steering never saw.
+
+    Raises:
+        UsageError: no such variant, or the one that steers.
+    """
+    known = [item for item in variants() if not (reporting and item == STEERING_VARIANT)]
+    if name in known:
+        return name
+    reason = "is what steers, so it cannot report" if name in variants() else "is not known"
+    raise UsageError(f"The prompt variant {name!r} {reason}.", hint=f"Known: {', '.join(known)}.")
+
+
 def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
 
@@ -97,8 +111,7 @@ def judge_prompt(
         UsageError: unknown variant, or a choice without options.
     """
     wording = _wording()
-    if variant not in wording["variants"]:
-        raise UsageError(f"No judge prompt variant is called {variant!r}.", hint=f"Known: {', '.join(variants())}.")
+    require_variant(variant)
     choice = answers_format == "choice"
     if choice and not question.options:
         raise UsageError(

@@ -17,6 +17,7 @@ __all__ = ["LAYOUT", "ApiJudge"]
 
 LAYOUT = 1
 """Version of the order and wording of a request's parts."""
+_DECODING = ("temperature", "max_tokens", "api_version", "reasoning_effort")
 
 
 class ApiJudge(ABC):
@@ -56,7 +57,7 @@ class ApiJudge(ABC):
 
     def spec(self) -> Mapping[str, Any]:
         """Model, endpoint's host, decoding, schema mode and layout; never the key."""
-        decoding = {name: self._card.get(name) for name in ("temperature", "max_tokens", "api_version")}
+        decoding = {name: self._card.get(name) for name in _DECODING}
         return {
             "name": f"{self.PROVIDER}:{self._model}",
             "model": self._model,

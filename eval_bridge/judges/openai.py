@@ -15,7 +15,7 @@ from katha.schema import AnswerStatus
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = ["OpenAIJudge"]
+__all__ = ["GeminiJudge", "OpenAIJudge"]
 
 _STOPS: dict[str, AnswerStatus] = {"length": "truncated", "content_filter": "refused"}
 
@@ -44,8 +44,9 @@ class OpenAIJudge(ApiJudge):
         if not plain:
             schema = {"name": "reply", "strict": True, "schema": dict(prompt.schema)}
             options["response_format"] = {"type": "json_schema", "json_schema": schema}
-        if self._card.get("temperature") is not None:
-            options["temperature"] = self._card["temperature"]
+        for name in ("temperature", "reasoning_effort"):
+            if self._card.get(name) is not None:
+                options[name] = self._card[name]
         messages: Any = [{"role": "user", "content": self._content(evidence, prompt, plain=plain)}]
         completion: Any = self._client.chat.completions.create(
             model=self._model,
@@ -56,6 +57,12 @@ class OpenAIJudge(ApiJudge):
         stop = "refused" if choice.message.refusal else _STOPS.get(choice.finish_reason)
         text = choice.message.refusal or choice.message.content or ""
         return Received(text, completion.model, stop, _tokens(completion.usage))
+
+
+class GeminiJudge(OpenAIJudge):
+    """Gemini as a judge, over its OpenAI-compatible endpoint; the key is read from GEMINI_API_KEY."""
+
+    PROVIDER = "gemini"
 
 
 def _tokens(usage: Any) -> dict[str, int]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -36,6 +37,7 @@ class RunConfig(BaseModel):
     bridge_renderer: str | None = None
     bridge_renderer_options: dict[str, Any] = {}
     judges: tuple[str, ...] = ("sketch-reader",)
+    judge_options: dict[str, Any] = {}
     mode: str = "full"
     seeds: tuple[int, ...] = (42, 123, 2026)
     panels: int = Field(default=5, ge=2, le=24)
@@ -43,10 +45,13 @@ class RunConfig(BaseModel):
     style: str = ""
     answers: Literal["choice", "free"] = "choice"
     matching: str = "lemma-set"
+    variant: str = "strict"
+    base_url: str | None = None
+    verify_reuse: float | None = Field(default=None, ge=0, le=1)
     review: bool = False
     compass: CompassSettings = CompassSettings()
 
-    @field_validator("planner_options", "renderer_options", "bridge_renderer_options", mode="before")
+    @field_validator("planner_options", "renderer_options", "bridge_renderer_options", "judge_options", mode="before")
     @classmethod
     def _read_options(cls, value: object) -> object:
         return read_options(value) if isinstance(value, (str, list, tuple)) else value
@@ -70,6 +75,16 @@ class RunConfig(BaseModel):
     def _some_judge(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value or len(set(value)) != len(value):
             raise ValueError("give at least one judge, each once")
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, value: str | None) -> str | None:
+        parts = urlsplit(value or "http://none")
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("an address is http://HOST/PATH or https://HOST/PATH")
+        if parts.username or parts.password or parts.query:
+            raise ValueError("an address is written into files: leave names, passwords and queries out of it")
         return value
 
     @field_validator("size", mode="before")

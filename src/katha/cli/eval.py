@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from katha.cli import options
 
 if TYPE_CHECKING:
+    from katha.config import RunConfig
     from katha.eval_bridge.evaluation import EvalJob
 
 __all__ = ["evaluate"]
@@ -30,9 +31,11 @@ MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop c
 Questions = Annotated[
     str | None, typer.Option("--questions", help="all, reporting or steering; reporting where stories carry roles.")
 ]
-Variant = Annotated[str, typer.Option("--variant", help="How judges are instructed: neutral, strict, uncertain.")]
 EvaluatorName = Annotated[
     str, typer.Option("--evaluator", help="kathatrace, or a baseline: object-overlap, generic-qa, tifa, dsg, ...")
+]
+Concurrency = Annotated[
+    int | None, typer.Option("--concurrency", min=1, help="At most so many calls to a server at once; 16 unless told.")
 ]
 Resamples = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples for the intervals.")]
 
@@ -42,14 +45,18 @@ def evaluate(
     boards: Boards,
     out: Out,
     judge: options.Judges = None,
+    judge_option: options.JudgeOptions = None,
     answers: options.Answers = None,
     matching: options.Matching = None,
     questions: Questions = None,
     controls: Controls = None,
     max_calls: MaxCalls = None,
     max_cost: MaxCost = None,
-    base_url: Annotated[str | None, typer.Option("--base-url", help="Where `openai:` and `anthropic:` call.")] = None,
-    variant: Variant = "strict",
+    base_url: options.BaseUrl = None,
+    verify_reuse: options.VerifyReuse = None,
+    concurrency: Concurrency = None,
+    variant: options.Variant = None,
+    preset: options.Preset = None,
     evaluator: EvaluatorName = "kathatrace",
     variants: Annotated[
         Path | None, typer.Option("--variants", help="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
@@ -63,14 +70,24 @@ def evaluate(
     The same command again asks nothing. After a kill, or with a larger budget, it goes on where it stopped.
     """
     from katha.cli.eval_summary import tell_estimate, tell_result
-    from katha.config import cache_folder
+    from katha.config import cache_folder, resolve
     from katha.eval_bridge.budget import Budget
     from katha.eval_bridge.evaluation import estimate
     from katha.eval_bridge.evaluation import evaluate as run
     from katha.store import Store
 
-    flags = {"judges": tuple(judge) if judge else None, "answers": answers, "matching": matching}
-    job = _job(stories, boards, flags, questions, controls, base_url, variant, resamples, evaluator, variants)
+    flags = {
+        "judges": tuple(judge) if judge else None,
+        "judge_options": judge_option or None,
+        "answers": answers,
+        "matching": matching,
+        "variant": variant,
+        "base_url": base_url,
+        "verify_reuse": verify_reuse,
+    }
+    job = _job(
+        stories, boards, resolve(flags, preset=preset), questions, controls, concurrency, resamples, evaluator, variants
+    )
     with Store(cache_folder(), owner=str(out)) as store, _progress(len(job.records), quiet=as_json) as on_story:
         if dry_run:
             sums, asked = estimate(job, store, on_story)
@@ -85,32 +102,28 @@ def evaluate(
 def _job(
     stories: str,
     boards: list[str],
-    flags: dict[str, Any],
+    config: RunConfig,
     questions: str | None,
     controls: str | None,
-    base_url: str | None,
-    variant: str,
+    concurrency: int | None,
     resamples: int,
     evaluator: str,
     variants: Path | None,
 ) -> EvalJob:
     """Check every option before any work."""
-    from katha.cli.eval_inputs import choose_questions, make_judges, prepare_stories, read_pairs, read_stories
-    from katha.config import resolve
+    from katha.cli.eval_inputs import choose_questions, prepare_stories, read_pairs, read_stories
     from katha.errors import UsageError
-    from katha.eval_bridge import require_rule
-    from katha.eval_bridge import variants as prompt_variants
+    from katha.eval_bridge import require_rule, require_variant
     from katha.eval_bridge.boards import parse_boards
     from katha.eval_bridge.controls import CONTROLS, parse_controls
     from katha.eval_bridge.evaluate import EvalSettings
     from katha.eval_bridge.evaluation import EvalJob, name_judges
     from katha.eval_bridge.evaluators import load_evaluator
+    from katha.eval_bridge.judges.making import make_judges
     from katha.eval_bridge.rules import make_decider
 
-    config = resolve(flags)
     require_rule(config.matching)
-    if variant not in prompt_variants():
-        raise UsageError(f"--variant {variant!r} is not known.", hint=f"Known: {', '.join(prompt_variants())}.")
+    require_variant(config.variant)
     spec = load_evaluator(evaluator)
     if not spec.own and config.answers != "choice":
         raise UsageError(f"The evaluator {evaluator!r} asks for choices.", hint="Leave --answers free out.")
@@ -119,21 +132,28 @@ def _job(
     records = read_stories(stories)
     settings = EvalSettings(
         answers=config.answers,
-        variant=variant,
+        variant=config.variant,
         matching=config.matching,
         questions=choose_questions(questions if spec.own else "all", records),
         controls=chosen,
         resamples=resamples,
         evaluator=evaluator,
     )
+    judges = make_judges(
+        config.judges,
+        base_url=config.base_url,
+        verify_reuse=config.verify_reuse,
+        concurrency=concurrency,
+        options=config.judge_options,
+    )
     return EvalJob(
         records=records,
         methods=methods,
-        judges=name_judges(make_judges(config.judges, base_url)),
+        judges=name_judges(judges),
         settings=settings,
         prepare=prepare_stories(stories, evaluator=spec),
         variants=read_pairs(variants, records, spec),
-        decider=make_decider(config.matching, base_url),
+        decider=make_decider(config.matching, config.base_url),
         command=("katha", *sys.argv[1:]),
     )
 

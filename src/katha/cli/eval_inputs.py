@@ -1,19 +1,18 @@
-"""What `katha eval` is given: stories with their questions and options, and judges."""
+"""What `katha eval` is given: stories with their questions and options."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from katha.errors import InputFileError, UsageError
 from katha.schema import ContrastiveVariant, Question, StoryRecord
 
 if TYPE_CHECKING:
     from katha.eval_bridge.evaluators import EvaluatorSpec
-    from katha.protocols import Judge
 
-__all__ = ["choose_questions", "make_judges", "prepare_stories", "read_pairs", "read_stories"]
+__all__ = ["choose_questions", "prepare_stories", "read_pairs", "read_stories"]
 
 _VARIANTS = "contrastive_variants.jsonl"
 _POOL = 240
@@ -214,26 +213,3 @@ def _with_scenes(record: StoryRecord) -> StoryRecord:
             )
         )
     return record.model_copy(update={"scenes": scenes})
-
-
-def make_judges(specs: Sequence[str], base_url: str | None = None) -> list[tuple[str, Judge]]:
-    """The judges that were asked for, in order; `base_url` goes to those that call a server.
-
-    Raises:
-        UnknownPluginError, MissingExtraError: a judge cannot be made. UsageError: no judge here takes a base URL.
-    """
-    import inspect
-
-    from katha.registry import default_registry
-
-    registry = default_registry("judges")
-    made: list[tuple[str, Judge]] = []
-    takers = 0
-    for spec in specs:
-        options: dict[str, Any] = {}
-        if base_url is not None and "base_url" in inspect.signature(registry.load(spec)[0]).parameters:
-            options, takers = {"base_url": base_url}, takers + 1
-        made.append((spec, registry.create(spec, **options)))
-    if base_url is not None and not takers:
-        raise UsageError("--base-url is given, but no judge here calls a server.", hint="Use --judge openai:MODEL.")
-    return made

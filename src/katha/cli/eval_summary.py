@@ -76,6 +76,10 @@ def tell_result(result: EvalResult, report: Path, *, as_json: bool) -> None:
     typer.echo(
         f"Leakage scan: {state['leakage']['packets']} image-only packets, {len(state['leakage']['found'])} found."
     )
+    for name, call in state["calls"].items():
+        if call["reuse"]:
+            checked, flipped = call["reuse"]["checked"], call["reuse"]["flipped"]
+            typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
     if state["status"] in _ENDS:
         typer.echo(_ENDS[state["status"]])
     typer.echo(f"Report: {report}")

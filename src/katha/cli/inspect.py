@@ -19,7 +19,7 @@ from katha.registry import Family, default_registry
 
 __all__ = ["doctor", "judges", "planners", "renderers"]
 
-_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
+_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
 
 def renderers(as_json: options.Json = False) -> None:

@@ -8,9 +8,11 @@ import typer
 
 __all__ = [
     "Answers",
+    "BaseUrl",
     "BridgeOptions",
     "BridgeRenderer",
     "Json",
+    "JudgeOptions",
     "Judges",
     "Matching",
     "Mode",
@@ -23,6 +25,8 @@ __all__ = [
     "Seeds",
     "Size",
     "Style",
+    "Variant",
+    "VerifyReuse",
 ]
 
 Planner = Annotated[str | None, typer.Option("--planner", help="Who plans: see `katha planners`.")]
@@ -41,6 +45,9 @@ BridgeOptions = Annotated[list[str] | None, typer.Option("--bridge-option", help
 Judges = Annotated[
     list[str] | None, typer.Option("--judge", help="Who judges: see `katha judges`. Several make an ensemble.")
 ]
+JudgeOptions = Annotated[
+    list[str] | None, typer.Option("--judge-option", help="KEY=VALUE for the judges; `katha judges` lists the keys.")
+]
 Mode = Annotated[str | None, typer.Option("--mode", help="The repair mode: full, base, rerank_only, bridge_only, ...")]
 Seeds = Annotated[str | None, typer.Option("--seeds", help="One candidate board a seed, for example 42,123,2026.")]
 Panels = Annotated[int | None, typer.Option("--panels", help="How many scenes a plain text is told in.")]
@@ -51,5 +58,14 @@ Answers = Annotated[str | None, typer.Option("--answers", help="How questions ar
 Matching = Annotated[
     str | None,
     typer.Option("--matching", help="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."),
+]
+Variant = Annotated[
+    str | None,
+    typer.Option("--variant", help="How judges are instructed: strict, uncertain or neutral; strict unless told."),
+]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Where `openai:`, `anthropic:` and `gemini:` call.")]
+VerifyReuse = Annotated[
+    float | None,
+    typer.Option("--verify-reuse", min=0, max=1, help="`local:` asks this share again without a shared prefix."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]

@@ -21,6 +21,7 @@ def run(
     bridge_renderer: options.BridgeRenderer = None,
     bridge_option: options.BridgeOptions = None,
     judge: options.Judges = None,
+    judge_option: options.JudgeOptions = None,
     mode: options.Mode = None,
     seeds: options.Seeds = None,
     panels: options.Panels = None,
@@ -32,6 +33,9 @@ def run(
     preset: options.Preset = None,
     answers: options.Answers = None,
     matching: options.Matching = None,
+    variant: options.Variant = None,
+    base_url: options.BaseUrl = None,
+    verify_reuse: options.VerifyReuse = None,
     as_json: options.Json = False,
 ) -> None:
     """Draw STORY, find the transition that cannot be read from the images, and repair it.
@@ -45,7 +49,7 @@ def run(
     from katha.cli.review import reviewer
     from katha.cli.summary import tell
     from katha.config import resolve
-    from katha.eval_bridge import require_rule
+    from katha.eval_bridge import require_rule, require_variant
     from katha.stories import check_scene_count, load_story
 
     flags = {
@@ -56,6 +60,7 @@ def run(
         "bridge_renderer": bridge_renderer,
         "bridge_renderer_options": bridge_option or None,
         "judges": tuple(judge) if judge else None,
+        "judge_options": judge_option or None,
         "mode": mode,
         "seeds": seeds,
         "panels": panels,
@@ -64,9 +69,13 @@ def run(
         "review": review or None,
         "answers": answers,
         "matching": matching,
+        "variant": variant,
+        "base_url": base_url,
+        "verify_reuse": verify_reuse,
     }
     config = resolve(flags, preset=preset)
     require_rule(config.matching)
+    require_variant(config.variant, reporting=True)
     record = load_story(story)
     given = read_plan(plan, record) if plan is not None else None
     if given is not None:
