@@ -12,6 +12,7 @@ from katha import __version__
 from katha.errors import UsageError
 from katha.eval_bridge.asking import judge_name
 from katha.eval_bridge.boards import Boards
+from katha.eval_bridge.drawn_words import WordScanner
 from katha.eval_bridge.evaluate import EvalSettings
 from katha.eval_bridge.instructions import prompt_hashes
 from katha.eval_bridge.outcomes import ENSEMBLE
@@ -30,7 +31,7 @@ class EvalJob:
     """What is to be evaluated. `records` are as given; `prepare` fills in questions and options.
 
     variants: contrastive variants whose pairs are asked, too. decider: the model behind `settings.matching`, where that
-    rule has one.
+    rule has one. scanner: looks for words drawn into the pictures.
     """
 
     records: Sequence[StoryRecord]
@@ -40,6 +41,7 @@ class EvalJob:
     prepare: Prepare = list
     decider: Decider | None = None
     variants: Sequence[ContrastiveVariant] = ()
+    scanner: WordScanner | None = None
     command: tuple[str, ...] = ()
 
     def identity(self) -> str:
@@ -62,7 +64,7 @@ class EvalJob:
         ]
         settings = self.settings
         decider = dict(self.decider.spec()) if self.decider is not None else None
-        scored = [settings.matching, decider, settings.controls, settings.resamples]
+        scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
         return digest([identity, boards, self.specs(), scored, __version__])
 
     def specs(self) -> dict[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from katha.eval_bridge.asking import OnAnswer, Retry, ask
 from katha.eval_bridge.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.budget import Tally
 from katha.eval_bridge.controls import Control, ControlBoards
+from katha.eval_bridge.drawn_words import WordScanner, leaked_words
 from katha.eval_bridge.eval_folder import mark
 from katha.eval_bridge.eval_lanes import Lane, in_turn, lanes_of
 from katha.eval_bridge.evaluators import DEFAULT_EVALUATOR
@@ -62,6 +63,8 @@ class Leakage:
     chunks: int = 0
     secrets: int = 0
     found: list[str] = field(default_factory=list)
+    pictures_read: int = 0
+    drawn: list[str] = field(default_factory=list)
 
     def add(self, story_id: str, report: LeakageReport) -> None:
         """Count one packet's report."""
@@ -75,7 +78,7 @@ class Leakage:
     def as_json(self) -> dict[str, Any]:
         """Plain values for `eval.json`; `detected` in per cent of the packets."""
         rate = 100.0 * len(self.found) / self.packets if self.packets else None
-        return {**vars(self), "found": sorted(self.found), "detected": rate}
+        return {**vars(self), "found": sorted(self.found), "drawn": sorted(self.drawn), "detected": rate}
 
 
 @dataclass
@@ -83,7 +86,8 @@ class Evaluator:
     """One evaluation under way.
 
     judges: by the name their answers carry. log, control_log: where each answer goes as it arrives. settled: marks of
-    questions that need no asking. pairs: contrastive questions by story, chosen from the images alone. After `run`:
+    questions that need no asking. pairs: contrastive questions by story, chosen from the images alone. scanner:
+    reads words in the pictures. After `run`:
     `invalid` says by method which stories left and why.
     """
 
@@ -98,6 +102,7 @@ class Evaluator:
     settled: set[bytes] = field(default_factory=set)
     retry: Retry | None = None
     pairs: Mapping[str, Sequence[Question]] = field(default_factory=dict)
+    scanner: WordScanner | None = None
     invalid: dict[str, dict[str, str]] = field(default_factory=dict)
     leakage: Leakage = field(default_factory=Leakage)
     kept: int = 0
@@ -175,10 +180,19 @@ class Evaluator:
             RecordError: with the first finding.
         """
         packet, evidence = make_packet(record.story_id, "image", images)
-        report = scan_packet(packet, evidence, secrets_of(record, prompts))
+        secrets = secrets_of(record, prompts)
+        report = scan_packet(packet, evidence, secrets)
+        lines = [] if self.scanner is None else [self.scanner.words(png) for png in evidence.images]
+        leaks = [(place, text) for place, line in enumerate(lines, 1) for text in leaked_words(line, secrets)]
+        told = tuple(f"frame {place} has words of the story drawn into it, {text!r}" for place, text in leaks)
+        report = replace(report, found=report.found + told)
         if count:
             with self._lock:
                 self.leakage.add(record.story_id, report)
+                self.leakage.pictures_read += len(lines)
+                self.leakage.drawn += [
+                    f"{record.story_id}, frame {place}: {text}" for place, line in enumerate(lines, 1) for text in line
+                ]
         report.require(record.story_id)
 
     def _put(

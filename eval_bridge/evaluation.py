@@ -38,6 +38,7 @@ def estimate(job: EvalJob, store: Store, on_story: OnStory | None = None) -> tup
         control_log=_forget,
         tallies=tallies,
         pairs=pair_questions(job.records, job.variants, job.settings.seed),
+        scanner=job.scanner,
     )
     evaluator.run(on_story)
     for name, tally in tallies.items():
@@ -87,6 +88,7 @@ def evaluate(
                 settled=folder.settled(),
                 retry=retry,
                 pairs=pair_questions(records, job.variants, job.settings.seed),
+                scanner=job.scanner,
             )
             evaluator.run(on_story)
         store.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,6 +62,9 @@ def evaluate(
     variants: Annotated[
         Path | None, typer.Option("--variants", help="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
     ] = None,
+    scan_words: Annotated[
+        bool, typer.Option("--scan-words", help="Look for words of the story drawn into the pictures (OCR).")
+    ] = False,
     resamples: Resamples = 10_000,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars.")] = False,
     as_json: options.Json = False,
@@ -72,6 +76,7 @@ def evaluate(
     from katha.cli.eval_summary import tell_estimate, tell_result
     from katha.config import cache_folder, resolve
     from katha.eval_bridge.budget import Budget
+    from katha.eval_bridge.drawn_words import WordScanner
     from katha.eval_bridge.evaluation import estimate
     from katha.eval_bridge.evaluation import evaluate as run
     from katha.store import Store
@@ -88,6 +93,8 @@ def evaluate(
     job = _job(
         stories, boards, resolve(flags, preset=preset), questions, controls, concurrency, resamples, evaluator, variants
     )
+    if scan_words:
+        job = replace(job, scanner=WordScanner())
     with Store(cache_folder(), owner=str(out)) as store, _progress(len(job.records), quiet=as_json) as on_story:
         if dry_run:
             sums, asked = estimate(job, store, on_story)

@@ -80,6 +80,9 @@ def tell_result(result: EvalResult, report: Path, *, as_json: bool) -> None:
         if call["reuse"]:
             checked, flipped = call["reuse"]["checked"], call["reuse"]["flipped"]
             typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
+    if state["leakage"]["pictures_read"]:
+        leakage = state["leakage"]
+        typer.echo(f"Words drawn into pictures: {len(leakage['drawn'])} lines in {leakage['pictures_read']} pictures.")
     if state["status"] in _ENDS:
         typer.echo(_ENDS[state["status"]])
     typer.echo(f"Report: {report}")
