@@ -161,6 +161,10 @@ class RunContext:
         """Write the plan and the story with its questions into the folder, and go on with them."""
         self.folder.write(self.folder.plan, plan.model_dump(mode="json"))
         self.folder.write_line(self.folder.story, story.model_dump(mode="json"))
+        self.use(plan, story)
+
+    def use(self, plan: Plan, story: StoryRecord) -> None:
+        """Go on with a plan and a story that are prepared already, without writing them."""
         self._plan, self._story = plan, story
 
     def plan(self, sha256: str | None = None) -> Plan:

@@ -20,11 +20,18 @@ from katha.compass import (
     weigh,
 )
 from katha.errors import JudgeError, KathaError
+from katha.jsonio import digest
 from katha.schema import Answer, Board, Candidate, Condition, Event, Question, Role, Stage, Transition
 
-__all__ = ["ask_all", "measure"]
+__all__ = ["ask_all", "measure", "question_id"]
 
 Emit = Callable[[Event], None]
+_ID = 16
+
+
+def question_id(row: Answer) -> str:
+    """A short name of one question as it was put to one judge: equal ones are paid for once."""
+    return digest([row.judge, row.packet_sha256, row.prompt_sha256])[:_ID]
 
 
 def ask_all(
@@ -37,8 +44,11 @@ def ask_all(
     role: Role,
     stage: Stage,
     emit: Emit,
+    variant: str | None = None,
 ) -> list[Answer]:
     """Each question put to each judge over one packet; the rows are in the run's log when this returns.
+
+    `variant` is the prompt variant, the role's own unless given.
 
     Raises:
         JudgeError: a judge cannot be asked at all. RecordError: an image-only packet carries more than pixels.
@@ -51,7 +61,7 @@ def ask_all(
     packet, evidence = make_packet(record.story_id, condition, images, record.story_text)
     prompts = [panel.prompt for panel in context.plan().panels]
     scan_packet(packet, evidence, secrets_of(record, prompts)).require(record.story_id)
-    variant = STEERING_VARIANT if role == "steering" else context.config.variant
+    variant = variant or (STEERING_VARIANT if role == "steering" else context.config.variant)
     where = f"{condition}, {method}" if method else condition
 
     def tell(answer: Answer, reused: bool) -> None:
@@ -105,11 +115,13 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
     questions = context.questions("steering")
     rows = ask_all(context, "image", images, questions, method=name, role="steering", stage="critique", emit=emit)
     whole = recoverability(rows, questions, context.matching)["mean"]
-    transitions = [
-        _measure_transition(context, name, board, item, images, vectors, adjacent, emit)
-        for item in context.trajectory()
-    ]
-    return BoardFeatures(recoverability=whole, adjacent=adjacent, transitions=transitions)
+    transitions = []
+    for item in context.trajectory():
+        measured, own = _measure_transition(context, name, board, item, images, vectors, adjacent, emit)
+        transitions.append(measured)
+        rows += own
+    asked = sorted({question_id(row) for row in rows})
+    return BoardFeatures(recoverability=whole, adjacent=adjacent, transitions=transitions, asked=asked)
 
 
 def _measure_transition(
@@ -121,7 +133,7 @@ def _measure_transition(
     vectors: NDArray[np.float64],
     adjacent: Sequence[float],
     emit: Emit,
-) -> TransitionFeatures:
+) -> tuple[TransitionFeatures, list[Answer]]:
     """One transition, judged on its two frames and what was inserted between them, with its own questions."""
     from katha.eval_bridge import recoverability
 
@@ -139,10 +151,11 @@ def _measure_transition(
         stage="critique",
         emit=emit,
     )
-    return TransitionFeatures(
+    measured = TransitionFeatures(
         pair=pair,
         recoverability=recoverability(rows, questions, context.matching)["mean"] if questions else None,
         n_questions=len(questions),
         similarity=transition_similarity(vectors[places], text),
         adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),
     )
+    return measured, rows

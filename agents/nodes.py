@@ -22,7 +22,7 @@ from katha.compass import best_candidate, random_pair, weakest_transition
 from katha.errors import ReplyError
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
 
-__all__ = ["bridge", "critique", "decide", "judge", "localize", "plan", "render", "report", "select"]
+__all__ = ["bridge", "critique", "decide", "final_boards", "judge", "localize", "plan", "render", "report", "select"]
 
 Emit = Callable[[Event], None]
 Update = dict[str, Any]
@@ -172,8 +172,14 @@ def _in_order(state: RunState, context: RunContext) -> list[Candidate]:
     return [Candidate.model_validate(state["scored"][name]) for name in [*base, *inserted_names(state, context)]]
 
 
-def _boards(state: RunState, context: RunContext) -> tuple[Board, Board]:
-    """The first seed's board and the final one."""
+def final_boards(state: RunState, context: RunContext) -> tuple[list[Candidate], Decision, Board]:
+    """Every measured board in order, the decision, and the board that it leaves."""
     candidates = _in_order(state, context)
     decision = Decision.model_validate(state["decision"])
-    return candidates[0].board, final_board(candidates, decision, context.mode.name)
+    return candidates, decision, final_board(candidates, decision, context.mode.name)
+
+
+def _boards(state: RunState, context: RunContext) -> tuple[Board, Board]:
+    """The first seed's board and the final one."""
+    candidates, _, final = final_boards(state, context)
+    return candidates[0].board, final

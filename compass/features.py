@@ -30,11 +30,13 @@ class TransitionFeatures(Record):
 
 
 class BoardFeatures(Record):
-    """One board: recoverability in 0..1 or None, the similarity of each adjacent pair of frames, its transitions."""
+    """One board: recoverability in 0..1 or None, the similarity of each adjacent pair of frames, its transitions, and
+    short names of the questions that measuring it takes."""
 
     recoverability: float | None
     adjacent: list[float]
     transitions: list[TransitionFeatures]
+    asked: list[str] = []
 
 
 def board_key(frames: Sequence[Frame]) -> BoardKey:

@@ -7,7 +7,7 @@ what cannot be computed is None, with a sentence in `notes`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, TypedDict
 
@@ -84,8 +84,11 @@ def recoverability(
 class _Scorer:
     """One scoring: masks and counts of every (method, judge, block), then the numbers made from them."""
 
-    def __init__(self, outcomes: Outcomes, resamples: int, seed: int) -> None:
+    def __init__(
+        self, outcomes: Outcomes, resamples: int, seed: int, pooled: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
         self.outcomes = outcomes
+        self.methods = _pools(outcomes.methods, pooled or {})
         self.notes: list[str] = list(outcomes.notes)
         self.right = outcomes.cells == RIGHT
         self.scored = (outcomes.cells != MISSING).all(axis=2)
@@ -104,14 +107,16 @@ class _Scorer:
         """Shape (methods, judges, blocks, stories, dimensions, COUNTS)."""
         out = self.outcomes
         cell_of = out.story_of * len(DIMENSIONS) + out.dimension_of
-        table = [
-            [
-                [story_counts(self.right[m, j], self.mask(m, j, block), cell_of, len(out.stories)) for block in BLOCKS]
-                for j in range(len(out.judges))
-            ]
-            for m in range(len(out.methods))
-        ]
-        return np.array(table)
+
+        def counts(members: Sequence[int], j: int, block: str) -> Floats:
+            own = [story_counts(self.right[m, j], self.mask(m, j, block), cell_of, len(out.stories)) for m in members]
+            total: Floats = np.sum(own, axis=0)
+            return total
+
+        judges = range(len(out.judges))
+        return np.array(
+            [[[counts(members, j, block) for block in BLOCKS] for j in judges] for members in self.methods.values()]
+        )
 
     def _boot(self, resamples: int, seed: int) -> Floats | None:
         """Replicates of shape (resamples, methods, judges, blocks, 3); None with fewer than two stories."""
@@ -127,20 +132,21 @@ class _Scorer:
     def judge_block(self, method: int, judge: int) -> dict[str, Any]:
         """The entry of one judge of one method."""
         out = self.outcomes
-        scored, valid = self.scored[method, judge], self.valid[method, judge]
-        n_scored, n_valid = int(scored.sum()), int(valid.sum())
-        where = f"{out.methods[method]}, {out.judges[judge]}"
+        name, members = list(self.methods.items())[method]
+        n_scored, n_valid = (int(cells[members, judge].sum()) for cells in (self.scored, self.valid))
+        n_questions = len(out.questions) * len(members)
+        where = f"{name}, {out.judges[judge]}"
         if not n_scored:
             self.notes.append(f"{where}: no question has an outcome under all three conditions.")
         result: dict[str, Any] = {
-            "n_questions": len(out.questions),
-            "n_unscored": len(out.questions) - n_scored,
+            "n_questions": n_questions,
+            "n_unscored": n_questions - n_scored,
             "n_valid": n_valid,
             "ambiguity_rate": 100.0 * (n_scored - n_valid) / n_scored if n_scored else None,
         }
         for place, block in enumerate(BLOCKS):
             result[block] = self._block(method, judge, place, f"{where}, {block}")
-        result["moral_target"] = self._moral_target(method, judge, where)
+        result["moral_target"] = self._moral_target(members, judge, where)
         return result
 
     def _block(self, method: int, judge: int, place: int, where: str) -> dict[str, Any]:
@@ -172,11 +178,12 @@ class _Scorer:
             "latent_gap": sum(gaps) / len(gaps) if gaps else None,
         }
 
-    def _moral_target(self, method: int, judge: int, where: str) -> dict[str, Any]:
+    def _moral_target(self, members: Sequence[int], judge: int, where: str) -> dict[str, Any]:
         """MTR (Eqs. 39 to 42) over the valid moral questions whose target is one of the twelve labels (Sec. D.8)."""
         out = self.outcomes
         kept = [
-            (at, label)
+            (method, at, label)
+            for method in members
             for at in np.flatnonzero(self.valid[method, judge])
             if out.questions[at].question_type == "moral"
             and (label := _LABELS.get(normalise(out.questions[at].gold_answer))) is not None
@@ -185,9 +192,11 @@ class _Scorer:
         if not kept:
             self.notes.append(f"{where}: no valid moral question has a label as its answer; moral_target is null.")
             return {"text": None, "image": None, "gap": None, "chance": chance, "majority": None}
-        places = [at for at, _ in kept]
-        labels = [label for _, label in kept]
-        text, image = (100.0 * float(self.right[method, judge, c][places].mean()) for c in (_TEXT, _IMAGE))
+        labels = [label for _, _, label in kept]
+        text, image = (
+            100.0 * float(np.mean([self.right[method, judge, c, at] for method, at, _ in kept]))
+            for c in (_TEXT, _IMAGE)
+        )
         most = max(labels.count(label) for label in set(labels))
         return {
             "text": text,
@@ -202,7 +211,7 @@ class _Scorer:
         out = self.outcomes
         rows = [
             self._compare(a, b, judge, block)
-            for a, b in combinations(range(len(out.methods)), 2)
+            for a, b in combinations(range(len(self.methods)), 2)
             for judge in range(len(out.judges))
             for block in COMPARED
         ]
@@ -223,13 +232,14 @@ class _Scorer:
             drawn = self.boot[:, :, judge, place]
             difference = (drawn[:, a, _TEXT] - drawn[:, a, _IMAGE]) - (drawn[:, b, _TEXT] - drawn[:, b, _IMAGE])
             ci95, p = interval(difference), paired_p(difference)
-        where = f"{out.methods[a]} against {out.methods[b]}, {out.judges[judge]}, {block}"
+        names = list(self.methods)
+        where = f"{names[a]} against {names[b]}, {out.judges[judge]}, {block}"
         test = wilcoxon(paired)
         if test["p"] is None:
             self.notes.append(f"{where}: no story's STG differs, so there is no Wilcoxon test.")
         return {
-            "a": out.methods[a],
-            "b": out.methods[b],
+            "a": names[a],
+            "b": names[b],
             "judge": out.judges[judge],
             "block": block,
             "n_stories": int(paired.size),
@@ -240,6 +250,15 @@ class _Scorer:
             "p_bootstrap": p,
             "wilcoxon": test,
         }
+
+
+def _pools(methods: Sequence[str], pooled: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
+    """The places in `methods` that make up each method of the result: those of a pool, or its own."""
+    place = {name: at for at, name in enumerate(methods)}
+    inside = {name for members in pooled.values() for name in members}
+    pools = {name: [place[member] for member in members if member in place] for name, members in pooled.items()}
+    pools |= {name: [at] for name, at in place.items() if name not in inside}
+    return {name: members for name, members in sorted(pools.items()) if members}
 
 
 def _dimension(counts: Floats) -> dict[str, Any]:
@@ -274,26 +293,31 @@ def score(
     seed: int = 42,
     frozen: bool = False,
     invalid: Mapping[str, Mapping[str, str]] | None = None,
+    pooled: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """`scores.json` of `answers` to the questions of `records`. Needs no judge and no images.
 
     `questions` selects by role; a question without a role counts in every selection. `invalid` says, by method, which
     stories have no usable board and why; a story without any row about a method's images is invalid for it, too.
     Independent of the order of stories, judges and rows (but for repeated rows, of which the last wins).
+    `pooled` makes one method of several, the boards of one mode by seed: each story's boards count together, and a
+    question counts once for each of them.
 
     Raises:
         RecordError: a story or question is given twice. UsageError: unknown matching rule.
     """
     rule = word_rule(matching)
     outcomes = collect(records, answers, matching=rule, selection=questions)
-    scorer = _Scorer(outcomes, resamples, seed)
+    scorer = _Scorer(outcomes, resamples, seed, pooled)
     scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
     methods: dict[str, Any] = {}
-    for m, method in enumerate(outcomes.methods):
+    for m, (method, members) in enumerate(scorer.methods.items()):
+        if len(members) > 1:
+            scorer.notes.append(f"{method}: {len(members)} boards a story count together, one a seed.")
         reasons = {
             story: "no answer about this method's images"
             for at, story in enumerate(outcomes.stories)
-            if not outcomes.answered[m, at]
+            if not outcomes.answered[members, at].any()
         } | dict((invalid or {}).get(method, {}))
         judges = {judge: scorer.judge_block(m, j) for j, judge in enumerate(outcomes.judges)}
         methods[method] = {

@@ -10,6 +10,7 @@ import typer
 
 from katha import __version__
 from katha.cli import bench, inspect, new, plan, redo, report_command, run, score
+from katha.cli.ablate import ablate
 from katha.cli.eval import evaluate
 from katha.errors import KathaError
 
@@ -48,6 +49,7 @@ app.command("plan")(plan.plan)
 app.command("redo")(redo.redo)
 app.command("report")(report_command.report)
 app.command("eval")(evaluate)
+app.command("ablate")(ablate)
 app.command("renderers")(inspect.renderers)
 app.command("planners")(inspect.planners)
 app.command("judges")(inspect.judges)

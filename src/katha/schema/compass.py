@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import ConfigDict, Field
+
 from katha.schema.board import Board
 from katha.schema.story import Record
 
@@ -13,15 +15,18 @@ __all__ = ["Candidate", "CandidateScore", "Candidates", "CompassSettings", "Deci
 class CompassSettings(Record):
     """Weights and thresholds of Eqs. 24 to 27 and Algorithm 1.
 
-    Recoverability enters Eq. 24 as a fraction (0 to 1), like coverage and copy penalty.
+    Recoverability enters Eq. 24 as a fraction (0 to 1), like coverage and copy penalty. `delta` and `gamma` are
+    similarities (-1 to 1); a transition is repaired when it scores below `repair_threshold` (0 to 1).
     """
 
-    lambda_r: float = 1.0
-    lambda_t: float = 0.5
-    lambda_p: float = 0.5
-    delta: float = 0.5
-    gamma: float = 0.95
-    repair_threshold: float = 0.75
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    lambda_r: float = Field(default=1.0, ge=0)
+    lambda_t: float = Field(default=0.5, ge=0)
+    lambda_p: float = Field(default=0.5, ge=0)
+    delta: float = Field(default=0.5, ge=-1, le=1)
+    gamma: float = Field(default=0.95, ge=-1, le=1)
+    repair_threshold: float = Field(default=0.75, ge=0, le=1)
 
 
 class TransitionScore(Record):

@@ -1,0 +1,230 @@
+"""One story under every row of a suite: the plan, the questions, the measured boards and the answers are shared.
+
+Each row runs the same LangGraph machine as `katha run`, up to its decision; boards that rows have in common are drawn,
+measured and judged once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from katha.agents.ablation.job import AblationJob
+from katha.agents.ablation.records import RowBoard
+from katha.agents.context import RunContext
+from katha.agents.critique import ask_all, question_id
+from katha.agents.frames import images_of
+from katha.agents.graph import Graph
+from katha.agents.nodes import final_boards
+from katha.agents.prepare import plan_with, prepare_story
+from katha.agents.state import RunState
+from katha.agents.types import Emit
+from katha.compass.features import BoardFeatures, BoardKey, board_key
+from katha.compass.suites import Row
+from katha.eval_bridge import REPORTING_VARIANT, STEERING_VARIANT
+from katha.eval_bridge.matching import Rule
+from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
+from katha.store import RunFolder, Store
+from katha.store.answers import FrameIndex
+
+__all__ = ["BenchFolder", "StoryBench"]
+
+_IMAGES: tuple[Condition, ...] = ("image", "text+image")
+_ID = 16
+
+
+class BenchFolder(RunFolder):
+    """Where the rows of one story keep what a run writes into its folder: pictures and answers, in memory."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._pictures: dict[str, bytes] = {}
+        self.rows: list[Answer] = []
+
+    def add_panel(self, sha256: str, png: bytes) -> Path:
+        """Keep a picture (its durable copy is the cache's)."""
+        with self._lock:
+            self._pictures[sha256] = png
+        return self.panels / f"{sha256}.png"
+
+    def panel(self, sha256: str) -> bytes | None:
+        """The picture of that hash, or None."""
+        return self._pictures.get(sha256)
+
+    def append_answers(self, rows: Iterable[Answer]) -> None:
+        """Keep answers (their durable copies are the cache's)."""
+        with self._lock:
+            self.rows += rows
+
+    def sync_answers(self) -> None:
+        """Nothing is written here."""
+
+
+class _Watched(FrameIndex):
+    """The frame index, which remembers what was asked of it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.index, store.blobs, store.owner)
+        self.asked: set[str] = set()
+
+    def get(self, key: str) -> str | None:
+        self.asked.add(key[:_ID])
+        return super().get(key)
+
+
+class StoryBench:
+    """One story. `run` gives the boards of a row, `judge` the reporting answers of a board."""
+
+    def __init__(
+        self, record: StoryRecord, job: AblationJob, store: Store, folder: Path, graph: Graph, rule: Rule
+    ) -> None:
+        self._record, self._job, self._store, self._graph, self._rule = record, job, store, graph, rule
+        self._folder = BenchFolder(folder)
+        self._frames = _Watched(store)
+        store.frames = self._frames
+        self._plans: dict[tuple[str, str], Plan] = {}
+        self._features: dict[tuple[str, str], dict[BoardKey, BoardFeatures]] = {}
+        self._reported: dict[tuple[Any, ...], list[Answer]] = {}
+        self._ready: StoryRecord | None = None
+
+    @property
+    def steering(self) -> list[Answer]:
+        """Every steering answer so far."""
+        return [row for row in self._folder.rows if row.role == "steering"]
+
+    def story(self) -> StoryRecord:
+        """The story with its questions, the same for every row: its own, or those of the first row's plan.
+
+        Raises:
+            UsageError: the story cannot be planned.
+        """
+        if self._ready is None:
+            row = self._job.suite.rows[0]
+            self._ready = prepare_story(self._context(row, self._job.config.seeds), self._plan(row))
+        return self._ready
+
+    def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
+        """The surroundings of one run of `row`, with what the story's runs share.
+
+        Raises:
+            UsageError: the story cannot be planned.
+        """
+        context = self._context(row, seeds)
+        context.use(self._plan(row), self.story())
+        context.measured = self._features.setdefault((context.config.planner, context.config.renderer), {})
+        return context
+
+    def _plan(self, row: Row) -> Plan:
+        config, made = self._job.row_config(row, self._record), self._job.plugins(row)
+        key = (config.planner, config.renderer)
+        if key not in self._plans:
+            self._plans[key] = plan_with(made.planner, made.renderer, self._record, config)
+        return self._plans[key]
+
+    def _context(self, row: Row, seeds: Sequence[int]) -> RunContext:
+        config = self._job.row_config(row, self._record).model_copy(update={"seeds": tuple(seeds)})
+        context = RunContext(self._record, config, self._job.plugins(row), self._store, self._folder)
+        context.mode, context.matching = row.build_mode(), self._rule
+        return context
+
+    def seeds(self, row: Row) -> list[tuple[int, ...]]:
+        """The run's seeds, once for each board that the row reports: its own seed first."""
+        seeds = self._job.config.seeds
+        found = self._job.plugins(row).renderer.capabilities.source == "found"
+        if found or row.build_mode().report == "selected":
+            return [seeds]
+        return [(seed, *(other for other in seeds if other != seed)) for seed in seeds]
+
+    def method(self, row: Row, seeds: Sequence[int]) -> str:
+        """The name of the board that begins with the first of `seeds`, where a row has one a seed."""
+        return row.name if row.build_mode().report == "selected" else f"{row.name}@{seeds[0]}"
+
+    def run(self, row: Row, seeds: Sequence[int], emit: Emit) -> RowBoard:
+        """The board of `row` that begins with the first of `seeds`.
+
+        Raises:
+            RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
+        """
+        context = self.open(row, seeds)
+        known = self._features[context.config.planner, context.config.renderer]
+        self._frames.asked = set()
+        candidates, decision, final = final_boards(self._drive(context, emit), context)
+        measured = [known[board_key(item.board.frames)] for item in candidates]
+        left = decision.inserted if decision.accepted and decision.inserted else decision.selected
+        kept = next(item for item in candidates if item.name == left)
+        before = next(item for item in candidates if item.name == decision.selected)
+        method = self.method(row, seeds)
+        return RowBoard(
+            row=row.name,
+            method=method,
+            seed=seeds[0],
+            board=final.model_copy(update={"method": method}),
+            decision=decision,
+            score=kept.score,
+            before=before.board if kept is not before else None,
+            frames=sorted(self._frames.asked),
+            questions=sorted({name for features in measured for name in features.asked}),
+        )
+
+    def _drive(self, context: RunContext, emit: Emit) -> RunState:
+        """The machine from plan to decision."""
+        config: Any = {"recursion_limit": 1000}
+        values = RunState(timings={})
+        for kind, chunk in self._graph.stream(values, config, context=context, stream_mode=["custom", "values"]):
+            if kind == "custom":
+                emit(cast(Event, chunk))
+            else:
+                values = cast(RunState, chunk)
+        return values
+
+    def judge(self, made: RowBoard, row: Row, emit: Emit) -> list[Answer]:
+        """The answers to the row's questions about its board, under its method's name; text-only rows name none."""
+        context = self.open(row, self._job.config.seeds)
+        rows = self.report(context, made.board, row, made.method, emit)
+        made.questions = sorted({*made.questions, *map(question_id, rows)})
+        return rows
+
+    def report(self, context: RunContext, board: Board, row: Row, method: str, emit: Emit) -> list[Answer]:
+        """The answers about `board` under `method`; a board that was judged before is not judged again."""
+        role: Role = "reporting" if row.questions == "held_out" else "steering"
+        variant = REPORTING_VARIANT if row.prompts == "held_out" else STEERING_VARIANT
+        rows = list(self._answers(context, "text", (), [], role, variant, emit))
+        images = images_of(context, board)
+        names = tuple(frame.sha256 for frame in board.frames)
+        for condition in _IMAGES:
+            own = self._answers(context, condition, names, images, role, variant, emit)
+            rows += [item.model_copy(update={"method": method}) for item in own]
+        return rows
+
+    def _answers(
+        self,
+        context: RunContext,
+        condition: Condition,
+        names: tuple[str, ...],
+        images: Sequence[bytes],
+        role: Role,
+        variant: str,
+        emit: Emit,
+    ) -> list[Answer]:
+        key = (condition, names, role, variant)
+        if key not in self._reported:
+            method = None if condition == "text" else "board"
+            questions = context.questions(role)
+            self._reported[key] = ask_all(
+                context,
+                condition,
+                images,
+                questions,
+                method=method,
+                role=role,
+                stage="judge",
+                emit=emit,
+                variant=variant,
+            )
+        return self._reported[key]
+
+    def pictures(self, boards: Iterable[Board]) -> dict[str, bytes]:
+        """The pictures of `boards` by hash."""
+        names = {frame.sha256 for board in boards for frame in board.frames}
+        return {name: png for name in sorted(names) if (png := self._folder.panel(name)) is not None}

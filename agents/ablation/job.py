@@ -1,0 +1,140 @@
+"""What an ablation is made from, and what makes two of them the same."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from katha import __version__
+from katha.agents.context import Plugins, check_able, load_plugins
+from katha.agents.record import prompt_hashes
+from katha.compass.suites import Row, Suite
+from katha.config import RunConfig
+from katha.errors import KathaError, UnknownPluginError, UsageError
+from katha.jsonio import digest
+from katha.registry import Family, default_registry
+from katha.schema import StoryRecord
+
+__all__ = ["AblationJob", "AblationResult"]
+
+_FAMILIES: tuple[tuple[Family, str], ...] = (("planners", "planner"), ("renderers", "renderer"))
+
+
+@dataclass(frozen=True)
+class AblationResult:
+    """A finished ablation. `reused`: the folder already held it and nothing was done."""
+
+    out: Path
+    table: dict[str, Any]
+    reused: bool
+
+
+@dataclass
+class AblationJob:
+    """A suite over stories.
+
+    config: everything that the rows do not replace; its mode is not used. given: plug-ins instead of the named ones
+    (for tests and callers that made them). lock: the name and hash of the lock that froze `config.compass`, if any.
+    """
+
+    records: Sequence[StoryRecord]
+    suite: Suite
+    config: RunConfig
+    given: Plugins | None = None
+    lock: Mapping[str, Any] | None = None
+    resamples: int = 10_000
+    seed: int = 42
+    command: Sequence[str] = field(default_factory=lambda: list(sys.argv))
+
+    def row_config(self, row: Row, record: StoryRecord | None = None) -> RunConfig:
+        """The configuration of one row (for one story: with as many panels as it has scenes)."""
+        changes: dict[str, Any] = {"compass": row.settings(self.config.compass), "mode": row.mode}
+        changes |= {name: value for name in ("planner", "renderer") if (value := getattr(row, name)) is not None}
+        if record is not None and record.scenes:
+            changes["panels"] = len(record.scenes)
+        return self.config.model_copy(update=changes)
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, str], Plugins]:
+        return {}
+
+    def plugins(self, row: Row) -> Plugins:
+        """The row's plug-ins; judges and similarity are the same objects for all rows."""
+        config = self.row_config(row)
+        key = (config.planner, config.renderer)
+        if key not in self._made:
+            first = next(iter(self._made.values()), None)
+            self._made[key] = self._make(config, first)
+        return self._made[key]
+
+    def _make(self, config: RunConfig, first: Plugins | None) -> Plugins:
+        same = (config.planner, config.renderer) == (self.config.planner, self.config.renderer)
+        if self.given is not None and same:
+            return self.given
+        shared = first or self.given
+        if shared is None:
+            return load_plugins(config)
+        planner = default_registry("planners").configure(config.planner, config.planner_options)
+        renderer = default_registry("renderers").configure(config.renderer, config.renderer_options)
+        return Plugins(planner, renderer, shared.judges, shared.similarity, shared.bridge)
+
+    def check(self) -> None:
+        """Refuse, before any work, what could not be run.
+
+        Raises:
+            UnknownPluginError: a row's planner or renderer is not installed. MissingExtraError: a package is missing.
+            UsageError: no story, a judge that is not part of the run, or a frame size that cannot be drawn.
+        """
+        if not self.records:
+            raise UsageError("There is no story to run the suite on.", hint="Check --split, or give another file.")
+        for family, name in _FAMILIES:
+            self._check_installed(family, name)
+        for row in self.suite.rows:
+            judge = row.scoring.judge
+            if judge not in (None, *self.config.judges, "ensemble"):
+                known = ", ".join(self.config.judges)
+                raise UsageError(
+                    f"The suite {self.suite.name!r}, row {row.name!r}: no judge {judge!r}; there is {known}."
+                )
+            try:
+                check_able(self.row_config(row), self.plugins(row))
+            except KathaError as error:
+                error.message = f"The suite {self.suite.name!r}, row {row.name!r}: {error.message}"
+                raise
+
+    def _check_installed(self, family: Family, name: str) -> None:
+        registry = default_registry(family)
+        wanted = list(dict.fromkeys(value for row in self.suite.rows if (value := getattr(row, name)) is not None))
+        known = registry.names()
+        missing = [value for value in wanted if ":" not in value and value.split(":")[0] not in known]
+        if missing:
+            there = [row.name for row in self.suite.rows if getattr(row, name) not in missing]
+            hint = f"Installed {family}: {', '.join(known)}. Give --rows {','.join(there)} to leave the others out."
+            raise UnknownPluginError(
+                f"The suite {self.suite.name!r} needs {family} that are not installed: {', '.join(missing)}.", hint=hint
+            )
+
+    @cached_property
+    def identity(self) -> str:
+        """The hash of everything that can change a result, stories apart."""
+        specs = {row.name: self.plugins(row).specs() for row in self.suite.rows}
+        return digest(
+            {
+                "katha": __version__,
+                "suite": self.suite.model_dump(mode="json"),
+                "modes": {row.name: row.build_mode().model_dump(mode="json") for row in self.suite.rows},
+                "config": self.config.model_dump(mode="json"),
+                "plugins": specs,
+                "prompts": prompt_hashes(),
+                "lock": dict(self.lock) if self.lock else None,
+                "statistics": [self.resamples, self.seed],
+            }
+        )
+
+    def story_identity(self, record: StoryRecord) -> str:
+        """The hash of everything that can change one story's result."""
+        return digest([self.identity, record.model_dump(mode="json")])

@@ -1,0 +1,187 @@
+"""`compass.lock.yaml`: settings chosen on validation stories, and hashes of everything that they were chosen with.
+
+A test run under a lock is refused when anything differs: the settings would not be the ones that were frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import ConfigDict, Field, ValidationError
+
+from katha import __version__
+from katha.errors import InputFileError, UsageError
+from katha.jsonio import digest, read_text, sha256_hex, write_bytes_atomic
+from katha.schema import CompassSettings, Question, Record, StoryRecord
+
+__all__ = ["Lock", "LockedStories", "code_sha256", "make_lock", "question_sha256", "read_lock", "write_lock"]
+
+_HEAD = """# Written by `katha tune`. Do not edit: the hash at the end covers every line, and a changed lock is refused.
+"""
+_SHORT = 16
+
+
+class LockedStories(Record):
+    """The stories that were tuned on, and the questions of every story of that file by a short hash."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    split_sha256: str
+    tuned_on: list[str]
+    questions_sha256: str
+    questions: dict[str, str] = {}
+
+
+class Lock(Record):
+    """A frozen compass. `protocol` is how questions are asked and matched; `models` hashes each plug-in's spec."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal[1] = 1
+    katha: str
+    code_sha256: str
+    candidates: int = Field(ge=1)
+    seeds: tuple[int, ...]
+    settings: CompassSettings
+    stories: LockedStories
+    protocol: dict[str, str]
+    models: dict[str, str]
+    prompts: dict[str, str]
+    validation: dict[str, Any] = {}
+    sha256: str = ""
+
+    def content_sha256(self) -> str:
+        """The hash of everything but the hash."""
+        return digest(self.model_dump(mode="json", exclude={"sha256"}))
+
+    def require(
+        self, protocol: Mapping[str, str], models: Mapping[str, str], prompts: Mapping[str, str], name: str
+    ) -> None:
+        """Refuse a run with anything that the settings were not chosen with.
+
+        Raises:
+            UsageError: what differs is named.
+        """
+        differs = [] if self.katha == __version__ else [f"katha {__version__} instead of {self.katha}"]
+        differs += [] if self.code_sha256 == code_sha256() else ["other code of the compass"]
+        differs += [f"other {what}" for what, sha256 in self.models.items() if models.get(what) != sha256]
+        differs += [
+            f"{what} {protocol.get(what)!r} instead of {old!r}"
+            for what, old in self.protocol.items()
+            if protocol.get(what) != old
+        ]
+        changed = sorted(key for key in {*self.prompts, *prompts} if self.prompts.get(key) != prompts.get(key))
+        differs += [f"other prompts ({', '.join(changed[:3])})"] if changed else []
+        if differs:
+            raise UsageError(
+                f"The lock {name!r} was made with something else: {'; '.join(differs)}.",
+                hint="Tune again, or leave --lock out: the numbers are then marked unfrozen.",
+            )
+
+    def require_stories(self, records: Iterable[StoryRecord], name: str) -> None:
+        """Refuse stories that the settings were chosen on, and stories whose questions have changed since.
+
+        Raises:
+            UsageError: the story is named.
+        """
+        tuned = set(self.stories.tuned_on)
+        for record in records:
+            if record.story_id in tuned:
+                raise UsageError(
+                    f"The story {record.story_id!r} is one that {name!r} was tuned on, so it cannot test it.",
+                    hint="Give held-out stories (--split test).",
+                )
+            known = self.stories.questions.get(record.story_id)
+            if known is not None and known != question_sha256(record.recoverability_questions):
+                raise UsageError(
+                    f"The questions of {record.story_id!r} are not those that {name!r} froze.",
+                    hint="Restore the accepted answers, or tune again.",
+                )
+
+
+def question_sha256(questions: Iterable[Question]) -> str:
+    """A short hash of a story's questions and accepted answers, whatever their order."""
+    rows = [item.model_dump(mode="json", exclude={"role", "options"}) for item in questions]
+    return digest(sorted(rows, key=lambda row: str(row["question_id"])))[:_SHORT]
+
+
+def code_sha256() -> str:
+    """The hash of the code and data that decide: the compass, its modes, and the machine that runs them."""
+    hashes = []
+    for package in ("katha.compass", "katha.agents"):
+        folder = files(package)
+        names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".py"))
+        hashes += [[package, name, sha256_hex(folder.joinpath(name).read_bytes())] for name in names]
+    modes = files("katha.configs").joinpath("modes.yaml").read_bytes()
+    return digest([*hashes, sha256_hex(modes)])
+
+
+def make_lock(
+    *,
+    settings: CompassSettings,
+    candidates: int,
+    seeds: tuple[int, ...],
+    tuned_on: Iterable[StoryRecord],
+    others: Iterable[StoryRecord],
+    protocol: Mapping[str, str],
+    models: Mapping[str, str],
+    prompts: Mapping[str, str],
+    validation: Mapping[str, Any],
+) -> Lock:
+    """The lock of settings chosen on `tuned_on`; the questions of `others` (the rest of the file) are frozen, too."""
+    tuned = sorted(tuned_on, key=lambda record: record.story_id)
+    everything = {item.story_id: question_sha256(item.recoverability_questions) for item in (*tuned, *others)}
+    names = [record.story_id for record in tuned]
+    stories = LockedStories(
+        split_sha256=digest(names),
+        tuned_on=names,
+        questions_sha256=digest(everything),
+        questions=dict(sorted(everything.items())),
+    )
+    lock = Lock(
+        katha=__version__,
+        code_sha256=code_sha256(),
+        candidates=candidates,
+        seeds=seeds,
+        settings=settings,
+        stories=stories,
+        protocol=dict(protocol),
+        models=dict(models),
+        prompts=dict(prompts),
+        validation=dict(validation),
+    )
+    return lock.model_copy(update={"sha256": lock.content_sha256()})
+
+
+def write_lock(lock: Lock, path: Path) -> None:
+    """Write a lock as YAML, atomically."""
+    text = yaml.safe_dump(lock.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
+    write_bytes_atomic(path, (_HEAD + text).encode("utf-8"))
+
+
+def read_lock(path: Path) -> Lock:
+    """The lock in the file at `path`, whole and unchanged.
+
+    Raises:
+        InputFileError: it cannot be read, is no lock, or was edited since it was written.
+    """
+    hint = "Make one with `katha tune`."
+    try:
+        value = yaml.safe_load(read_text(path))
+        lock = Lock.model_validate(value)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputFileError(f"{str(path)!r} is no lock: it is not YAML.", hint=hint) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        raise InputFileError(f"{str(path)!r} is no lock: {field}: {first['msg']}.", hint=hint) from error
+    if lock.sha256 != lock.content_sha256():
+        raise InputFileError(
+            f"{str(path)!r} was changed after it was frozen: its hash does not fit its lines.",
+            hint="Restore it, or tune again.",
+        )
+    return lock

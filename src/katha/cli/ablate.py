@@ -1,0 +1,149 @@
+"""`katha ablate`: a suite of modes over many stories, compared in pairs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from katha.cli import options
+
+if TYPE_CHECKING:
+    from katha.schema import StoryRecord
+
+__all__ = ["ablate", "of_split"]
+
+_HEAD = (
+    f"  {'row':<26}{'image':>7}{'STG':>7}{'change':>8}{'95% interval':>17}{'p':>8}{'frames':>8}{'drawn':>8}{'asked':>8}"
+)
+
+Split = Annotated[str | None, typer.Option("--split", help="Only the stories of this split (the record's field).")]
+Lock = Annotated[Path | None, typer.Option("--lock", help="compass.lock.yaml of `katha tune`: frozen settings.")]
+
+
+def ablate(
+    stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")],
+    suite: Annotated[str, typer.Option("--suite", help="A suite by name, or a YAML file of your own.")] = "length",
+    rows: Annotated[str | None, typer.Option("--rows", help="Only these rows of the suite, with commas.")] = None,
+    split: Split = None,
+    planner: options.Planner = None,
+    renderer: options.Renderer = None,
+    judge: options.Judges = None,
+    seeds: options.Seeds = None,
+    panels: options.Panels = None,
+    size: options.Size = None,
+    style: options.Style = None,
+    preset: options.Preset = None,
+    answers: options.Answers = None,
+    matching: options.Matching = None,
+    lock: Lock = None,
+    resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")] = 10_000,
+    out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run every row of a suite over STORIES, and say what the differences support.
+
+    Each distinct frame is drawn once and each distinct question asked once, however the rows overlap. The same command
+    again does nothing; after a kill it goes on.
+    """
+    from katha.agents.ablation import AblationJob, run_ablation
+    from katha.cli.ablation_report import write_ablation_report
+    from katha.cli.eval_inputs import read_stories
+    from katha.compass.suites import load_suite
+    from katha.config import resolve
+    from katha.eval_bridge import require_rule
+
+    flags = {
+        "planner": planner,
+        "renderer": renderer,
+        "judges": tuple(judge) if judge else None,
+        "seeds": seeds,
+        "panels": panels,
+        "size": size,
+        "style": style,
+        "answers": answers,
+        "matching": matching,
+    }
+    config = resolve(flags, preset=preset)
+    require_rule(config.matching)
+    chosen = load_suite(suite).for_judges(config.judges)
+    if rows is not None:
+        chosen = chosen.only(tuple(part.strip() for part in rows.split(",") if part.strip()))
+    records = of_split(read_stories(stories), split, stories)
+    job = AblationJob(records, chosen, config, resamples=resamples, command=("katha", *sys.argv[1:]))
+    with _progress(len(records), quiet=as_json) as on_story:
+        result = run_ablation(job, out or Path("out") / chosen.name, on_story=on_story)
+    _tell(result.table, result.out, write_ablation_report(result.out), as_json=as_json)
+
+
+def of_split(records: list[StoryRecord], split: str | None, source: str) -> list[StoryRecord]:
+    """The stories of `split`; `test` holds public and hidden test together.
+
+    Raises:
+        UsageError: no story is in it.
+    """
+    from katha.errors import UsageError
+
+    if split is None:
+        return records
+    wanted = {"test": ("test", "public_test", "hidden_test")}.get(split, (split,))
+    kept = [record for record in records if record.split in wanted]
+    if not kept:
+        known = sorted({record.split for record in records if record.split})
+        there = f"There is {', '.join(known)}." if known else "No story names a split: see `katha bench split`."
+        raise UsageError(f"{source!r} has no story of the split {split!r}.", hint=there)
+    return kept
+
+
+@contextmanager
+def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str, int], None] | None]:
+    """A bar over the stories on standard error; None when `quiet` or when that is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Running", total=total)
+        yield lambda story, done: bar.update(task, completed=done, description=f"After {story}")
+
+
+def _tell(table: Mapping[str, Any], out: Path, report: Path, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), "report": str(report), "table": table}, ensure_ascii=False))
+        return
+    typer.echo(_HEAD)
+    for row in table["rows"]:
+        typer.echo(_line(row))
+    budget = table["budget"]
+    typer.echo(
+        f"Drawn: {budget['frames_distinct']:,} frames (naively {budget['frames_naive']:,}). "
+        f"Asked: {budget['questions_distinct']:,} questions (naively {budget['questions_naive']:,})."
+    )
+    for sentence in table["conclusion"]["sentences"]:
+        typer.echo(f"  {sentence}")
+    for note in table["notes"]:
+        typer.echo(f"Note: {note}")
+    typer.echo(f"Conclusion: {table['conclusion']['text']}")
+    if not table["frozen"]:
+        typer.echo("Unfrozen: the settings are not those of a lock (see `katha tune`).")
+    typer.echo(f"Report: {report}")
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    span = f"{row['ci95'][0]:+.1f} to {row['ci95'][1]:+.1f}" if row["ci95"] else "-"
+    p = "-" if row["p_corrected"] is None else f"{row['p_corrected']:.3f}"
+    change = "-" if row["delta_stg"] is None else f"{row['delta_stg']:+.1f}"
+    frames = "-" if row["frames"] is None else f"{row['frames']:.2f}"
+    numbers = f"{_points(row['image']):>7}{_points(row['stg']):>7}{change:>8}{span:>17}{p:>8}{frames:>8}"
+    return f"  {row['mode']:<26}{numbers}{row['frames_rendered']:>8,}{row['questions_asked']:>8,}"
+
+
+def _points(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"

@@ -1,0 +1,39 @@
+"""`report.html` of an ablation: one self-contained file made from the ablation's files alone."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from katha.cli.ablation_report.view import build_view
+from katha.jsonio import write_bytes_atomic
+
+__all__ = ["write_ablation_report"]
+
+
+def write_ablation_report(out: Path) -> Path:
+    """Write `out/report.html` and return its path. The file asks nothing of the network.
+
+    Raises:
+        InputFileError: a file of the ablation is missing or broken.
+    """
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    own = files("katha.cli.ablation_report")
+
+    def source(name: str) -> str:
+        return own.joinpath(name).read_text(encoding="utf-8")
+
+    environment = Environment(
+        loader=FunctionLoader(source), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    sheets = (
+        files("katha.cli.report").joinpath("report.css"),
+        files("katha.cli.eval_report").joinpath("eval.css"),
+        own.joinpath("ablation.css"),
+    )
+    css = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    html = environment.get_template("ablation.html.j2").render(view=build_view(out), css=css)
+    path = out / "report.html"
+    write_bytes_atomic(path, html.encode("utf-8"))
+    return path
