@@ -170,7 +170,7 @@ def test_a_lock_names_what_it_froze(tuned: tuple[Path, dict[str, Any], Plugins])
     lock = read_lock(tuned[0] / "compass.lock.yaml")
     assert lock.stories.tuned_on == [record.story_id for record in VALIDATION]
     assert set(lock.stories.questions) == {record.story_id for record in (*VALIDATION, *TEST)}
-    assert set(lock.models) == {"planner", "renderer", "judges", "similarity"}
+    assert set(lock.models) == {"planner", "renderer", "bridge_renderer", "judges", "similarity"}
     assert "judge/image.j2" in lock.prompts
     lock.require_stories(TEST, "lock")
 
