@@ -237,7 +237,8 @@ def test_too_few_stories_are_said_instead_of_an_interval(tmp_path: Path) -> None
 
 def comparison(a: str, b: str, ci: tuple[float, float], p: float = 0.001, what: str = "all stories") -> dict[str, Any]:
     middle = sum(ci) / 2
-    return {"a": a, "b": b, "what": what, "ci95": list(ci), "p_corrected": p, "difference": middle, "n_stories": 40}
+    shown = {"ci95": list(ci), "p_corrected": p, "family": 7, "difference": middle, "n_stories": 40}
+    return {"a": a, "b": b, "what": what, **shown}
 
 
 @pytest.mark.parametrize(
@@ -256,6 +257,14 @@ def test_the_conclusion_is_the_one_that_the_intervals_support(rows: list[dict[st
     found = conclude({"comparisons": rows, "focus": "full", "baseline": "base"})
     assert found["verdict"] == verdict
     assert len(found["sentences"]) == len(rows)
+
+
+def test_an_interval_that_correction_undoes_is_told_as_that() -> None:
+    rows = [comparison("full", "base", (-9, -5), p=0.2)]
+    text = conclude({"comparisons": rows, "focus": "full", "baseline": "base"})["text"]
+    assert "not after correction for 7 comparisons" in text
+    rows = [comparison("full", "base", (-9, 1), p=0.2)]
+    assert "holds zero" in conclude({"comparisons": rows, "focus": "full", "baseline": "base"})["text"]
 
 
 def test_cases_are_chosen_by_their_numbers(length: tuple[Path, dict[str, Any], Plugins]) -> None:

@@ -45,9 +45,16 @@ def _sentence(row: Mapping[str, Any]) -> str:
     supports = {
         "lower": f"{row['a']} loses less.",
         "higher": f"{row['a']} loses more.",
-        "open": "no difference is shown.",
+        "open": f"no difference is shown ({_why_open(row)}).",
     }[finding(row)]
     return f"{what}: {size} (95% {low:+.1f} to {high:+.1f}{p}): {supports}"
+
+
+def _why_open(row: Mapping[str, Any]) -> str:
+    low, high = row["ci95"]
+    if low <= 0.0 <= high:
+        return "the interval holds zero"
+    return f"the interval leaves out zero, but not after correction for {row['family']} comparisons"
 
 
 def _verdict(table: Mapping[str, Any]) -> tuple[str, str]:
@@ -63,7 +70,7 @@ def _verdict(table: Mapping[str, Any]) -> tuple[str, str]:
     if finding(gain) == "higher":
         return "refuted", f"{focus} is worse than {base}: its interval lies above zero."
     if finding(gain) == "open":
-        return "not shown", f"That {focus} improves on {base} is not shown: the interval holds zero."
+        return "not shown", f"That {focus} improves on {base} is not shown: {_why_open(gain)}."
     return _against_controls(focus, base, pairs)
 
 

@@ -83,7 +83,7 @@ def _row(row: Mapping[str, Any], table: Mapping[str, Any], low: float, high: flo
         "drawn": f"{row['frames_rendered']:,}",
         "asked": f"{row['questions_asked']:,}",
         "bridges": f"{row['accepted_bridges']:.1f}".removesuffix(".0"),
-        "copy": points(row["copy_rate"]),
+        "copies": points(row["copy_rate"]),
         "harmed": points(row["harmed"]),
         "improved": points(row["improved"]),
         "chance": points(row.get("chance")),
