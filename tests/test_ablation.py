@@ -18,7 +18,7 @@ from katha.compass import load_modes
 from katha.compass.suites import Suite, load_suite
 from katha.config import RunConfig
 from katha.errors import OutputFolderError, RecordError, RenderError, UsageError
-from katha.eval_bridge import score
+from katha.eval_bridge import STEERING_VARIANT, score
 from katha.eval_bridge.separation import require_separate
 from katha.protocols import FrameRequest
 from katha.schema import Answer, StoryRecord
@@ -337,15 +337,12 @@ def test_a_question_cannot_be_in_both_halves_under_two_names(tmp_path: Path) -> 
         run_ablation(job(load_suite("length").only(("base",)), [leaking]), tmp_path / "out")
 
 
-def test_steering_prompts_that_reach_the_report_stop_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from katha.agents.ablation import bench
-    from katha.eval_bridge import STEERING_VARIANT
-
-    shared = story("shared")
-    monkeypatch.setattr(bench, "REPORTING_VARIANT", STEERING_VARIANT)
-    monkeypatch.setattr(bench.RunContext, "questions", lambda self, role: list(self.story().recoverability_questions))
-    with pytest.raises(RecordError, match="steering reaches reporting"):
-        run_ablation(job(load_suite("length").only(("base",)), [shared]), tmp_path / "out")
+def test_steering_prompts_that_reach_the_report_stop_the_suite(tmp_path: Path) -> None:
+    leaking = job(load_suite("length").only(("base",)), STORIES[:1])
+    leaking.config = leaking.config.model_copy(update={"variant": STEERING_VARIANT})
+    with pytest.raises(RecordError, match="with a prompt that steered"):
+        run_ablation(leaking, tmp_path / "out")
+    assert not (tmp_path / "out" / "table.json").exists()
 
 
 def write(folder: Path, text: str) -> str:

@@ -22,7 +22,7 @@ from katha.agents.state import RunState
 from katha.agents.types import Emit
 from katha.compass.features import BoardFeatures, BoardKey, board_key
 from katha.compass.suites import Row
-from katha.eval_bridge import REPORTING_VARIANT, STEERING_VARIANT
+from katha.eval_bridge import STEERING_VARIANT
 from katha.eval_bridge.matching import Rule
 from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
 from katha.store import RunFolder, Store
@@ -188,7 +188,7 @@ class StoryBench:
     def report(self, context: RunContext, board: Board, row: Row, method: str, emit: Emit) -> list[Answer]:
         """The answers about `board` under `method`; a board that was judged before is not judged again."""
         role: Role = "reporting" if row.questions == "held_out" else "steering"
-        variant = REPORTING_VARIANT if row.prompts == "held_out" else STEERING_VARIANT
+        variant = context.config.variant if row.prompts == "held_out" else STEERING_VARIANT
         rows = list(self._answers(context, "text", (), [], role, variant, emit))
         images = images_of(context, board)
         names = tuple(frame.sha256 for frame in board.frames)

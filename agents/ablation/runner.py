@@ -130,7 +130,8 @@ def _run_story(
             answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row, emit))
             boards.append(made)
     if story is not None:
-        require_separate(story, answers.get(HELD_OUT, []), bench.steering)
+        lengths = {len(item.board.frames) for item in boards}
+        require_separate(story, answers.get(HELD_OUT, []), bench.steering, lengths)
     result = StoryResult(
         identity=job.story_identity(record),
         story_id=record.story_id,

@@ -25,7 +25,7 @@ from katha.compass.suites import Row, Suite
 from katha.compass.tuning_data import StoryData
 from katha.config import RunConfig, cache_folder
 from katha.errors import InputFileError, MissingExtraError, RenderError, UnknownPluginError, UsageError
-from katha.eval_bridge import REPORTING_VARIANT, STEERING_VARIANT
+from katha.eval_bridge import STEERING_VARIANT
 from katha.jsonio import digest, read_json, write_json
 from katha.schema import Event, StoryRecord
 from katha.store import Store
@@ -77,7 +77,7 @@ def protocol_of_config(config: RunConfig) -> dict[str, str]:
         "answers": config.answers,
         "matching": config.matching,
         "steering_prompts": STEERING_VARIANT,
-        "reporting_prompts": REPORTING_VARIANT,
+        "reporting_prompts": config.variant,
     }
 
 
