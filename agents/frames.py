@@ -17,7 +17,7 @@ from katha.agents.pictures import check_picture, drawable_size, fit_picture, nam
 from katha.agents.types import Emit
 from katha.errors import BlankFrameError, RenderError, UsageError
 from katha.jsonio import digest
-from katha.protocols import BoardContext, FrameRequest, Renderer
+from katha.protocols import BoardContext, FrameRequest, KeepsReceipts, Renderer
 from katha.schema import Board, Event, Stage
 
 __all__ = ["draw_inserted", "draw_scenes", "images_of", "next_seed", "redraw"]
@@ -83,6 +83,7 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
         with context.renderer_lock, closing(_render(context, requests, missing)) as drawn:
             for place, png in zip(missing, drawn, strict=True):
                 sha256 = context.store.blobs.put(png)
+                _keep_receipt(context, renderer, sha256)
                 if kept and not whole:
                     sha256 = index.put(keys[place], sha256)
                 fresh.append((place, sha256))
@@ -114,6 +115,11 @@ def _render(
         raise _Blank(places[min(count, len(places) - 1)], error) from error
     if count != len(wanted):
         raise RenderError(f"The renderer {who!r} gave {count} frames for {len(wanted)} requests.")
+
+
+def _keep_receipt(context: RunContext, renderer: Renderer, sha256: str) -> None:
+    if isinstance(renderer, KeepsReceipts):
+        context.store.frames.put_receipt(sha256, renderer.receipt())
 
 
 def _size(renderer: Renderer, request: FrameRequest) -> tuple[int, int] | None:
@@ -204,7 +210,9 @@ def _insert_once(
         if sha256 is None:
             with context.renderer_lock, named_failures(str(who)):
                 png = check_picture(renderer.insert_frame(asked, around), (width, height), str(who))
-            sha256 = context.store.frames.put(key, context.store.blobs.put(fit_picture(png, size)))
+                sha256 = context.store.blobs.put(fit_picture(png, size))
+                _keep_receipt(context, renderer, sha256)
+            sha256 = context.store.frames.put(key, sha256)
     show(context, sha256, request, emit, reused=reused)
     return sha256
 

@@ -18,7 +18,7 @@ from katha.errors import OutputFolderError
 from katha.jsonio import digest, sha256_hex
 from katha.schema import Answer, Candidates, Plan, StoryRecord
 
-__all__ = ["check_same", "new_record", "paid", "prompt_hashes", "same_plugins"]
+__all__ = ["check_same", "new_record", "paid", "prompt_hashes", "same_plugins", "services"]
 
 _PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
 _PARTS = {
@@ -108,6 +108,27 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def services(context: RunContext, candidates: Candidates) -> list[dict[str, Any]]:
+    """Which services drew the run's frames: model as asked and as served, dates, frames, tokens and dollars (G.5).
+
+    A frame that another run paid for counts with its own date; `cost` is None while a price is unknown.
+    """
+    hashes = sorted({frame.sha256 for item in candidates.candidates for frame in item.board.frames})
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for receipt in filter(None, map(context.store.frames.receipt, hashes)):
+        key = (str(receipt["service"]), str(receipt["model"]), str(receipt["served"]))
+        row = found.setdefault(
+            key,
+            {"service": key[0], "model": key[1], "served": key[2], "dates": [], "frames": 0, "tokens": {}, "cost": 0.0},
+        )
+        row["dates"] = sorted({*row["dates"], receipt["date"]})
+        row["frames"] += 1
+        for kind, count in receipt["tokens"].items():
+            row["tokens"][kind] = row["tokens"].get(kind, 0) + count
+        row["cost"] = None if row["cost"] is None or receipt["cost"] is None else row["cost"] + receipt["cost"]
+    return [found[key] for key in sorted(found)]
 
 
 def paid(context: RunContext, candidates: Candidates, answers: Iterable[Answer]) -> dict[str, int]:

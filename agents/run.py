@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from katha.agents.context import Plugins, RunContext, check_able, load_plugins
 from katha.agents.prepare import check_plan
-from katha.agents.record import check_same, new_record, paid
+from katha.agents.record import check_same, new_record, paid, services
 from katha.agents.state import RunState
 from katha.agents.types import ReviewChoice, ReviewRequest, RunResult
 from katha.compass.modes import load_mode
@@ -92,7 +92,9 @@ def finish(context: RunContext, state: dict[str, Any]) -> RunResult:
     context.store.flush()
     folder.tidy()
     account = paid(context, result.candidates, folder.read_answers())
-    folder.write(folder.run_json, {**state, "status": "finished", "paid": account})
+    drawn_by = services(context, result.candidates)
+    more = {"services": drawn_by} if drawn_by else {}
+    folder.write(folder.run_json, {**state, **more, "status": "finished", "paid": account})
     return result
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "Judge",
     "JudgePrompt",
     "JudgeReply",
+    "KeepsReceipts",
     "PlanRequest",
     "Planner",
     "Renderer",
@@ -136,6 +137,15 @@ class Renderer(Protocol):
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """The PNG of one frame added to a finished board, whose other frames do not change."""
+        ...
+
+
+@runtime_checkable
+class KeepsReceipts(Protocol):
+    """A renderer that can say how the frame it gave last came about, where its specification cannot know beforehand."""
+
+    def receipt(self) -> Mapping[str, Any]:
+        """`service`, `model`, `served` (the version that drew it), `date`, `tokens`, `cost` in US dollars or None."""
         ...
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import ValidationError
 
-from katha.jsonio import canonical
+from katha.jsonio import canonical, loads
 from katha.schema import Answer
 from katha.store.blobs import Blobs
 from katha.store.index import Index
@@ -63,6 +66,16 @@ class FrameIndex:
         """Remember the image of a request and return the one that counts: the first writer's."""
         self._index.put("frame", key, sha256.encode("ascii"), self._owner)
         return self.get(key) or sha256
+
+    def put_receipt(self, sha256: str, receipt: Mapping[str, Any]) -> None:
+        """Remember how the image came about: which service and version drew it, when, and for how much."""
+        self._index.put("receipt", sha256, canonical(dict(receipt)), self._owner)
+
+    def receipt(self, sha256: str) -> dict[str, Any] | None:
+        """How the image came about, if its renderer said."""
+        data = self._index.get("receipt", sha256)
+        value = loads(data.decode("utf-8")) if data is not None else None
+        return value if isinstance(value, dict) else None
 
     def rendered(self) -> int:
         """How many remembered frames this run has paid for, over all its processes."""

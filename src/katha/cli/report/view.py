@@ -200,8 +200,8 @@ def _repeat(run: Run) -> list[tuple[str, str]]:
     from katha.jsonio import dumps
 
     info = run.info
-    names = ("command", "katha", "seeds", "config", "planner", "renderer", "bridge_renderer", "judges", "similarity",
-             "matching", "prompts", "versions", "paid", "timings")  # fmt: skip
+    names = ("command", "katha", "seeds", "config", "planner", "renderer", "bridge_renderer", "services", "judges",
+             "similarity", "matching", "prompts", "versions", "paid", "timings")  # fmt: skip
     rows = [(name, info[name]) for name in names if info.get(name) is not None]
     rows.append(("plan_sha256", run.board.plan_sha256))
     words: dict[str, Callable[[Any], str]] = {"command": shlex.join, "seeds": lambda value: ", ".join(map(str, value))}
