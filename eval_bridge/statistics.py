@@ -20,6 +20,7 @@ __all__ = ["averages", "interval", "paired_p", "replicates", "resample_counts", 
 Floats = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000
 _LEVELS = (2.5, 97.5)
+_NOTHING = 1e-12
 COUNTS = 4
 """Per story and dimension: questions, right under text, under image, under text+image."""
 
@@ -90,7 +91,8 @@ def paired_p(differences: Floats) -> float | None:
     kept = differences[~np.isnan(differences)]
     if not kept.size:
         return None
-    tail = min(int((kept <= 0).sum()), int((kept >= 0).sum()))
+    # A difference of nothing must count on both sides, whichever way its last digit was rounded.
+    tail = min(int((kept <= _NOTHING).sum()), int((kept >= -_NOTHING).sum()))
     return min(1.0, 2.0 * (1 + tail) / (1 + kept.size))
 
 
@@ -100,7 +102,7 @@ def wilcoxon(differences: Floats) -> dict[str, Any]:
     Returns `p`, `n_nonzero` and `rank_biserial` (W+ - W-) / (W+ + W-) (Eq. 49); p and effect are None without a nonzero
     difference. Exact for up to 50 differences without ties, else the normal approximation.
     """
-    nonzero = differences[np.abs(differences) > 1e-12]
+    nonzero = differences[np.abs(differences) > _NOTHING]
     if not nonzero.size:
         return {"p": None, "n_nonzero": 0, "rank_biserial": None}
     from scipy import stats

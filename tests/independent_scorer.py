@@ -1,0 +1,292 @@
+"""A second scorer, slow and on its own: from the two files to scores.json, by FORMATS and the paper's equations.
+
+Plain loops over dictionaries; nothing of katha is imported. NumPy draws the resamples and interpolates percentiles,
+SciPy tests signed ranks.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+from collections import defaultdict
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+CONDITIONS = ("text", "image", "text+image")
+DIMENSIONS = ("action_visibility", "causal", "emotional", "consequence", "temporal_order", "moral")
+LATENT = ("causal", "emotional", "consequence", "moral")
+MORALS = (
+    *("compassion", "courage", "generosity", "gratitude", "honesty", "humility", "kindness", "patience"),
+    *("perseverance", "responsibility", "self_control", "wisdom"),
+)
+Key = tuple[str, str]
+Cell = dict[str, bool]
+
+
+def plain(text: str) -> str:
+    kept = "".join(char for char in text.lower() if char not in string.punctuation)
+    return " ".join(kept.split())
+
+
+def right(row: dict[str, Any], question: dict[str, Any]) -> bool | None:
+    if row["status"] != "ok" or row.get("answer") is None:
+        return None
+    accepted = {plain(text) for text in [question["gold_answer"], *question.get("accepted_answers", [])]}
+    said = plain(row["answer"])
+    if said not in accepted:
+        return False
+    if said in ("unclear", "ambiguous"):
+        return True
+    if row["condition"] == "text+image":
+        return row.get("image_support") not in ("contradicted", "ambiguous")
+    return row.get("evidence_status") not in ("unclear", "omitted", "contradicted")
+
+
+class Independent:
+    """Everything in one archive, scored slowly. `scores` is the part of scores.json that is numbers."""
+
+    def __init__(self, stories: Path, answers: Path, selection: str, resamples: int, seed: int) -> None:
+        self.resamples, self.seed = resamples, seed
+        self.questions: dict[Key, dict[str, Any]] = {}
+        for line in stories.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            for question in record["recoverability_questions"]:
+                if selection == "all" or question.get("role") in (selection, None):
+                    self.questions[record["story_id"], question["question_id"]] = question
+        rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for line in answers.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            if (row["story_id"], row["question_id"]) in self.questions:
+                rows[row["method"], row["judge"], row["story_id"], row["question_id"], row["condition"]] = row
+        self.stories = sorted({story for story, _ in self.questions})
+        self.methods = sorted({key[0] for key in rows if key[0] is not None})
+        self.people = sorted({key[1] for key in rows})
+        self.judges = [*self.people, "ensemble"] if len(self.people) > 1 else self.people
+        self.cells = {
+            (method, judge): {name: self._cell(rows, method, judge, name) for name in self.questions}
+            for method in self.methods
+            for judge in self.judges
+        }
+        self.draws = np.random.default_rng(seed).integers(0, len(self.stories), (resamples, len(self.stories)))
+
+    def _cell(self, rows: dict[tuple[Any, ...], dict[str, Any]], method: str, judge: str, name: Key) -> Cell:
+        cell = {}
+        for condition in CONDITIONS:
+            if judge != "ensemble":
+                row = rows.get((method, judge, *name, condition))
+                if row is None and condition == "text":
+                    row = rows.get((None, judge, *name, condition))
+                verdict = right(row, self.questions[name]) if row is not None else None
+            else:
+                votes = [self._cell(rows, method, person, name).get(condition) for person in self.people]
+                cast = [vote for vote in votes if vote is not None]
+                verdict = sum(cast) > len(cast) / 2 if cast and len(cast) >= len(votes) / 2 else None
+            if verdict is not None:
+                cell[condition] = verdict
+        return cell
+
+    def kept(self, method: str, judge: str, block: str) -> list[Key]:
+        scored = [name for name, cell in self.cells[method, judge].items() if len(cell) == 3]
+        if block == "raw":
+            return scored
+        methods = self.methods if block == "common_valid" else [method]
+        everywhere = [self.cells[other, judge] for other in methods]
+        return [
+            name
+            for name in self.questions
+            if all(cells[name].get("text+image") and len(cells[name]) == 3 for cells in everywhere)
+        ]
+
+    def means(self, names: list[Key], method: str, judge: str) -> dict[str, float] | None:
+        per: dict[str, list[Cell]] = defaultdict(list)
+        for name in names:
+            per[self.questions[name]["question_type"]].append(self.cells[method, judge][name])
+        if not per:
+            return None
+        return {
+            condition: sum(sum(cell[condition] for cell in cells) / len(cells) for cells in per.values()) / len(per)
+            for condition in CONDITIONS
+        }
+
+    def resampled(self, method: str, judge: str, block: str) -> list[dict[str, float] | None]:
+        owned: dict[str, list[Key]] = defaultdict(list)
+        for name in self.kept(method, judge, block):
+            owned[name[0]].append(name)
+        return [
+            self.means([name for place in row for name in owned[self.stories[place]]], method, judge)
+            for row in self.draws
+        ]
+
+    def block(self, method: str, judge: str, block: str) -> dict[str, Any]:
+        names = self.kept(method, judge, block)
+        means = self.means(names, method, judge)
+        dimensions = {}
+        for dimension in DIMENSIONS:
+            own = [
+                self.cells[method, judge][name] for name in names if self.questions[name]["question_type"] == dimension
+            ]
+            entry: dict[str, Any] = {"n": len(own), "text": None, "image": None, "gap": None}
+            if own:
+                text, image = (100 * sum(cell[c] for cell in own) / len(own) for c in ("text", "image"))
+                entry = {"n": len(own), "text": text, "image": image, "gap": text - image}
+            dimensions[dimension] = entry
+        gaps = [dimensions[name]["gap"] for name in LATENT if dimensions[name]["n"]]
+        ci95: dict[str, Any] = {"text": None, "image": None, "stg": None}
+        if means is not None and len(self.stories) > 1:
+            drawn = [values for values in self.resampled(method, judge, block) if values is not None]
+            ci95["text"] = percentiles([values["text"] for values in drawn])
+            ci95["image"] = percentiles([values["image"] for values in drawn])
+            ci95["stg"] = percentiles([values["text"] - values["image"] for values in drawn])
+        return {
+            "n": len(names),
+            "text": 100 * means["text"] if means else None,
+            "image": 100 * means["image"] if means else None,
+            "text_image": 100 * means["text+image"] if means else None,
+            "stg": 100 * (means["text"] - means["image"]) if means else None,
+            "ci95": ci95,
+            "dimensions": dimensions,
+            "latent_gap": sum(gaps) / len(gaps) if gaps else None,
+        }
+
+    def moral_target(self, method: str, judge: str) -> dict[str, Any]:
+        labels = {plain(label) for label in MORALS}
+        names = [
+            name
+            for name in self.kept(method, judge, "filtered")
+            if self.questions[name]["question_type"] == "moral" and plain(self.questions[name]["gold_answer"]) in labels
+        ]
+        entry: dict[str, Any] = {"text": None, "image": None, "gap": None, "chance": 100 / 12, "majority": None}
+        if names:
+            cells = [self.cells[method, judge][name] for name in names]
+            golds = [plain(self.questions[name]["gold_answer"]) for name in names]
+            text, image = (100 * sum(cell[c] for cell in cells) / len(cells) for c in ("text", "image"))
+            most = max(golds.count(label) for label in golds)
+            entry |= {"text": text, "image": image, "gap": text - image, "majority": 100 * most / len(golds)}
+        return entry
+
+    def judge(self, method: str, judge: str) -> dict[str, Any]:
+        scored, valid = self.kept(method, judge, "raw"), self.kept(method, judge, "filtered")
+        return {
+            "n_questions": len(self.questions),
+            "n_unscored": len(self.questions) - len(scored),
+            "n_valid": len(valid),
+            "ambiguity_rate": 100 * (len(scored) - len(valid)) / len(scored) if scored else None,
+            **{block: self.block(method, judge, block) for block in ("raw", "filtered", "common_valid")},
+            "moral_target": self.moral_target(method, judge),
+        }
+
+    def story_gap(self, method: str, judge: str, block: str, story: str) -> float | None:
+        means = self.means([name for name in self.kept(method, judge, block) if name[0] == story], method, judge)
+        return means["text"] - means["image"] if means else None
+
+    def compare(self, a: str, b: str, judge: str, block: str) -> dict[str, Any]:
+        stg = [self.block(method, judge, block)["stg"] for method in (a, b)]
+        pairs = [[self.story_gap(method, judge, block, story) for method in (a, b)] for story in self.stories]
+        found = [(one, two) for one, two in pairs if one is not None and two is not None]
+        drawn = zip(self.resampled(a, judge, block), self.resampled(b, judge, block), strict=True)
+        spread = [(one["text"] - one["image"]) - (two["text"] - two["image"]) for one, two in drawn if one and two]
+        p = None
+        if spread:
+            signs = [round(value, 12) for value in spread]
+            tail = min(sum(value <= 0 for value in signs), sum(value >= 0 for value in signs))
+            p = min(1.0, 2 * (1 + tail) / (1 + len(spread)))
+        return {
+            "a": a,
+            "b": b,
+            "judge": judge,
+            "block": block,
+            "n_stories": len(found),
+            "stg_a": stg[0],
+            "stg_b": stg[1],
+            "difference": stg[0] - stg[1] if None not in stg else None,
+            "ci95": percentiles(spread) if spread else None,
+            "p_bootstrap": p,
+            "wilcoxon": signed_ranks([one - two for one, two in found]),
+        }
+
+    def scores(self) -> dict[str, Any]:
+        """Methods and comparisons, as in scores.json."""
+        methods = {method: {judge: self.judge(method, judge) for judge in self.judges} for method in self.methods}
+        rows = [
+            self.compare(a, b, judge, block)
+            for a, b in combinations(self.methods, 2)
+            for judge in self.judges
+            for block in ("filtered", "common_valid")
+        ]
+        for row in rows:
+            row["family"] = len(rows)
+            p = row["wilcoxon"]["p"]
+            row["p_corrected"] = None if p is None else min(1.0, p * len(rows))
+        return {"methods": methods, "comparisons": rows}
+
+
+def percentiles(values: list[float]) -> list[float] | None:
+    """The 2.5th and 97.5th percentile in percentage points, interpolated linearly between order statistics."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    ends = []
+    for level in (0.025, 0.975):
+        place = level * (len(ordered) - 1)
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        ends.append(100 * (ordered[low] + (place - low) * (ordered[high] - ordered[low])))
+    return ends
+
+
+def signed_ranks(differences: list[float]) -> dict[str, Any]:
+    """Wilcoxon's test with zeros dropped, and the rank-biserial correlation (Eq. 49)."""
+    kept = [round(value, 12) for value in differences if abs(value) > 1e-12]
+    if not kept:
+        return {"p": None, "n_nonzero": 0, "rank_biserial": None}
+    sizes = sorted(abs(value) for value in kept)
+    ranks = {size: sum(at + 1 for at, other in enumerate(sizes) if other == size) / sizes.count(size) for size in sizes}
+    plus = sum(ranks[abs(value)] for value in kept if value > 0)
+    minus = sum(ranks[abs(value)] for value in kept if value < 0)
+    exact = len(kept) <= 50 and len(set(sizes)) == len(sizes)
+    p = float(stats.wilcoxon(kept, method="exact" if exact else "asymptotic").pvalue)
+    return {"p": p, "n_nonzero": len(kept), "rank_biserial": (plus - minus) / (plus + minus)}
+
+
+def pair_scores(variants: Path, stories: Path, answers: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """PairAcc and confusion (Eqs. 29 and 30) by method and judge, from the three files."""
+    texts: dict[str, set[str]] = {}
+    for line in stories.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        texts[record["story_id"]] = {
+            plain(record["story_text"]),
+            *(plain(item["scene_text"]) for item in record["scenes"]),
+        }
+    ids = {row["variant_id"]: row["base_story_id"] for row in map(json.loads, variants.read_text().splitlines())}
+    last: dict[tuple[str, str, str], bool | None] = {}
+    for row in map(json.loads, answers.read_text(encoding="utf-8").splitlines()):
+        name = row["question_id"].removeprefix("pair:")
+        if row["question_id"].startswith("pair:") and name in ids:
+            chosen = plain(row["answer"]) in texts[ids[name]] if row["status"] == "ok" else None
+            last[row["method"], row["judge"], name] = chosen
+    found: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    judges = sorted({judge for _, judge, _ in last})
+    for method in sorted({method for method, _, _ in last}):
+        for judge in judges:
+            hits = [last.get((method, judge, name)) for name in ids]
+            found[method][judge] = _pair_entry(hits)
+        votes = [[last.get((method, judge, name)) for judge in judges] for name in ids]
+        if len(judges) > 1:
+            found[method]["ensemble"] = _pair_entry([_vote(cast) for cast in votes])
+    return found
+
+
+def _vote(votes: list[bool | None]) -> bool | None:
+    cast = [vote for vote in votes if vote is not None]
+    return sum(cast) > len(cast) / 2 if cast and len(cast) >= len(votes) / 2 else None
+
+
+def _pair_entry(hits: list[bool | None]) -> dict[str, Any]:
+    scored = [hit for hit in hits if hit is not None]
+    rate = 100 * sum(scored) / len(scored) if scored else None
+    confusion = None if rate is None else 100 - rate
+    return {"n": len(scored), "n_unscored": len(hits) - len(scored), "pair_accuracy": rate, "confusion": confusion}
