@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,7 +85,7 @@ class Board:
         time_ids = torch.tensor([[*size, 0, 0, *size]], dtype=torch.float32)
         with wired(self.pipe.unet, self.freeu) as hub:
             denoiser = Denoiser(self.pipe.unet, hub, self.pipe.scheduler, self.guidance, time_ids)
-            lockstep(denoiser, sources, readers, bank or Bank(), "only")
+            lockstep(denoiser, [] if sources is None else [sources], readers, bank or Bank(), "only")
 
 
 LION, MOUSE = "the lion roars in the forest", "a small grey mouse by the net"
@@ -392,5 +391,3 @@ def test_blending_runs_from_first_to_last() -> None:
 def test_groups_are_plain_data() -> None:
     assert Group(None, {}).reads == {}
 
-
-_ = Path

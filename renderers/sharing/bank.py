@@ -61,7 +61,8 @@ class Bank:
 
     With `limit` 0 a record lives as long as its step: every reader is denoised in step with the sources. Otherwise records
     go to main memory, and as soon as they exceed `limit` bytes all are dropped: `complete` stays false, and a later
-    frame is drawn by denoising the sources again, with the same result.
+    frame is drawn by denoising the sources again, with the same result. `anchors` and `latents`, by source, are what the
+    passes leave: features for correspondences, and the finished frames.
     """
 
     def __init__(self, limit: int = 0) -> None:
@@ -69,6 +70,7 @@ class Bank:
         self._records: dict[tuple[str, int], StepRecord] = {}
         self._keeping = limit > 0
         self.anchors: dict[int, Anchor] = {}
+        self.latents: dict[int, Tensor] = {}
         self.complete = False
         self.peak = 0
 
@@ -86,11 +88,15 @@ class Bank:
                 self._records.clear()
 
     def finish(self) -> None:
-        """All steps have been recorded: if they were kept, later frames may read them."""
+        """All steps have been recorded: later frames may read them if they were kept, else nothing stays."""
         self.complete = self._keeping
+        if not self.complete:
+            self._records.clear()
+            self.anchors.clear()
+            self.latents.clear()
 
     @property
     def nbytes(self) -> int:
         """Bytes kept."""
         anchors = (part for item in self.anchors.values() for part in (item.tokens, item.subjects, item.features))
-        return sum(record.nbytes for record in self._records.values()) + bytes_of(anchors)
+        return sum(record.nbytes for record in self._records.values()) + bytes_of((*anchors, *self.latents.values()))

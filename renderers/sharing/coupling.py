@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Coupling"]
 
-After = Callable[[str, "Tensor", StepRecord], "Tensor"]
+After = Callable[[str, "Tensor", StepRecord, int], "Tensor"]
 
 
 class Coupling:
@@ -142,4 +142,4 @@ class Coupling:
         """A self-attention output as it goes on."""
         if self.after is None or self.watching or self._record is None:
             return output
-        return self.after(layer, output, self._record)
+        return self.after(layer, output, self._record, self._step)

@@ -112,15 +112,15 @@ class Denoiser:
 
 def lockstep(
     denoiser: Denoiser,
-    sources: Trajectory | None,
+    sources: Sequence[Trajectory],
     readers: Sequence[Trajectory],
     bank: Bank,
     phase: str,
     features_at: int | None = None,
 ) -> None:
-    """Denoise `readers` together with `sources`, or with what `bank` kept of them (None). The first step shares nothing."""
+    """Denoise `readers` in step with `sources`, or with what `bank` kept of them (none given). The first step shares nothing."""
     for step in range(denoiser.steps):
         record = bank.open(phase, step)
-        for run in [*([] if sources is None else [sources]), *readers]:
+        for run in [*sources, *readers]:
             denoiser.advance(run, step, record if step else None, features=step == features_at)
         bank.close(phase, step, record)

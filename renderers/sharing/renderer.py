@@ -1,0 +1,154 @@
+"""The base of the renderers that keep characters the same by shared self-attention."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from katha.errors import UsageError
+from katha.jsonio import digest
+from katha.protocols import BoardContext, FrameRequest
+from katha.renderers.diffusion import Loaded, SdxlRenderer
+from katha.renderers.diffusion.frames import check_frame, to_png
+from katha.renderers.sharing.bank import Bank
+from katha.renderers.sharing.board import Part, StoryBoard, board_of, board_with, frame_key
+from katha.renderers.sharing.denoise import Denoiser, Trajectory
+from katha.renderers.sharing.latents import decode, make_scheduler, size_conditioning
+from katha.renderers.sharing.planning import Member
+from katha.renderers.sharing.rules import SharingRules
+from katha.renderers.sharing.studio import Studio
+from katha.renderers.sharing.wiring import wired
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Drawing", "SharedRenderer"]
+
+_GIB = 1 << 30
+
+
+@dataclass
+class Drawing:
+    """One drawing of a board: sources in groups that are denoised together, readers, and where the sources are kept.
+
+    finished: the latents (1, C, h, w) of each frame, by `frame_key`.
+    """
+
+    studio: Studio
+    sources: Sequence[Sequence[Part]]
+    readers: Sequence[Sequence[Part]]
+    bank: Bank
+    finished: dict[str, Tensor] = field(default_factory=dict)
+
+    def finish(self, groups: Sequence[Sequence[Part]], runs: Sequence[Trajectory]) -> None:
+        """Take the latents of `runs`, one for each of `groups`."""
+        for parts, run in zip(groups, runs, strict=True):
+            for (request, member), latents in zip(parts, run.latents.split(1), strict=True):
+                self.finished[frame_key(request)] = latents
+                if member.source is not None:
+                    self.bank.latents[member.source] = latents.cpu()
+
+
+class SharedRenderer(SdxlRenderer):
+    """SDXL frames that read tokens of one another. A subclass says which frames are sources, by which rules the others
+    read them, and in how many passes."""
+
+    sharing: bool
+    freeu: bool
+    keep_gib: float
+    _kept: tuple[str, Bank] | None = None
+
+    @abstractmethod
+    def rules(self, board: StoryBoard, pipe: Any) -> SharingRules:
+        """How the frames of `board` share."""
+
+    @abstractmethod
+    def sources(self, board: StoryBoard, pipe: Any) -> list[list[Part]]:
+        """The frames that others read, in groups that are denoised together."""
+
+    @abstractmethod
+    def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> Member:
+        """What a frame reads that is no source."""
+
+    @abstractmethod
+    def passes(self, drawing: Drawing) -> None:
+        """Denoise sources (unless the bank has them) and readers; `Drawing.finish` takes what comes out."""
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Yield one PNG per request, in order; frames advance in step, so that they are ready together.
+
+        Raises:
+            UsageError: a size or prompt that the model cannot take, or too little memory, before anything is drawn.
+            BlankFrameError: a frame is black or not a number. RenderError: the device failed.
+        """
+        if requests:
+            yield from self._draw(board_of(requests), requests)
+
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        """The PNG of one frame drawn from the board's sources: those kept in memory, or made again from their seed."""
+        return next(self._draw(board_with(request, context), [request]))
+
+    def _draw(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Iterator[bytes]:
+        self._check_board(board, wanted)
+        with self.pipeline(wanted) as loaded, self.device_failures():
+            try:
+                latents = self._denoise(loaded, board, wanted)
+                processor = loaded.pipe.image_processor
+                images = [decode(loaded.pipe, item).cpu() for item in latents]
+            finally:
+                loaded.pipe.maybe_free_model_hooks()
+        for request, image in zip(wanted, images, strict=True):
+            check_frame(image, request, self.renderer_name)
+            yield to_png(image, processor)
+
+    def _check_board(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> None:
+        """Every frame can be drawn, and all have one size.
+
+        Raises:
+            UsageError: one cannot, or two differ.
+        """
+        for request in (*board.scenes, *wanted):
+            self.check(request)
+        sizes = sorted({(request.width, request.height) for request in (*board.scenes, *wanted)})
+        if len(sizes) > 1:
+            both = " and ".join(f"{width}x{height}" for width, height in sizes)
+            raise UsageError(
+                f"The renderer {self.renderer_name!r} cannot share between frames of {both}.",
+                hint="Draw all frames of a board, and those added to it, in one size.",
+            )
+
+    def _denoise(self, loaded: Loaded, board: StoryBoard, wanted: Sequence[FrameRequest]) -> list[Tensor]:
+        """The latents (1, C, h, w) of `wanted`."""
+        pipe, first = loaded.pipe, wanted[0]
+        sources = self.sources(board, pipe) if self.sharing else []
+        bank = self._bank(board, sources)
+        keys = {frame_key(request): member.source for parts in sources for request, member in parts}
+        readers = [
+            (request, self.member(request, board, pipe)) for request in wanted if frame_key(request) not in keys
+        ]
+        with wired(pipe.unet, self.freeu) as hub:
+            ids = size_conditioning(pipe, first.width, first.height, loaded.pipe.unet.dtype)
+            denoiser = Denoiser(pipe.unet, hub, make_scheduler(pipe, self.steps), self.guidance, ids)
+            rules = self.rules(board, pipe)
+            studio = Studio(pipe, denoiser, rules, self.guidance, lambda request: self.encode(loaded, request))
+            groups = [readers[at : at + self.settings.batch] for at in range(0, len(readers), self.settings.batch)]
+            drawing = Drawing(studio, sources, groups, bank)
+            self.passes(drawing)
+        for key, number in keys.items():
+            if number is not None:
+                drawing.finished[key] = bank.latents[number].to(pipe._execution_device)
+        bank.finish()
+        return [drawing.finished[frame_key(request)] for request in wanted]
+
+    def _bank(self, board: StoryBoard, sources: Sequence[Sequence[Part]]) -> Bank:
+        """The bank of these sources: the one that was kept, or a new one, which takes its place."""
+        parts = [[frame_key(request), *map(list, (member.reads, member.shows, member.words))]
+                 for group in sources for request, member in group]  # fmt: skip
+        key = digest([board.seed, self._key(), dict(self.spec()), parts])
+        if self._kept is None or self._kept[0] != key or not self._kept[1].complete:
+            self._kept = None
+            bank = Bank(int(self.keep_gib * _GIB) if sources else 0)
+            self._kept = (key, bank)
+        return self._kept[1]
