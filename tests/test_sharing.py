@@ -27,7 +27,7 @@ from katha.renderers.sharing.rules import QueryBlend, SharingRules
 from katha.renderers.sharing.wiring import FREEU, Hub, shared_grids, wired
 
 LATENT = (12, 16)
-STEPS = 4
+STEPS = 3
 FREE = SharingRules(seed=42, keep=0.5, masked=False)
 BLEND = QueryBlend(0.9, 0.818, 0.6)
 
@@ -384,6 +384,7 @@ def test_blending_runs_from_first_to_last() -> None:
     assert weights[0] == 0.9
     assert weights[4] == pytest.approx(0.818)
     assert weights[5:] == [None, None]
+    assert [QueryBlend(0.9, 0.818, 0.1).weight(step, 4) for step in range(3)] == [0.9, pytest.approx(0.818), None]
     assert SharingRules(1, 0.5, False, skip=((0.4, 0.3), (1.0, 0.1))).skip_probability(19, 50) == 0.3
     assert SharingRules(1, 0.5, False, skip=((0.4, 0.3), (1.0, 0.1))).skip_probability(20, 50) == 0.1
 

@@ -20,7 +20,7 @@ from katha.renderers.sharing.renderer import Drawing
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["INJECTION", "STRENGTH", "collect", "inject"]
+__all__ = ["INJECTION", "STRENGTH", "collect", "inject", "injection_window"]
 
 INJECTION = (1 / 10, 1 / 3)
 """From which share of the steps to which features are injected."""
@@ -76,7 +76,12 @@ def _second(drawing: Drawing, parts: Sequence[Part], features: Tensor, labels: T
     run = studio.trajectory(parts, maps=True)
     members = [member for _, member in parts]
     matches = [match_tokens(member, features[at], labels[at], anchors) for at, member in enumerate(members)]
-    steps = studio.denoiser.steps
-    window = range(round(INJECTION[0] * steps), round(INJECTION[1] * steps))
+    window = injection_window(studio.denoiser.steps)
     run.coupling.after = Injector(members, matches, anchors, grid, window, STRENGTH)
     return run
+
+
+def injection_window(steps: int) -> range:
+    """The steps at which features are injected; with few steps still the one after the first, which shares nothing."""
+    first, last = (round(share * steps) for share in INJECTION)
+    return range(max(1, first), max(2, last))

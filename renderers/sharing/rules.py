@@ -9,7 +9,10 @@ __all__ = ["QueryBlend", "SharingRules"]
 
 @dataclass(frozen=True)
 class QueryBlend:
-    """Queries of a pass without sharing, blended in while `step / steps < until`, with a weight from `first` to `last`."""
+    """Queries of a pass without sharing, blended in for the share `until` of the steps, with a weight from `first` to `last`.
+
+    The first step shares nothing; with few steps the window is still long enough for the one after it.
+    """
 
     first: float
     last: float
@@ -17,10 +20,10 @@ class QueryBlend:
 
     def weight(self, step: int, steps: int) -> float | None:
         """The weight of the queries without sharing at `step` of `steps`, or None after the window."""
-        window = max(1, round(self.until * steps))
+        window = max(2, round(self.until * steps))
         if step >= window:
             return None
-        return self.first + (self.last - self.first) * (step / max(1, window - 1))
+        return self.first + (self.last - self.first) * (step / (window - 1))
 
 
 @dataclass(frozen=True)
