@@ -51,7 +51,7 @@ def plain_pipe(folder: Any) -> Any:
     return pipe
 
 
-def plain_frames(pipe: Any, requests: Sequence[FrameRequest], steps: int, freeu: bool = True) -> list[NDArray[np.int16]]:
+def plain_frames(pipe: Any, requests: Sequence[FrameRequest], steps: int, freeu: bool = True) -> list[Any]:
     """What the plain pipeline draws, frame by frame."""
     if freeu:
         pipe.enable_freeu(**FREEU)

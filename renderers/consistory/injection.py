@@ -1,8 +1,8 @@
 """Feature injection along DIFT correspondences: a subject's tokens take part of the matching tokens' features.
 
 Correspondences come from the output of the first up block at a late timestep of a first pass. In the second pass, early
-on, the self-attention outputs of the layers on that grid are mixed: for a token inside its subject's mask whose best match
-in the anchors is near enough, `strength` of the match and the rest of its own.
+on, the self-attention outputs of the layers on that grid are mixed: for a token inside its subject's mask whose best
+match in the anchors is near enough, `strength` of the match and the rest of its own.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def anchor_of(member: Member, features: Tensor, labels: Tensor) -> Anchor:
 def match_tokens(member: Member, features: Tensor, labels: Tensor, anchors: Mapping[int, Anchor]) -> Match | None:
     """The matches of one frame's tokens, features (n, C) and labels (n, S), or None where there are none.
 
-    A token matches tokens of a common subject in the other anchors, by cosine distance; of the best distances those above
-    Otsu's threshold are left out.
+    A token matches tokens of a common subject in the other anchors, by cosine distance; of the best distances those
+    above Otsu's threshold are left out.
     """
     import torch
 
@@ -105,13 +105,13 @@ class Injector:
         mixed = output.clone()
         positive = output[-frames:]
         for number, member in enumerate(self._members):
-            if member.source in self._anchors:
+            if member.source is not None and member.source in self._anchors:
                 record.outputs[layer, member.source] = positive[number, self._anchors[member.source].tokens]
         for number, match in enumerate(self._matches):
             if match is None:
                 continue
             taken = torch.empty_like(positive[number, match.tokens])
-            for anchor in match.anchors.unique().tolist():
+            for anchor in sorted(set(match.anchors.tolist())):
                 here = match.anchors == anchor
                 taken[here] = record.outputs[layer, anchor].to(output.device)[match.places[here]]
             row = len(output) - frames + number

@@ -63,7 +63,8 @@ def _reads(part: Part) -> bool:
 def _features(run: Trajectory) -> tuple[Tensor, Tensor, Grid]:
     """Unit features (F, n, C) and the subjects' labels (F, n, S) at the end of the first pass, and their grid."""
     maps, features = run.coupling.maps, run.features
-    assert maps is not None and features is not None
+    assert maps is not None
+    assert features is not None
     grid: Grid = (features.shape[-2], features.shape[-1])
     labels = maps.labels(grid)
     assert labels is not None

@@ -10,7 +10,7 @@ from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.consistory.passes import collect, inject
 from katha.renderers.diffusion.memory import Rung
 from katha.renderers.diffusion.prompts import frame_prompt
-from katha.renderers.sharing.board import Part, StoryBoard
+from katha.renderers.sharing.board import Part, StoryBoard, frame_key
 from katha.renderers.sharing.planning import Member
 from katha.renderers.sharing.renderer import Drawing, SharedRenderer
 from katha.renderers.sharing.rules import QueryBlend, SharingRules
@@ -57,11 +57,12 @@ class ConsistoryRenderer(SharedRenderer):
     ) -> None:
         """Find the checkpoint; nothing is loaded yet.
 
-        anchors: how many frames of each subject the others read, the first that name it. dropout: the probability that an
-        anchor's token is left out at a step. sharing: false draws every frame alone. query_blend: early queries partly as
-        without sharing, for varied layouts. injection: a second pass that carries features along correspondences. separate:
-        a token of one subject reads that subject only. freeu: FreeU with the published factors. keep_gib: main memory in
-        which the anchors of the last board are kept for added frames; beyond it they are made again from their seed.
+        anchors: how many frames of each subject the others read, the first that name it. dropout: the probability
+        that an anchor's token is left out at a step. sharing: false draws every frame alone. query_blend: early
+        queries partly as without sharing, for varied layouts. injection: a second pass that carries features along
+        correspondences. separate: a token of one subject reads that subject only. freeu: FreeU with the published
+        factors. keep_gib: main memory in which the anchors of the last board are kept for added frames; beyond it
+        they are made again from their seed.
 
         Raises:
             UsageError: no such checkpoint, adapter or option value. MissingExtraError: a package is missing.
@@ -109,7 +110,7 @@ class ConsistoryRenderer(SharedRenderer):
             for scene in naming[: self.anchors]:
                 shows.setdefault(scene, [False] * len(board.subjects))[subject] = True
         anchors = [
-            (board.scenes[scene], Member(_named(words[scene]), tuple(shown), words[scene], number))
+            (board.scenes[scene], _anchor(board.scenes[scene], words[scene], tuple(shown), number))
             for number, (scene, shown) in enumerate(sorted(shows.items()))
         ]
         return [anchors] if anchors else []
@@ -134,8 +135,13 @@ class ConsistoryRenderer(SharedRenderer):
         prompt = frame_prompt(request.prompt, request.style)
         names = {item.name for item in request.characters}
         return tuple(
-            word_positions(pipe.tokenizer, prompt, subject) if subject.name in names else () for subject in board.subjects
+            word_positions(pipe.tokenizer, prompt, subject) if subject.name in names else ()
+            for subject in board.subjects
         )
+
+
+def _anchor(request: FrameRequest, words: tuple[tuple[int, ...], ...], shows: tuple[bool, ...], number: int) -> Member:
+    return Member(_named(words), shows, words, number, frame_key(request))
 
 
 def _named(words: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:

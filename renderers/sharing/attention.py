@@ -50,16 +50,16 @@ def gathered_attention(
                 out[:, frame] = _attend(attn.heads, queries[:, frame], key, value)
             else:
                 out[:, frame, group.queries] = _attend(attn.heads, queries[:, frame, group.queries], key, value)
-    mixed: Tensor = attn.to_out[1](attn.to_out[0](out.view(rows, tokens, -1)))
-    return mixed / attn.rescale_output_factor
+    mixed: Tensor = attn.to_out[1](attn.to_out[0](out.view(rows, tokens, -1))) / attn.rescale_output_factor
+    return mixed
 
 
 def _attend(heads: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Softmax attention of (halves, Q, D) over (halves, K, D), `heads` heads."""
     from torch.nn.functional import scaled_dot_product_attention
 
-    parts = [part.unflatten(2, (heads, -1)).transpose(1, 2) for part in (query, key, value)]
-    return scaled_dot_product_attention(*parts).transpose(1, 2).flatten(2)
+    q, k, v = (part.view(*part.shape[:2], heads, -1).transpose(1, 2) for part in (query, key, value))
+    return scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
 
 
 def concept_maps(attn: Any, hidden: Tensor, text: Tensor, columns: Sequence[Sequence[Sequence[int]]]) -> Tensor:

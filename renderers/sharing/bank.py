@@ -22,7 +22,7 @@ def bytes_of(tensors: Iterable[Tensor]) -> int:
 
 @dataclass(frozen=True)
 class Anchor:
-    """What a source shows for correspondences: tokens (K,) inside its masks, their subjects (K, S) and unit features (K, C)."""
+    """What a source shows for matching: tokens (K,) inside its masks, their subjects (K, S), unit features (K, C)."""
 
     tokens: Tensor
     subjects: Tensor
@@ -59,10 +59,10 @@ class StepRecord:
 class Bank:
     """The records of the sources by pass and step.
 
-    With `limit` 0 a record lives as long as its step: every reader is denoised in step with the sources. Otherwise records
-    go to main memory, and as soon as they exceed `limit` bytes all are dropped: `complete` stays false, and a later
-    frame is drawn by denoising the sources again, with the same result. `anchors` and `latents`, by source, are what the
-    passes leave: features for correspondences, and the finished frames.
+    With `limit` 0 a record lives as long as its step: every reader is denoised in step with the sources. Otherwise
+    records go to main memory, and as soon as they exceed `limit` bytes all are dropped: `complete` stays false, and a
+    later frame is drawn by denoising the sources again, with the same result. `anchors` and `latents`, by source, are
+    what the passes leave: features for correspondences, and the finished frames.
     """
 
     def __init__(self, limit: int = 0) -> None:

@@ -31,7 +31,8 @@ class StoryBoard:
 
 
 def board_of(requests: Sequence[FrameRequest]) -> StoryBoard:
-    """The board of `requests`. Its seed is the one most of its scenes have: a scene may have been drawn again with another.
+    """The board of `requests`. Its seed is the one most of its scenes have: a scene may have been drawn again with
+    another.
 
     Inserted frames are no part of the identity; without any scene all frames count as scenes.
     """

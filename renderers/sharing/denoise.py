@@ -18,7 +18,7 @@ __all__ = ["Conditioning", "Denoiser", "Trajectory", "lockstep"]
 
 @dataclass(frozen=True)
 class Conditioning:
-    """One frame's text: `embeds` (halves, L, D) and `pooled` (halves, P), the halves [negative, positive] or [positive]."""
+    """One frame's text: `embeds` (halves, L, D), `pooled` (halves, P): [negative, positive] or [positive]."""
 
     embeds: Tensor
     pooled: Tensor
@@ -26,7 +26,7 @@ class Conditioning:
 
 @dataclass
 class Trajectory:
-    """F frames denoised together: `latents` (F, C, h, w), their text, and the state that their attention layers share."""
+    """F frames denoised together: `latents` (F, C, h, w), their text, and the state that their layers share."""
 
     latents: Tensor
     texts: Sequence[Conditioning]
@@ -35,7 +35,7 @@ class Trajectory:
     _text: tuple[Tensor, Tensor] | None = field(default=None, repr=False)
 
     def text(self) -> tuple[Tensor, Tensor]:
-        """Embeddings (halves * F, L, D), shorter prompts continued with zeros that no layer reads, and pooled vectors."""
+        """Embeddings (halves * F, L, D), short ones continued with zeros that no layer reads, and pooled vectors."""
         import torch
         from torch.nn.functional import pad
 
@@ -118,7 +118,10 @@ def lockstep(
     phase: str,
     features_at: int | None = None,
 ) -> None:
-    """Denoise `readers` in step with `sources`, or with what `bank` kept of them (none given). The first step shares nothing."""
+    """Denoise `readers` in step with `sources`, or with what `bank` kept of them (none given).
+
+    The first step shares nothing: there are no masks yet, and layouts come apart there.
+    """
     for step in range(denoiser.steps):
         record = bank.open(phase, step)
         for run in [*sources, *readers]:

@@ -1,4 +1,4 @@
-"""Chance without a generator: every draw is a function of its key, so nothing global is read and order does not matter."""
+"""Chance as a function of a key: nothing global is read, and the order of the draws does not matter."""
 
 from __future__ import annotations
 

@@ -38,13 +38,14 @@ class Group:
 def group_tokens(present: Tensor, offers: Mapping[int, Offer], labels: Tensor | None = None) -> tuple[Group, ...]:
     """The groups of one frame; empty where it reads nothing.
 
-    A token that shows some of the frame's subjects reads those subjects only, any other token reads all of them, so that
-    two characters of one frame do not take each other's looks.
+    A token that shows some of the frame's subjects reads those subjects only, any other token reads all of them, so
+    that two characters of one frame do not take each other's looks.
 
     Args:
         present: the subjects in the frame, bool of shape (S,).
         offers: what each source shows.
-        labels: the subjects that each of the frame's tokens shows, bool of shape (n, S), or None: every token reads all.
+        labels: the subjects that each of the frame's tokens shows, bool of shape (n, S), or None: every token reads
+        all.
     """
     import torch
 

@@ -21,8 +21,8 @@ WINDOW = 20
 class SubjectMaps:
     """The maps of F frames and S subjects on one grid.
 
-    Only one map a step is kept, the mean over its layers, and `WINDOW` steps: every layer has one map a step, so the mean
-    is the same as over every layer's last `WINDOW` maps.
+    Only one map a step is kept, the mean over its layers, and `WINDOW` steps: every layer has one map a step, so the
+    mean is the same as over every layer's last `WINDOW` maps.
     """
 
     def __init__(self, window: int = WINDOW) -> None:
@@ -46,12 +46,17 @@ class SubjectMaps:
         self._sum, self._layers = None, 0
 
     def labels(self, grid: Grid) -> Tensor | None:
-        """The subjects that each token shows, bool of shape (F, n, S) on `grid`; None before the first step has ended."""
+        """The subjects that each token shows, bool (F, n, S) on `grid`; None before the first step has ended."""
         if not self._steps:
             return None
         if grid not in self._labels:
-            self._labels[grid] = _labels(sum(self._steps) / len(self._steps), self._grid, grid)
+            self._labels[grid] = _labels(self._mean(), self._grid, grid)
         return self._labels[grid]
+
+    def _mean(self) -> Tensor:
+        import torch
+
+        return torch.stack(list(self._steps)).mean(0)
 
     @property
     def nbytes(self) -> int:

@@ -22,14 +22,16 @@ __all__ = ["Member", "make_groups", "make_offer"]
 class Member:
     """One frame's part in the sharing.
 
-    reads: the subjects that it reads. shows: the subjects that it shows as a source. words: for each subject the positions
-    of its words in the prompt. source: its number among the sources, or None.
+    reads: the subjects that it reads. shows: the subjects that it shows as a source. words: for each subject the
+    positions of its words in the prompt. source: its number among the sources, or None. key: what its
+    draws are keyed by.
     """
 
     reads: tuple[bool, ...]
     shows: tuple[bool, ...]
     words: tuple[tuple[int, ...], ...]
     source: int | None = None
+    key: str = ""
 
 
 def make_offer(
@@ -37,7 +39,8 @@ def make_offer(
 ) -> Offer | None:
     """What the source `member` shows on `grid` at `step`, or None where that is nothing.
 
-    The draw is keyed by seed, step, grid and source, so every reader finds the same tokens whenever it is drawn.
+    The draw is keyed by seed, step, grid and the source's key, so every reader finds the same tokens whenever it is
+    drawn, whatever else the board holds.
 
     Args:
         labels: the subjects that its tokens show, bool of shape (n, S), or None before there are masks.
@@ -47,7 +50,7 @@ def make_offer(
     if member.source is None or (rules.masked and labels is None):
         return None
     tokens = grid[0] * grid[1]
-    kept = torch.from_numpy(kept_tokens(tokens, rules.keep, rules.seed, "keep", step, *grid, member.source)).to(device)
+    kept = torch.from_numpy(kept_tokens(tokens, rules.keep, rules.seed, "keep", step, *grid, member.key)).to(device)
     shows = torch.tensor(member.shows, device=device)
     subjects = labels & shows if rules.masked and labels is not None else shows.expand(tokens, -1)
     places = (kept & subjects.any(1)).nonzero()[:, 0]
@@ -64,7 +67,8 @@ def make_groups(
     """Who reads what on `grid`, for every frame; a source does not read itself.
 
     Args:
-        labels: the subjects that each frame's tokens show, bool of shape (F, n, S), or None: every token reads everything.
+        labels: the subjects that each frame's tokens show, bool of shape (F, n, S), or None: every token reads
+        everything.
     """
     import torch
 

@@ -45,7 +45,7 @@ class Drawing:
     def finish(self, groups: Sequence[Sequence[Part]], runs: Sequence[Trajectory]) -> None:
         """Take the latents of `runs`, one for each of `groups`."""
         for parts, run in zip(groups, runs, strict=True):
-            for (request, member), latents in zip(parts, run.latents.split(1), strict=True):
+            for (request, member), latents in zip(parts, run.latents[:, None], strict=True):
                 self.finished[frame_key(request)] = latents
                 if member.source is not None:
                     self.bank.latents[member.source] = latents.cpu()
@@ -125,9 +125,7 @@ class SharedRenderer(SdxlRenderer):
         sources = self.sources(board, pipe) if self.sharing else []
         bank = self._bank(board, sources)
         keys = {frame_key(request): member.source for parts in sources for request, member in parts}
-        readers = [
-            (request, self.member(request, board, pipe)) for request in wanted if frame_key(request) not in keys
-        ]
+        readers = [(request, self.member(request, board, pipe)) for request in wanted if frame_key(request) not in keys]
         with wired(pipe.unet, self.freeu) as hub:
             ids = size_conditioning(pipe, first.width, first.height, loaded.pipe.unet.dtype)
             denoiser = Denoiser(pipe.unet, hub, make_scheduler(pipe, self.steps), self.guidance, ids)

@@ -9,7 +9,8 @@ __all__ = ["QueryBlend", "SharingRules"]
 
 @dataclass(frozen=True)
 class QueryBlend:
-    """Queries of a pass without sharing, blended in for the share `until` of the steps, with a weight from `first` to `last`.
+    """Queries of a pass without sharing, blended in for the share `until` of the steps, with a weight from `first` to
+    `last`.
 
     The first step shares nothing; with few steps the window is still long enough for the one after it.
     """
@@ -31,9 +32,9 @@ class SharingRules:
     """How a frame reads other frames.
 
     keep: the probability that a source shows one of its tokens at a step. masked: a source shows only what its subject
-    masks hold. separate: a token that shows one subject reads that subject only. skip: (share of the steps, probability)
-    pairs; a layer shares nothing at a step with the probability of the first pair whose share is not yet over. seed: the key
-    of all draws.
+    masks hold. separate: a token that shows one subject reads that subject only. skip: (share of the steps,
+    probability) pairs; a layer shares nothing at a step with the probability of the first pair whose share is not yet
+    over. seed: the key of all draws.
     """
 
     seed: int

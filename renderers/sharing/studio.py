@@ -31,7 +31,7 @@ class Studio:
         self._encode = encode
 
     def trajectory(self, parts: Sequence[Part], *, maps: bool) -> Trajectory:
-        """`parts` to be denoised together, from their first noise; with `maps`, watched for where their subjects are."""
+        """`parts` to be denoised together, from their first noise; `maps`: watched for where their subjects are."""
         import torch
 
         texts = [self._text(request) for request, _ in parts]

@@ -37,7 +37,7 @@ class Hub:
 
 
 class SelfAttention:
-    """The processor of a self-attention layer. Where nothing is shared, the processor it stands in for computes the output."""
+    """The processor of a self-attention layer. Where nothing is shared, the one it replaces computes the output."""
 
     def __init__(self, layer: str, hub: Hub, shares: bool, plain: Any) -> None:
         self._layer, self._hub, self._shares, self._plain = layer, hub, shares, plain
@@ -70,8 +70,8 @@ class SelfAttention:
 
 
 class CrossAttention:
-    """The processor of a cross-attention layer: its output is that of the processor it stands in for, its maps go to the
-    coupling.
+    """The processor of a cross-attention layer: its output is that of the processor it stands in for, its maps go to
+    the coupling.
 
     Prompts of one call may differ in length: each frame attends to its own words only, as it does alone.
     """
@@ -105,7 +105,7 @@ class CrossAttention:
 
 @contextmanager
 def wired(unet: Any, freeu: bool) -> Iterator[Hub]:
-    """A hub on `unet`, with FreeU or without; processors, FreeU and hooks are as before when it ends, however it ends."""
+    """A hub on `unet`, with FreeU or without. Processors, FreeU and hooks are as before when it ends."""
     before, factors = unet.attn_processors, _freeu_factors(unet)
     hub = Hub()
     deepest = f"up_blocks.{next(number for number, block in enumerate(unet.up_blocks) if _attends(block))}."
@@ -142,7 +142,7 @@ def shown_bytes(unet: Any, latent: Grid, halves: int) -> int:
     for name in filter(_SHARED.fullmatch, unet.attn_processors):
         height, width = grids[int(name.split(".")[1])]
         total += height * width * unet.get_submodule(name.removesuffix(".processor")).to_q.in_features
-    return total * halves * unet.dtype.itemsize
+    return int(total * halves * unet.dtype.itemsize)
 
 
 def _attends(block: Any) -> bool:

@@ -20,7 +20,8 @@ def word_positions(tokenizer: Any, prompt: str, character: Character) -> tuple[i
     ids = _ids(tokenizer, prompt)
     last = character.kind.split()[-1] if character.kind.split() else ""
     looks = _spans(ids, _ids(tokenizer, character.appearance))
-    within = [span for span in _spans(ids, _ids(tokenizer, character.kind)) if any(set(span) <= set(look) for look in looks)]
+    kinds = _spans(ids, _ids(tokenizer, character.kind))
+    within = [span for span in kinds if any(set(span) <= set(look) for look in looks)]
     phrases = (character.name, character.kind, last)
     choices = [within, *(_spans(ids, _ids(tokenizer, phrase)) for phrase in phrases)]
     found = next((spans for spans in choices if spans), [])

@@ -20,8 +20,8 @@ VIEWS = ("full body, from the front", "close-up of the face", "full body, from t
 def identity_images(board: StoryBoard, number: int, images: int, kind: Identity) -> list[FrameRequest]:
     """The requests of at most `images` identity images of subject `number` of `board`.
 
-    `panels`: the first scenes in which it is alone; where there is none, its portraits. `portraits`: always portraits, so
-    that no scene depends on another.
+    `panels`: the first scenes in which it is alone; where there is none, its portraits. `portraits`: always
+    portraits, so that no scene depends on another.
     """
     character = board.subjects[number]
     alone = [scene for scene in board.scenes if [item.name for item in scene.characters] == [character.name]]
@@ -36,7 +36,8 @@ def _portrait(like: FrameRequest, character: Character, place: int) -> FrameRequ
     prompt = load_prompt("renderers/portrait").render(
         anchor=character.anchor_prompt, appearance=character.appearance, view=VIEWS[place % len(VIEWS)]
     )
-    return replace(like, prompt=prompt, seed=(like.seed + place) % 2**32, kind="extra", scene=None, characters=(character,))
+    seed = (like.seed + place) % 2**32
+    return replace(like, prompt=prompt, seed=seed, kind="extra", scene=None, characters=(character,))
 
 
 def fitting_share(wanted: float, images: int, image_bytes: int, limit: int) -> float:

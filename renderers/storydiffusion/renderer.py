@@ -9,7 +9,7 @@ from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.memory import Rung
 from katha.renderers.diffusion.prompts import frame_prompt
-from katha.renderers.sharing.board import Part, StoryBoard
+from katha.renderers.sharing.board import Part, StoryBoard, frame_key
 from katha.renderers.sharing.denoise import lockstep
 from katha.renderers.sharing.latents import latent_grid
 from katha.renderers.sharing.planning import Member
@@ -27,7 +27,7 @@ _MIB = 1 << 20
 
 
 class StoryDiffusionRenderer(SharedRenderer):
-    """StoryDiffusion's consistent self-attention on SDXL: `storydiffusion:FOLDER`, `:FILE.safetensors` or `:OWNER/NAME`."""
+    """Consistent self-attention on SDXL: `storydiffusion:FOLDER`, `:FILE.safetensors` or `:OWNER/NAME`."""
 
     renderer_name = "storydiffusion"
     capabilities = Capabilities(identity="batch", insertion="bank", default_size=(1024, 1024), size_multiple=8)
@@ -62,10 +62,11 @@ class StoryDiffusionRenderer(SharedRenderer):
     ) -> None:
         """Find the checkpoint; nothing is loaded yet.
 
-        identity: `panels` takes the scenes in which a character is alone, and portraits where there is none; `portraits`
-        always draws portraits, so that editing one scene changes no other. identity_images: how many of them a character
-        has. sampling: the probability that a token of theirs is read at a step. bank_mib: device memory for what is
-        read at one step; with many characters the sampling is lowered to fit. sharing: false draws every frame alone.
+        identity: `panels` takes the scenes in which a character is alone, and portraits where there is none;
+        `portraits` always draws portraits, so that editing one scene changes no other. identity_images: how many of
+        them a character has. sampling: the probability that a token of theirs is read at a step. bank_mib: device
+        memory for what is read at one step; with many characters the sampling is lowered to fit. sharing: false draws
+        every frame alone.
         separate: in frames of several characters, a token of one character reads that character only. freeu: FreeU with
         the published factors. keep_gib: main memory in which the identities of the last board are kept for added
         frames; beyond it they are made again from their seed.
@@ -120,7 +121,10 @@ class StoryDiffusionRenderer(SharedRenderer):
             only = tuple(place == number for place in range(len(board.subjects)))
             words = ((),) * len(only)
             groups.append(
-                [(request, Member(only, only, words, count + place)) for place, request in enumerate(requests)]
+                [
+                    (request, Member(only, only, words, count + place, frame_key(request)))
+                    for place, request in enumerate(requests)
+                ]
             )
             count += len(requests)
         return groups
@@ -152,6 +156,5 @@ class StoryDiffusionRenderer(SharedRenderer):
     def _identities(self, board: StoryBoard) -> list[list[FrameRequest]]:
         """The identity images' requests, by character."""
         return [
-            identity_images(board, number, self.identity_images, self.identity)
-            for number in range(len(board.subjects))
+            identity_images(board, number, self.identity_images, self.identity) for number in range(len(board.subjects))
         ]
