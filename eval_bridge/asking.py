@@ -23,7 +23,7 @@ from katha.jsonio import digest
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question
 
-__all__ = ["AnswerCache", "OnAnswer", "Retry", "answer_key", "ask", "concurrency_of", "judge_name"]
+__all__ = ["AnswerCache", "OnAnswer", "Retry", "answer_key", "ask", "concurrency_of", "judge_name", "reply_key"]
 
 OnAnswer = Callable[[Answer, bool], None]
 """Called with each answer as soon as it exists, and whether it was reused (not paid for)."""
@@ -72,10 +72,11 @@ def concurrency_of(judge: Judge) -> int:
 
 def answer_key(packet: Packet, prompt: JudgePrompt, spec: Mapping[str, Any]) -> str:
     """The cache key of one reply."""
-    return _key(packet_sha256(packet), prompt_sha256(prompt), digest(dict(spec)))
+    return reply_key(packet_sha256(packet), prompt_sha256(prompt), digest(dict(spec)))
 
 
-def _key(packet: str, prompt: str, judge: str) -> str:
+def reply_key(packet: str, prompt: str, judge: str) -> str:
+    """The cache key from the hashes of packet, prompt and judge's specification."""
     return digest({"images": PREPROCESSING, "judge": judge, "packet": packet, "prompt": prompt})
 
 
@@ -185,7 +186,7 @@ def _plan_calls(
             "prompt_sha256": prompt_hash,
             "packet_sha256": packet_hash,
         }
-        calls.append(_Call(question, prompt, _key(packet_hash, prompt_hash, spec_hash), labels))
+        calls.append(_Call(question, prompt, reply_key(packet_hash, prompt_hash, spec_hash), labels))
     return calls
 
 

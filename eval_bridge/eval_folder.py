@@ -49,6 +49,7 @@ class EvalFolder:
         self.variants = path / "contrastive_variants.jsonl"
         self.scores = path / "scores.json"
         self.report = path / "report.html"
+        self.batches = path / "batches"
 
     @contextmanager
     def claim(self) -> Iterator[None]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from katha import __version__
-from katha.errors import OutputFolderError
+from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.answer_log import AnswerLog
 from katha.eval_bridge.asking import Retry
+from katha.eval_bridge.batch_folder import BatchFolder
+from katha.eval_bridge.batching import OnBatch, ask_in_batches, batchable
 from katha.eval_bridge.budget import Budget, Estimate, Metered, Tally, Weighed
 from katha.eval_bridge.contrastive import pair_questions
 from katha.eval_bridge.eval_finish import finish
 from katha.eval_bridge.eval_folder import EvalFolder, Writer
 from katha.eval_bridge.eval_job import EvalJob, EvalResult, name_judges
-from katha.eval_bridge.evaluate import Evaluator, OnStory
+from katha.eval_bridge.evaluate import Evaluator, Leakage, OnStory
 from katha.eval_bridge.instructions import prompt_hashes
+from katha.eval_bridge.judges.api import ApiJudge
 from katha.jsonio import canonical, read_json, write_bytes_atomic
 from katha.schema import Answer, StoryRecord
 from katha.store import Store
@@ -58,8 +62,12 @@ def evaluate(
     budget: Budget | None = None,
     retry: Retry | None = None,
     on_story: OnStory | None = None,
+    batch: bool = False,
+    on_batch: OnBatch | None = None,
 ) -> EvalResult:
     """Evaluate into the folder `out`. The same call again asks nothing; after a kill it goes on where it stopped.
+
+    With `batch`, judges that have a batch API are asked by it, and this waits until their batches have ended.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`).
@@ -68,6 +76,7 @@ def evaluate(
     folder = EvalFolder(out)
     limits = budget or Budget()
     tallies = {name: Tally() for name in job.judges}
+    waiting = _batchable(job) if batch else {}
     metered = {name: Metered(judge, limits, tallies[name]) for name, judge in job.judges.items()}
     with folder.claim():
         known, state = folder.read(), _state(job)
@@ -75,24 +84,46 @@ def evaluate(
         if done is not None:
             return done
         records = _begin(job, folder, known, state)
+        evaluator = Evaluator(
+            records=records,
+            methods=job.methods,
+            judges=metered,
+            settings=job.settings,
+            store=store,
+            log=_forget,
+            control_log=_forget,
+            settled=folder.settled(),
+            retry=retry,
+            pairs=pair_questions(records, job.variants, job.settings.seed),
+            scanner=job.scanner,
+        )
+        batches = BatchFolder(folder.batches)
+        brought = ask_in_batches(waiting, evaluator, batches, limits, tallies, on_batch) if waiting else {}
         with AnswerLog(folder.answers) as log, AnswerLog(folder.controls) as control_log:
-            evaluator = Evaluator(
-                records=records,
-                methods=job.methods,
-                judges=metered,
-                settings=job.settings,
-                store=store,
+            evaluator = replace(
+                evaluator,
+                judges={**metered, **brought},
                 log=Writer(log),
                 control_log=Writer(control_log),
                 tallies=tallies,
-                settled=folder.settled(),
-                retry=retry,
-                pairs=pair_questions(records, job.variants, job.settings.seed),
-                scanner=job.scanner,
+                leakage=Leakage(),
+                kept=0,
             )
             evaluator.run(on_story)
         store.flush()
+        batches.close()
         return finish(job, folder, evaluator, state, limits)
+
+
+def _batchable(job: EvalJob) -> dict[str, ApiJudge]:
+    """The judges that are asked in batches.
+
+    Raises:
+        UsageError: none can be, or a control asks the same question twice, which a batch answers once.
+    """
+    if "repeat" in job.settings.controls:
+        raise UsageError("The control 'repeat' cannot be asked in a batch.", hint="Leave it out, or leave --batch out.")
+    return batchable(job.judges)
 
 
 def _finished(known: Mapping[str, Any] | None, state: Mapping[str, Any], folder: EvalFolder) -> EvalResult | None:

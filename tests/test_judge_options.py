@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from katha.cli.main import app
 from katha.config import load_preset, preset_names, resolve
-from katha.errors import JudgeError, UsageError
+from katha.errors import KathaError, UsageError
 from katha.eval_bridge import variants
 from katha.eval_bridge.judges.making import make_judges
 
@@ -137,7 +137,7 @@ def test_the_paper_s_judges_are_presets(server: Server, monkeypatch: pytest.Monk
     assert [judge.spec()["decoding"]["temperature"] for judge in made.values()] == [0, 0]
     assert [bool(getattr(judge, "price", None)) for judge in made.values()] == [True, True]
     for name in halves[1]:
-        with pytest.raises(JudgeError, match=f"hf download {name.removeprefix('local:')}"):
+        with pytest.raises(KathaError, match=f"hf download {name.removeprefix('local:')}"):
             make_judges([name])
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from katha.eval_bridge.judges.anthropic_batches import AnthropicBatches
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.structured import question_text
 from katha.models.vendors import Received
@@ -47,25 +49,28 @@ class AnthropicJudge(ApiJudge):
         question = question_text(prompt, plain=plain)
         return [*blocks, {"type": "text", "text": prompt.instruction}, {"type": "text", "text": question}]
 
-    def _send(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> Received:
+    def _request(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> dict[str, Any]:
         from anthropic import transform_schema
 
-        options: dict[str, Any] = {}
+        messages = [{"role": "user", "content": self._content(evidence, prompt, plain=plain)}]
+        request = {"model": self._model, "max_tokens": self._card["max_tokens"], "messages": messages}
         if not plain:
-            options["output_config"] = {
-                "format": {"type": "json_schema", "schema": transform_schema(dict(prompt.schema))}
-            }
-        if self._card.get("api_version"):
-            options["extra_headers"] = {"anthropic-version": self._card["api_version"]}
+            schema = transform_schema(dict(prompt.schema))
+            request["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         if self._card.get("temperature") is not None:
-            options["extra_body"] = {"temperature": self._card["temperature"]}
-        messages: Any = [{"role": "user", "content": self._content(evidence, prompt, plain=plain)}]
-        message: Any = self._client.messages.create(
-            model=self._model,
-            max_tokens=self._card["max_tokens"],
-            messages=messages,
-            **options,
-        )
+            request["temperature"] = self._card["temperature"]
+        return request
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"anthropic-version": self._card["api_version"]} if self._card.get("api_version") else {}
+
+    def _send(self, request: Mapping[str, Any]) -> Any:
+        known = {name: value for name, value in request.items() if name != "temperature"}
+        body = {"temperature": request["temperature"]} if "temperature" in request else None
+        return self._client.messages.create(**known, extra_headers=self._headers, extra_body=body)
+
+    def _read(self, message: Any) -> Received:
         usage = message.usage
         tokens = {
             "input": usage.input_tokens,
@@ -75,3 +80,8 @@ class AnthropicJudge(ApiJudge):
         }
         text = "".join(block.text for block in message.content if block.type == "text")
         return Received(text, message.model, _STOPS.get(message.stop_reason), tokens)
+
+    @property
+    def batches(self) -> AnthropicBatches:
+        """Message Batches of this model."""
+        return AnthropicBatches(self._client, self._headers, self._read)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from katha.errors import JudgeError, ModelError, UsageError
+from katha.errors import JudgeError, KathaError, ModelError, UsageError
+from katha.eval_bridge.judges.batches import BatchApi, BatchResult
 from katha.eval_bridge.judges.pacing import Pacer
 from katha.eval_bridge.judges.structured import parse_reply
 from katha.models.failures import Backoff, Fault
@@ -15,6 +16,7 @@ from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
 __all__ = ["LAYOUT", "ApiJudge"]
 
+T = TypeVar("T")
 LAYOUT = 1
 """Version of the order and wording of a request's parts."""
 _DECODING = ("temperature", "max_tokens", "api_version", "reasoning_effort")
@@ -34,9 +36,10 @@ class ApiJudge(ABC):
         timeout: float = 120.0,
         structured: bool = True,
         concurrency: int = 16,
+        poll: float | None = None,
         backoff: Backoff | None = None,
     ) -> None:
-        """Read the model's data and the key; nothing is called yet.
+        """Read the model's data and the key; nothing is called yet. poll: seconds between two looks at a batch.
 
         Raises:
             UsageError: no model is named, or the key's variable is not set.
@@ -48,12 +51,25 @@ class ApiJudge(ABC):
         self._card = self._vendor.card
         self._backoff = backoff or Backoff(max_retries=max_retries)
         self._timeout, self._structured, self._plain = timeout, structured, not structured
-        self.concurrency = concurrency
+        self.concurrency, self._poll = concurrency, poll
         self._pacer = Pacer(most=concurrency, sleep=self._backoff.sleep)
 
     @abstractmethod
-    def _send(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> Received:
+    def _request(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> dict[str, Any]:
+        """The body of one call, as JSON."""
+
+    @abstractmethod
+    def _send(self, request: Mapping[str, Any]) -> Any:
         """One call; the SDK's own errors pass through."""
+
+    @abstractmethod
+    def _read(self, message: Any) -> Received:
+        """What the SDK's object for a reply says."""
+
+    @property
+    @abstractmethod
+    def batches(self) -> BatchApi:
+        """The vendor's batches: asked within a day, at a lower price."""
 
     def spec(self) -> Mapping[str, Any]:
         """Model, endpoint's host, decoding, schema mode and layout; never the key."""
@@ -82,6 +98,57 @@ class ApiJudge(ABC):
         """
         for prompt in prompts:
             yield self._ask_one(evidence, prompt)
+
+    def batch_request(self, evidence: Evidence, prompt: JudgePrompt) -> dict[str, Any]:
+        """The body of one call for a batch: the same as a call of its own would have."""
+        return self._request(evidence, prompt, plain=not self._structured)
+
+    def batch_reply(self, result: BatchResult, prompt: JudgePrompt) -> JudgeReply:
+        """The reply that a batch brought, at the batch's price; a call that failed in it is `transport_failed`."""
+        plain = not self._structured
+        if result.body is None:
+            usage = self._vendor.usage(None, 0, plain=plain)
+            return JudgeReply("transport_failed", error=f"batch: {result.error}", usage=usage | {"batch": True})
+        try:
+            received = self.batches.read(result.body)
+        except Exception as error:  # pydantic and the SDKs raise many kinds for a body of another shape
+            message = f"batch: the reply cannot be read: {type(error).__name__}"
+            return JudgeReply("transport_failed", error=message, usage={"batch": True, "cost": None})
+        usage = self._vendor.usage(received, 0, plain=plain) | {"batch": True}
+        if usage["cost"] is not None:
+            usage["cost"] *= self._card["batch"]["price"]
+        return self._reply(received, prompt, usage, plain=plain)
+
+    @property
+    def batch_terms(self) -> Mapping[str, float]:
+        """Of one batch: most `requests` and `bytes`, its `price` (a share of the usual), `poll` in seconds."""
+        terms: dict[str, float] = dict(self._card["batch"])
+        return terms if self._poll is None else terms | {"poll": self._poll}
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """`call` through the vendor's SDK, tried again while the server is busy or broken.
+
+        Raises:
+            UsageError: the key is wrong. JudgeError: the server stayed broken or refused the call.
+        """
+        failures: dict[str, int] = {}
+        while True:
+            try:
+                return call()
+            except KathaError:
+                raise
+            except Exception as error:
+                fault = self._fault(error)
+            failures[fault.kind] = failures.get(fault.kind, 0) + 1
+            if failures[fault.kind] > self._backoff.allowed(fault.kind):
+                raise JudgeError(
+                    f"{self.PROVIDER} did not take the batch call: {fault.message}", hint="Give the same command again."
+                )
+            self._backoff.sleep(self._backoff.wait(fault, failures[fault.kind]))
+
+    def rest(self, seconds: float) -> None:
+        """Wait before the next look at a batch."""
+        self._backoff.sleep(seconds)
 
     def close(self) -> None:
         """Close the connections; the next question opens new ones."""
@@ -128,7 +195,7 @@ class ApiJudge(ABC):
 
     def _call(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> Received:
         try:
-            return self._send(evidence, prompt, plain=plain)
+            return self._read(self._send(self._request(evidence, prompt, plain=plain)))
         except (UsageError, JudgeError, Fault):
             raise
         except Exception as error:

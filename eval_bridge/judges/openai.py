@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from katha.eval_bridge.judges.api import ApiJudge
+from katha.eval_bridge.judges.openai_batches import OpenAIBatches
 from katha.eval_bridge.judges.structured import question_text
 from katha.models.vendors import Received
 from katha.protocols import Evidence, JudgePrompt
@@ -39,24 +41,30 @@ class OpenAIJudge(ApiJudge):
         texts = [evidence.text, prompt.instruction, question_text(prompt, plain=plain)]
         return parts + [{"type": "text", "text": text} for text in texts if text is not None]
 
-    def _send(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> Received:
-        options: dict[str, Any] = {self._card["tokens_field"]: self._card["max_tokens"]}
+    def _request(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> dict[str, Any]:
+        messages = [{"role": "user", "content": self._content(evidence, prompt, plain=plain)}]
+        request = {"model": self._model, "messages": messages, self._card["tokens_field"]: self._card["max_tokens"]}
         if not plain:
             schema = {"name": "reply", "strict": True, "schema": dict(prompt.schema)}
-            options["response_format"] = {"type": "json_schema", "json_schema": schema}
+            request["response_format"] = {"type": "json_schema", "json_schema": schema}
         for name in ("temperature", "reasoning_effort"):
             if self._card.get(name) is not None:
-                options[name] = self._card[name]
-        messages: Any = [{"role": "user", "content": self._content(evidence, prompt, plain=plain)}]
-        completion: Any = self._client.chat.completions.create(
-            model=self._model,
-            messages=messages,
-            **options,
-        )
+                request[name] = self._card[name]
+        return request
+
+    def _send(self, request: Mapping[str, Any]) -> Any:
+        return self._client.chat.completions.create(**request)
+
+    def _read(self, completion: Any) -> Received:
         choice = completion.choices[0]
         stop = "refused" if choice.message.refusal else _STOPS.get(choice.finish_reason)
         text = choice.message.refusal or choice.message.content or ""
         return Received(text, completion.model, stop, _tokens(completion.usage))
+
+    @property
+    def batches(self) -> OpenAIBatches:
+        """The batch files of this server."""
+        return OpenAIBatches(self._client, self._read)
 
 
 class GeminiJudge(OpenAIJudge):

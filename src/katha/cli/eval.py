@@ -66,6 +66,9 @@ def evaluate(
         bool, typer.Option("--scan-words", help="Look for words of the story drawn into the pictures (OCR).")
     ] = False,
     resamples: Resamples = 10_000,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Ask APIs by their batches: cheaper, within a day. The command waits.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars.")] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -100,7 +103,8 @@ def evaluate(
             sums, asked = estimate(job, store, on_story)
             tell_estimate(sums, asked.invalid, as_json=as_json)
             return
-        result = run(job, out, store, budget=Budget(max_calls, max_cost), on_story=on_story)
+        budget, told = Budget(max_calls, max_cost), None if as_json else _tell_batch
+        result = run(job, out, store, budget=budget, on_story=on_story, batch=batch, on_batch=told)
     from katha.cli.eval_report import write_eval_report
 
     tell_result(result, write_eval_report(out), as_json=as_json)
@@ -163,6 +167,10 @@ def _job(
         decider=make_decider(config.matching, config.base_url),
         command=("katha", *sys.argv[1:]),
     )
+
+
+def _tell_batch(judge: str, ended: int, of: int) -> None:
+    typer.echo(f"{judge}: {ended} of {of} batches have ended. (Stopping this command does not stop them.)", err=True)
 
 
 @contextmanager

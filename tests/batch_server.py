@@ -1,0 +1,183 @@
+"""The vendors' batch APIs on this machine: batches that end after some looks, in part, or lose the answer to a call."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from api_server import Step, body_of
+
+__all__ = ["BatchServer", "Made", "batching"]
+
+_NOW = "2026-11-21T12:00:00Z"
+
+
+@dataclass
+class Made:
+    """One batch that was made: its requests by key, and how many looks until it has ended."""
+
+    id: str
+    requests: list[tuple[str, dict[str, Any]]]
+    file_id: str | None = None
+    looks: int = 2
+    outcomes: dict[str, Step] = field(default_factory=dict)
+
+
+class BatchServer(ThreadingHTTPServer):
+    """`rule` answers a request; a step may be `{"failed": "expired"}`. `lose` cuts the answer to the next creations."""
+
+    daemon_threads = True
+
+    def __init__(self, provider: str, rule: Callable[[dict[str, Any]], Step]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.provider, self.rule, self.lock = provider, rule, threading.Lock()
+        self.files: dict[str, bytes] = {}
+        self.made: list[Made] = []
+        self.single_calls, self.lose, self.busy, self.looks = 0, 0, 0, 2
+        self.on_create: Callable[[], None] = lambda: None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}" + ("/v1" if self.provider == "openai" else "")
+
+    @property
+    def asked(self) -> int:
+        """Requests that were paid for."""
+        return sum(len(batch.requests) for batch in self.made)
+
+    def make(self, requests: list[tuple[str, dict[str, Any]]], file_id: str | None = None) -> Made:
+        batch = Made(f"batch_{len(self.made) + 1}", requests, file_id, self.looks)
+        batch.outcomes = {key: self.rule(body) for key, body in requests}
+        self.made.append(batch)
+        return batch
+
+    def shown(self, batch: Made) -> dict[str, Any]:
+        """A batch as the vendor's API shows it."""
+        ended = batch.looks <= 0
+        if self.provider == "anthropic":
+            bad = sum("failed" in step for step in batch.outcomes.values())
+            counts = {"processing": 0 if ended else len(batch.requests), "errored": bad if ended else 0,
+                      "succeeded": len(batch.requests) - bad if ended else 0, "canceled": 0, "expired": 0}  # fmt: skip
+            return {"id": batch.id, "type": "message_batch", "processing_status": "ended" if ended else "in_progress",
+                    "request_counts": counts, "created_at": "2099-01-01T00:00:00Z", "expires_at": _NOW,
+                    "ended_at": _NOW if ended else None, "archived_at": None, "cancel_initiated_at": None,
+                    "results_url": f"{self.url}/v1/messages/batches/{batch.id}/results" if ended else None}  # fmt: skip
+        bad = any("failed" in step for step in batch.outcomes.values())
+        status = ("expired" if bad else "completed") if ended else "in_progress"
+        return {"id": batch.id, "object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": batch.file_id,
+                "completion_window": "24h", "status": status, "created_at": 1,
+                "output_file_id": f"{batch.id}-out" if ended else None,
+                "error_file_id": f"{batch.id}-err" if ended and bad else None}  # fmt: skip
+
+    def lines(self, batch: Made, *, failed: bool | None) -> bytes:
+        """The results, in another order than the requests."""
+        rows = []
+        for key, step in reversed(batch.outcomes.items()):
+            bad = step.get("failed")
+            if failed is not None and failed != (bad is not None):
+                continue
+            if self.provider == "anthropic":
+                error = {"type": "error", "error": {"type": "invalid_request_error", "message": "too odd"}}
+                outcome: dict[str, Any] = {"type": bad} | ({"error": error} if bad == "errored" else {})
+                if bad is None:
+                    outcome = {"type": "succeeded", "message": body_of("anthropic", step)}
+                rows.append({"custom_id": key, "result": outcome})
+            elif bad is None:
+                response = {"status_code": 200, "request_id": "r", "body": body_of("openai", step)}
+                rows.append({"id": "x", "custom_id": key, "response": response, "error": None})
+            else:
+                error = {"code": f"batch_{bad}", "message": "too late"}
+                rows.append({"id": "x", "custom_id": key, "response": None, "error": error})
+        return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: BatchServer
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers["content-length"]))
+        path, server = urlsplit(self.path).path, self.server
+        with server.lock:
+            if server.busy:
+                server.busy -= 1
+                self._say({"error": {"message": "busy"}}, status=429)
+            elif path == "/v1/files":
+                self._say(self._keep_file(raw))
+            elif path in {"/v1/messages/batches", "/v1/batches"}:
+                self._create(json.loads(raw))
+            else:
+                server.single_calls += 1
+                self._say(body_of(server.provider, server.rule(json.loads(raw))))
+
+    def _keep_file(self, raw: bytes) -> dict[str, Any]:
+        head = f"content-type: {self.headers['content-type']}\r\n\r\n".encode()
+        message = email.message_from_bytes(head + raw, policy=email.policy.HTTP)
+        parts = {part.get_param("name", header="content-disposition"): part for part in message.iter_parts()}
+        file_id = f"file_{len(self.server.files) + 1}"
+        self.server.files[file_id] = parts["file"].get_payload(decode=True)
+        return {"id": file_id, "object": "file", "bytes": 1, "created_at": 1, "filename": "r", "purpose": "batch",
+                "status": "processed"}  # fmt: skip
+
+    def _create(self, body: dict[str, Any]) -> None:
+        server = self.server
+        if server.provider == "anthropic":
+            made = server.make([(row["custom_id"], row["params"]) for row in body["requests"]])
+        else:
+            rows = [json.loads(line) for line in server.files[body["input_file_id"]].splitlines()]
+            made = server.make([(row["custom_id"], row["body"]) for row in rows], body["input_file_id"])
+        server.on_create()
+        if server.lose:
+            server.lose -= 1
+            self.close_connection = True
+            self.connection.shutdown(2)
+            return
+        self._say(server.shown(made))
+
+    def do_GET(self) -> None:
+        path, server = urlsplit(self.path).path, self.server
+        with server.lock:
+            named = next((batch for batch in server.made if batch.id in path), None)
+            if named is None:
+                newest = [server.shown(batch) for batch in reversed(server.made)]
+                self._say({"object": "list", "data": newest, "has_more": False, "first_id": None, "last_id": None})
+            elif path.endswith("/results"):
+                self._send(server.lines(named, failed=None), "application/x-jsonl")
+            elif path.endswith("/content"):
+                self._send(server.lines(named, failed="-err" in path), "application/jsonl")
+            else:
+                named.looks -= 1
+                self._say(server.shown(named))
+
+    def _say(self, value: dict[str, Any], status: int = 200) -> None:
+        self._send(json.dumps(value).encode(), "application/json", status)
+
+    def _send(self, data: bytes, kind: str, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+        self.close_connection = True
+
+
+@contextmanager
+def batching(provider: str, rule: Callable[[dict[str, Any]], Step]) -> Iterator[BatchServer]:
+    """A server that runs until the block ends."""
+    server = BatchServer(provider, rule)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
