@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import embedded_run, orchestration, panels, prefix_reuse, scoring, startup
+from benchmarks import asking, embedded_run, orchestration, panels, prefix_reuse, scoring, startup
 
 ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "startup": startup.measure,
@@ -17,6 +17,7 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "reader": panels.measure_reader,
     "prefix_reuse": prefix_reuse.measure,
     "scoring": scoring.measure,
+    "asking": asking.measure,
 }
 
 

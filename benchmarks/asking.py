@@ -1,9 +1,9 @@
 """Asking 86,136 questions of a scripted judge that needs no time, durably; the same run again; and the cost of a call.
 
-A benchmark of KathaBench-25K's shape (5,000 stories, 28,712 questions, three conditions, one board of five small pictures a
-story) is evaluated by a process of its own: boards are read and re-encoded, packets scanned, every answer written to the
-cache and to the log. What is timed as asking ends before the scores. The cost of a call is the same figure for a smaller
-run, beside inspect_ai's `eval` over as many samples with its mock model, both in this run on this machine.
+A benchmark of KathaBench-25K's shape (5,000 stories, 28,712 questions, three conditions, one board of five small
+pictures a story) is evaluated by a process of its own: boards are read and re-encoded, packets scanned, every answer
+written to the cache and to the log. What is timed as asking ends before the scores. The cost of a call is the same
+figure for a smaller run, beside inspect_ai's `eval` over as many samples with its mock model, in the same run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write_inputs(folder: Path, count: int) -> None:
     with (folder / "stories.jsonl").open("wb") as file:
         for at, record in enumerate(islice(stories(), count)):
             for question in record["recoverability_questions"]:
-                if question["question_type"] != "moral":  # the placeholder stories' answers are alike; real ones are not
+                if question["question_type"] != "moral":  # placeholder stories have the same answers; real ones do not
                     question["gold_answer"] += f" of {record['story_id']}"
             file.write(canonical(record) + b"\n")
             board = folder / "boards" / record["story_id"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-__all__ = ["Cost", "median_cost", "run", "script"]
+__all__ = ["Cost", "median_cost", "output_of", "run", "script"]
 
 
 @dataclass(frozen=True)
@@ -48,3 +48,15 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
 def median_cost(costs: Sequence[Cost]) -> Cost:
     """The median of each figure."""
     return Cost(median(cost.seconds for cost in costs), median(cost.megabytes for cost in costs))
+
+
+def output_of(command: Sequence[str]) -> str:
+    """The last line that `command` writes.
+
+    Raises:
+        RuntimeError: it failed; its errors are in the message.
+    """
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout.strip().splitlines()[-1]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from katha.eval_bridge.instructions import UNCLEAR
 from katha.eval_bridge.matching import match_text
@@ -113,11 +114,13 @@ def assign_roles(questions: Sequence[Question], seed: int = 42) -> list[Question
 
 def _concepts(questions: Iterable[Question]) -> tuple[str, ...]:
     """The vocabulary's concepts that the answers name, sorted."""
-    found: set[str] = set()
-    for question in questions:
-        for ids in read_phrase(question.gold_answer).concepts.values():
-            found.update(ids)
-    return tuple(sorted(found))
+    return tuple(sorted({name for question in questions for name in _named(question.gold_answer)}))
+
+
+@lru_cache(maxsize=256)
+def _named(text: str) -> frozenset[str]:
+    """The concepts in one answer: every question of a story asks for those of the others."""
+    return frozenset(name for ids in read_phrase(text).concepts.values() for name in ids)
 
 
 def _moral_pool(question: Question) -> list[str]:

@@ -18,13 +18,17 @@ Rule = Callable[[Evidence, JudgePrompt], Scripted]
 class ScriptedJudge:
     """Answers each question with the next entry of `script`: an answer's text, a whole reply, or an error to raise.
 
-    Instead of a queue, `script` may be a function of the evidence and the prompt. `asked` keeps what was asked.
+    Instead of a queue, `script` may be a function of the evidence and the prompt. `asked` keeps what was asked, unless
+    `keep` is False (of a whole benchmark it would be every picture).
     """
 
-    def __init__(self, script: Iterable[Scripted] | Rule, *, name: str = "scripted", revision: str = "1") -> None:
+    def __init__(
+        self, script: Iterable[Scripted] | Rule, *, name: str = "scripted", revision: str = "1", keep: bool = True
+    ) -> None:
         self._rule: Rule | None = script if callable(script) else None
         self._queue: deque[Scripted] = deque(() if callable(script) else script)
         self._spec = {"name": name, "revision": revision}
+        self._keep = keep
         self.asked: list[tuple[Evidence, JudgePrompt]] = []
 
     def spec(self) -> Mapping[str, Any]:
@@ -42,7 +46,8 @@ class ScriptedJudge:
             JudgeError: the queue is empty.
         """
         for prompt in prompts:
-            self.asked.append((evidence, prompt))
+            if self._keep:
+                self.asked.append((evidence, prompt))
             entry = self._next(evidence, prompt)
             if isinstance(entry, BaseException):
                 raise entry
