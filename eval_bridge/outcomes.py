@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,29 @@ from katha.errors import RecordError
 from katha.eval_bridge.matching import Matching, match, word_rule
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
 
-__all__ = ["ENSEMBLE", "MISSING", "RIGHT", "WRONG", "Outcomes", "Selection", "collect", "majority"]
+__all__ = [
+    "CALIBRATED",
+    "ENSEMBLE",
+    "MISSING",
+    "RIGHT",
+    "WRONG",
+    "Aggregate",
+    "Outcomes",
+    "Selection",
+    "collect",
+    "majority",
+]
 
 Selection = Literal["reporting", "steering", "all"]
 ENSEMBLE = "ensemble"
+CALIBRATED = "ensemble-calibrated"
+"""The judge that weighs the others as people's labels taught it (see `gold_ensemble`)."""
 MISSING, WRONG, RIGHT = -1, 0, 1
 _NO_ROW = -2
 _DIMENSION = {name: place for place, name in enumerate(DIMENSIONS)}
 _CONDITION = {name: place for place, name in enumerate(CONDITIONS)}
 _TEXT = _CONDITION["text"]
+_LEVEL = {None: 0, "low": 1, "medium": 2, "high": 3}
 
 Cells = NDArray[np.int8]
 
@@ -32,7 +46,8 @@ class Outcomes:
 
     questions: (Q,) sorted by story and id. story_of, dimension_of: (Q,) places in `stories` and DIMENSIONS. cells: of
     shape (methods, judges, conditions, Q), each RIGHT, WRONG or MISSING; `judges` has the ensemble last if there are
-    several. answered: (methods, stories), whether any row about the method's images is about that story.
+    several. confidence: the same without the ensembles; 0 none stated, 1 low, 2 medium, 3 high. answered: (methods,
+    stories), whether any row about the method's images is about that story.
     """
 
     stories: tuple[str, ...]
@@ -42,8 +57,17 @@ class Outcomes:
     methods: tuple[str, ...]
     judges: tuple[str, ...]
     cells: Cells
+    confidence: Cells
     answered: NDArray[np.bool_]
     notes: tuple[str, ...]
+
+
+class Aggregate(Protocol):
+    """A way to make one judge of several."""
+
+    def outcome(self, table: Cells, strength: Cells, names: Sequence[str]) -> Cells:
+        """Outcomes of shape (methods, conditions, Q) from those of `names` and how sure they were."""
+        ...
 
 
 def majority(votes: Cells) -> Cells:
@@ -86,6 +110,7 @@ class _Board:
         self.place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
         self.shared: dict[str, Cells] = {}
         self.own: dict[tuple[str, str], Cells] = {}
+        self.sure: dict[tuple[str | None, str], Cells] = {}
         self.verdicts: dict[tuple[object, ...], int] = {}
         self.strangers = 0
         self.homeless = 0
@@ -104,14 +129,17 @@ class _Board:
             self.homeless += 1
         elif row.method is None:
             self._cell(self.shared, row.judge, (count,))[at] = self._outcome(row, question, at)
+            self._cell(self.sure, (None, row.judge), (count,), 0)[at] = _LEVEL[row.confidence]
         else:
             cells = self._cell(self.own, (row.method, row.judge), (len(CONDITIONS), count))
             cells[_CONDITION[row.condition], at] = self._outcome(row, question, at)
+            sure = self._cell(self.sure, (row.method, row.judge), (len(CONDITIONS), count), 0)
+            sure[_CONDITION[row.condition], at] = _LEVEL[row.confidence]
 
     @staticmethod
-    def _cell(store: dict, key: object, shape: tuple[int, ...]) -> Cells:  # type: ignore[type-arg]
+    def _cell(store: dict, key: object, shape: tuple[int, ...], empty: int = _NO_ROW) -> Cells:  # type: ignore[type-arg]
         if key not in store:
-            store[key] = np.full(shape, _NO_ROW, dtype=np.int8)
+            store[key] = np.full(shape, empty, dtype=np.int8)
         cells: Cells = store[key]
         return cells
 
@@ -124,18 +152,21 @@ class _Board:
             self.verdicts[key] = MISSING if right is None else int(right)
         return self.verdicts[key]
 
-    def cells(self, methods: Sequence[str], judges: Sequence[str]) -> Cells:
-        """Shape (methods, judges, conditions, questions), with shared text answers filled in and the ensemble added."""
+    def cells(self, methods: Sequence[str], judges: Sequence[str]) -> tuple[Cells, Cells]:
+        """Outcomes and confidence, (methods, judges, conditions, questions), with shared text answers filled in."""
         count = len(self.questions)
         table = np.full((len(methods), len(judges), len(CONDITIONS), count), _NO_ROW, dtype=np.int8)
+        sure = np.zeros_like(table)
         for m, method in enumerate(methods):
             for j, judge in enumerate(judges):
                 if (method, judge) in self.own:
                     table[m, j] = self.own[method, judge]
+                    sure[m, j] = self.sure[method, judge]
                 if judge in self.shared:
-                    text = table[m, j, _TEXT]
+                    text = table[m, j, _TEXT].copy()
                     table[m, j, _TEXT] = np.where(text == _NO_ROW, self.shared[judge], text)
-        return table
+                    sure[m, j, _TEXT] = np.where(text == _NO_ROW, self.sure[None, judge], sure[m, j, _TEXT])
+        return table, sure
 
 
 def _depending(table: Cells, questions: Sequence[tuple[str, Question]]) -> Cells:
@@ -151,9 +182,14 @@ def _depending(table: Cells, questions: Sequence[tuple[str, Question]]) -> Cells
 
 
 def collect(
-    records: Iterable[StoryRecord], answers: Iterable[Answer], *, matching: Matching, selection: Selection
+    records: Iterable[StoryRecord],
+    answers: Iterable[Answer],
+    *,
+    matching: Matching,
+    selection: Selection,
+    calibrated: Aggregate | None = None,
 ) -> Outcomes:
-    """Match every answer to a selected question.
+    """Match every answer to a selected question. `calibrated` adds one more judge, made of the others.
 
     Raises:
         RecordError: a story or question is given twice. UsageError: unknown matching rule.
@@ -164,9 +200,9 @@ def collect(
         board.add(row)
     methods = tuple(sorted({method for method, _ in board.own}))
     judges = tuple(sorted({judge for _, judge in board.own} | set(board.shared)))
-    if ENSEMBLE in judges:
-        raise RecordError(f"A judge must not be called {ENSEMBLE!r}.", hint="Rename it in the answers file.")
-    table = board.cells(methods, judges)
+    for taken in {ENSEMBLE, CALIBRATED} & set(judges):
+        raise RecordError(f"A judge must not be called {taken!r}.", hint="Rename it in the answers file.")
+    table, sure = board.cells(methods, judges)
     stories = tuple(sorted({story for story, _ in questions}))
     order = {story: at for at, story in enumerate(stories)}
     story_of = np.array([order[story] for story, _ in questions], dtype=np.intp)
@@ -175,8 +211,13 @@ def collect(
     for m in range(len(methods)):
         answered[m, story_of[seen[m]]] = True
     table = _depending(np.maximum(table, MISSING), questions)
+    people, named = table, list(judges)
     if len(judges) > 1:
-        table = np.concatenate([table, majority(np.moveaxis(table, 1, 0))[:, None]], axis=1)
+        table = np.concatenate([table, majority(np.moveaxis(people, 1, 0))[:, None]], axis=1)
+        named.append(ENSEMBLE)
+    if calibrated is not None and judges:
+        table = np.concatenate([table, calibrated.outcome(people, sure, judges)[:, None]], axis=1)
+        named.append(CALIBRATED)
     if board.strangers:
         notes.append(f"{board.strangers} rows answer no selected question of these stories and are left out.")
     if board.homeless:
@@ -187,8 +228,9 @@ def collect(
         story_of=story_of,
         dimension_of=np.array([_DIMENSION[question.question_type] for _, question in questions], dtype=np.intp),
         methods=methods,
-        judges=(*judges, ENSEMBLE) if len(judges) > 1 else judges,
+        judges=tuple(named),
         cells=table,
+        confidence=sure,
         answered=answered,
         notes=tuple(notes),
     )

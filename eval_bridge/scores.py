@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from katha.eval_bridge.matching import Matching, word_rule
 from katha.eval_bridge.normal import normalise
-from katha.eval_bridge.outcomes import MISSING, RIGHT, Outcomes, Selection, collect
+from katha.eval_bridge.outcomes import MISSING, RIGHT, Aggregate, Outcomes, Selection, collect
 from katha.eval_bridge.statistics import averages, interval, paired_p, replicates, story_counts, wilcoxon
 from katha.schema import (
     CONDITIONS,
@@ -294,6 +294,7 @@ def score(
     frozen: bool = False,
     invalid: Mapping[str, Mapping[str, str]] | None = None,
     pooled: Mapping[str, Sequence[str]] | None = None,
+    calibrated: Aggregate | None = None,
 ) -> dict[str, Any]:
     """`scores.json` of `answers` to the questions of `records`. Needs no judge and no images.
 
@@ -301,13 +302,13 @@ def score(
     stories have no usable board and why; a story without any row about a method's images is invalid for it, too.
     Independent of the order of stories, judges and rows (but for repeated rows, of which the last wins).
     `pooled` makes one method of several, the boards of one mode by seed: each story's boards count together, and a
-    question counts once for each of them.
+    question counts once for each of them. `calibrated` adds the human-calibrated ensemble as one more judge.
 
     Raises:
         RecordError: a story or question is given twice. UsageError: unknown matching rule.
     """
     rule = word_rule(matching)
-    outcomes = collect(records, answers, matching=rule, selection=questions)
+    outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
     scorer = _Scorer(outcomes, resamples, seed, pooled)
     scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
     methods: dict[str, Any] = {}

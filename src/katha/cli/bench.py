@@ -138,6 +138,43 @@ def match(
 
 
 @bench.command()
+def ensemble(
+    stories: Annotated[Path, typer.Argument(help="Records with their questions (.jsonl).")],
+    answers: Annotated[list[Path], typer.Option("--answers", help="answers.jsonl; may be given several times.")],
+    gold: Annotated[
+        Path, typer.Option("--gold", help="People's labels: story_id, question_id, condition, right (CSV, JSON Lines).")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Where the ensemble is written.")] = Path("ensemble.json"),
+    matching: options.Matching = None,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the folds.")] = 42,
+    as_json: options.Json = False,
+) -> None:
+    """Fit the human-calibrated ensemble: judges weighted by how well they followed people (Table 62).
+
+    Give people's labels on validation or gold stories, then score others with `katha score --ensemble`.
+    """
+    from katha.cli.score import read_archive, read_scored_stories
+    from katha.eval_bridge.gold_ensemble import fit_ensemble
+    from katha.eval_bridge.human_files import read_judgments
+    from katha.eval_bridge.outcomes import collect
+    from katha.eval_bridge.rules import folder_rule
+    from katha.jsonio import write_json
+
+    rule = folder_rule(matching or "lemma-set", answers[-1].parent)
+    outcomes = collect(read_scored_stories(stories), read_archive(answers), matching=rule, selection="all")
+    _, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
+    write_json(out, {"format": 1, "matching": rule.name, **report})
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), **report}, ensure_ascii=False))
+        return
+    typer.echo(f"  {'judge':<28}{'agreement':>11}{'Spearman':>10}{'pairwise':>10}{'ECE':>8}")
+    for name, row in report["measured"].items():
+        cells = "".join(f"{_value(row[key]):>10}" for key in ("spearman", "pairwise_agreement"))
+        typer.echo(f"  {name:<28}{row['agreement']:>10.1f}%{cells}{_value(row['ece']):>8}")
+    typer.echo(f"On {report['n']:,} labelled answers of {report['stories']:,} stories. Ensemble: {out}")
+
+
+@bench.command()
 def calibrate(
     path: Annotated[Path, typer.Argument(help="People's judgments, one a row: CSV or JSON Lines.")],
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")] = 10_000,

@@ -14,7 +14,7 @@ from katha.cli import options
 if TYPE_CHECKING:
     from katha.schema import Answer, StoryRecord
 
-__all__ = ["score"]
+__all__ = ["read_archive", "read_scored_stories", "score"]
 
 _SHOWN = 40
 _HEAD = (
@@ -52,6 +52,10 @@ def score(
     variants: Annotated[
         Path | None, typer.Option("--variants", help="contrastive_variants.jsonl: score the pairs (PairAcc), too.")
     ] = None,
+    ensemble: Annotated[
+        Path | None,
+        typer.Option("--ensemble", help="A human-calibrated ensemble (`katha bench ensemble`): one more judge."),
+    ] = None,
     human: Annotated[
         Path | None,
         typer.Option("--human", help="People's judgments (failing, human_score): localization and rank correlation."),
@@ -69,6 +73,7 @@ def score(
     from katha.eval_bridge.alignment import alignment
     from katha.eval_bridge.changes import Scoring, changes, read_scoring
     from katha.eval_bridge.contrastive import PairScorer, iter_variants
+    from katha.eval_bridge.gold_ensemble import read_ensemble
     from katha.eval_bridge.human_files import read_judgments
     from katha.eval_bridge.power import power_estimate
     from katha.eval_bridge.rules import make_decider, open_rule, settle
@@ -78,16 +83,17 @@ def score(
     decider = make_decider(matching or "lemma-set", base_url) if decide else None
     rule = open_rule(matching or "lemma-set", archives, decider=decider, keep=archives[-1])
     earlier = read_scoring(before, archives) if before is not None else None
-    records = _records(stories)
-    unsettled = settle(rule, records, _rows(answers))
+    records = read_scored_stories(stories)
+    unsettled = settle(rule, records, read_archive(answers))
     pairs = PairScorer(records, iter_variants(variants) if variants is not None else ())
     scores = score_answers(
         records,
-        pairs.others(_rows(answers)),
+        pairs.others(read_archive(answers)),
         matching=rule,
         questions=questions,
         resamples=resamples,
         seed=seed,
+        calibrated=read_ensemble(ensemble) if ensemble is not None else None,
     )
     scores["notes"] += unsettled
     if variants is not None:
@@ -95,7 +101,7 @@ def score(
     if human is not None:
         scores["alignment"] = alignment(
             records,
-            pairs.others(_rows(answers)),
+            pairs.others(read_archive(answers)),
             list(read_judgments(human)),
             matching=rule,
             questions=questions,
@@ -106,17 +112,17 @@ def score(
     found: dict[str, Any] = {"out": str(out), "scores": scores}
     if power:
         found["power"] = power_estimate(
-            records, pairs.others(_rows(answers)), matching=rule, questions=questions, differences=power
+            records, pairs.others(read_archive(answers)), matching=rule, questions=questions, differences=power
         )
     if earlier is not None:
-        new = (Scoring(rule, questions), pairs.others(_rows(answers)))
-        old = (earlier[0], pairs.others(_rows(before_answers or answers)))
+        new = (Scoring(rule, questions), pairs.others(read_archive(answers)))
+        old = (earlier[0], pairs.others(read_archive(before_answers or answers)))
         found["changes"] = list(changes(records, old, new))
         found["before"] = earlier[1]
     _tell(found, as_json=as_json)
 
 
-def _records(path: Path) -> list[StoryRecord]:
+def read_scored_stories(path: Path) -> list[StoryRecord]:
     """The stories that have questions.
 
     Raises:
@@ -147,7 +153,7 @@ def _beside(answers: Path) -> Path:
     return answers / VERDICTS if answers.is_dir() else answers.with_name(VERDICTS)
 
 
-def _rows(paths: list[Path]) -> Iterator[Answer]:
+def read_archive(paths: list[Path]) -> Iterator[Answer]:
     """The rows of every archive in order: a later one wins where a key repeats."""
     from katha.eval_bridge import iter_answers
 
