@@ -18,10 +18,11 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
+from katha.eval_bridge.distractors import swaps
 from katha.eval_bridge.instructions import UNCLEAR
 from katha.eval_bridge.matching import match_text
 from katha.eval_bridge.normal import normalise
-from katha.eval_bridge.wording import sentence, swaps
+from katha.eval_bridge.wording import sentence
 from katha.jsonio import digest
 from katha.language import load_vocabulary, read_phrase
 from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, Role
@@ -177,7 +178,9 @@ def _tiers(
         return mates(pool)
 
     def same_story() -> list[str]:
-        return [] if kind == "moral" else mates(item for item in story if item is not question)
+        told = [] if kind == "moral" else mates(item for item in story if item is not question)
+        # An order that the story tells elsewhere is true here as well; the other way round it is not.
+        return [other for text in told for other in _reversed(text)] if kind == "temporal_order" else told
 
     def happenings() -> list[str]:
         found = sorted({item.gold_answer for item in (*story, *pool) if item.question_type not in ("moral", kind)})

@@ -7,24 +7,21 @@ for. Each has a canonical answer in one plain sentence and paraphrases of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from katha.eval_bridge.distractors import other_actions, other_feelings
 from katha.eval_bridge.normal import normalise
-from katha.eval_bridge.wording import (
-    feeling,
-    other_actions,
-    other_feelings,
-    paraphrases,
-    sentence,
-    without_feeling,
-)
+from katha.eval_bridge.wording import called, feeling, paraphrases, sentence, without_feeling
 from katha.language import PhraseReading, load_vocabulary, read_phrase
 from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Plan, Question, StoryRecord, Transition
 
 __all__ = ["build_questions"]
 
 _LONGEST_CUE = 14
+_SENTENCE_END = re.compile(r"(?<=[.!?]) ")
+_LEANING = frozenset(("he", "she", "it", "they", "him", "her", "them", "then", "but", "so"))
 _SMALL = frozenset(
     (
         *("the", "a", "an", "of", "to", "in", "on", "at", "by", "with", "and", "his", "her", "its", "their", "it"),
@@ -65,18 +62,25 @@ def _tells(text: str) -> bool:
     return _usable(text) and bool(read_phrase(text).events)
 
 
+def _stands(text: str) -> bool:
+    """Whether `text` can be understood alone: nobody in it is only "he", and it does not go on from elsewhere."""
+    words = set(normalise(text).split())
+    return not words & _LEANING
+
+
 def _gives_away(question: str, answer: str) -> bool:
     """Whether every content word of the answer is in the question."""
     words = set(normalise(answer).split()) - _SMALL
     return bool(words) and words <= set(normalise(question).split())
 
 
-def _who(reading: PhraseReading) -> str | None:
-    """The doer of the first event, else the first character named."""
+def _who(text: str) -> tuple[str, bool] | None:
+    """The doer of the first event of `text`, else the first character named, as `text` calls it; whether several."""
+    reading = read_phrase(text)
     actors = [event.actor for event in reading.events if event.actor]
     characters = reading.concepts.get("character", ())
     named = next((actor for actor in actors if actor in characters), characters[0] if characters else None)
-    return load_vocabulary().get("character", named).words[0] if named else None
+    return called(named, text) if named else None
 
 
 class _Builder:
@@ -84,7 +88,7 @@ class _Builder:
 
     def __init__(self, plan: Plan) -> None:
         self.transitions = sorted(plan.transitions, key=lambda item: item.pair)
-        self.captions = {panel.index: panel.caption for panel in plan.panels}
+        self.captions = {panel.index: [*panel.must_show[:1], panel.caption] for panel in plan.panels}
         self.actions = [without_feeling(item.action) for item in self.transitions]
         self.feelings = tuple(
             dict.fromkeys(
@@ -92,22 +96,22 @@ class _Builder:
             )
         )
 
-    def _moment(self, at: int, answer: str) -> str:
+    def _moment(self, at: int, answer: str, asking: str = "") -> str:
         """ " after ..." what happened before the transition at `at`, so that the question does not hold its answer."""
         earlier = self.actions[at - 1] if at else None
-        caption = self.captions.get(self.transitions[at].from_scene, "")
-        cues = [f" after {_clause(text)}" for text in (earlier, caption) if text and _tells(text)]
+        shown = self.captions.get(self.transitions[at].from_scene, [])
+        cues = [f" after {_clause(text)}" for text in (earlier, *shown) if text and _tells(text) and _stands(text)]
         fallback = " at the start" if at == 0 else " next"
-        return next((cue for cue in cues if not _gives_away(cue, answer)), fallback)
+        return next((cue for cue in cues if not _gives_away(asking + cue, answer)), fallback)
 
     def action(self, at: int, item: Transition) -> Iterator[_Draft]:
         """What somebody is seen to do."""
         action = self.actions[at]
         if not _usable(action):
             return
-        who = _who(read_phrase(str(action)))
-        moment = self._moment(at, str(action))
-        asked = f"What does the {who} do{moment}?" if who else f"What happens{moment}?"
+        who = _who(str(action))
+        asking = f"What {'do' if who[1] else 'does'} the {who[0]} do" if who else "What happens"
+        asked = f"{asking}{self._moment(at, str(action), asking)}?"
         others = other_actions(str(action), [text for text in self.actions if text and text != action], asked)
         yield _Draft("action_visibility", asked, str(action), item.pair, (item.action,), tuple(others))
 
@@ -125,27 +129,33 @@ class _Builder:
 
     def emotional(self, at: int, item: Transition) -> Iterator[_Draft]:
         """How somebody feels, and how that has changed."""
-        reading = read_phrase(item.emotion or "")
+        for told in _SENTENCE_END.split(item.emotion or ""):
+            yield from self._felt(at, item, told)
+
+    def _felt(self, at: int, item: Transition, told: str) -> Iterator[_Draft]:
+        """The questions about one sentence of a transition's feelings."""
+        reading = read_phrase(told)
         who, feelings = reading.concepts.get("character", ()), _feelings(reading)
         action = self.actions[at]
-        cue = f"when {_clause(str(action))}" if _usable(action) else self._moment(at, str(item.emotion)).strip()
+        cue = f"when {_clause(str(action))}" if _usable(action) else self._moment(at, told).strip()
         if not who or not feelings:
-            if _usable(item.emotion):
-                yield _Draft("emotional", f"What feeling is there {cue}?", str(item.emotion), item.pair)
+            if _usable(told):
+                yield _Draft("emotional", f"What feeling is there {cue}?", told, item.pair)
             return
         before, after = reading.change or (None, feelings[-1])
         if after is None:
             return
-        name = load_vocabulary().get("character", who[0]).words[0]
-        plain, asked = feeling(who[0], None, after), f"How does the {name} feel {cue}?"
+        name, many = called(who[0], told)
+        do = "do" if many else "does"
+        plain, asked = feeling(who[0], None, after, told), f"How {do} the {name} feel {cue}?"
         others = other_feelings(after, self.feelings, asked)
-        made = tuple(feeling(who[0], None, other) for other in others)
-        yield _Draft("emotional", asked, plain, item.pair, (str(item.emotion),), made)
+        made = tuple(feeling(who[0], None, other, told) for other in others)
+        yield _Draft("emotional", asked, plain, item.pair, (told,), made)
         if before is not None and before != after:
             asked = f"How does the feeling of the {name} change {cue}?"
             wrong = [(after, before), *((before, other) for other in others), *((other, after) for other in others)]
-            made = tuple(feeling(who[0], early, late) for early, late in wrong if early != late)
-            yield _Draft("emotional", asked, feeling(who[0], before, after), item.pair, (str(item.emotion),), made)
+            made = tuple(feeling(who[0], early, late, told) for early, late in wrong if early != late)
+            yield _Draft("emotional", asked, feeling(who[0], before, after, told), item.pair, (told,), made)
 
     def consequence(self, at: int, item: Transition) -> Iterator[_Draft]:
         """What comes of it."""
@@ -163,10 +173,10 @@ class _Builder:
         reading = read_phrase(outcome)
         who, feelings = reading.concepts.get("character", ()), _feelings(reading)
         if without_feeling(outcome) is None and who and feelings:
-            name = load_vocabulary().get("character", who[0]).words[0]
+            name, many = called(who[0], outcome)
             words = [load_vocabulary().get("emotion", other).words[0] for other in self.feelings]
             rest = [load_vocabulary().get("emotion", item).words[0] for item in other_feelings(feelings[-1], (), seed)]
-            return [f"The {name} is {word}" for word in dict.fromkeys((*words, *rest))]
+            return [f"The {name} {'are' if many else 'is'} {word}" for word in dict.fromkeys((*words, *rest))]
         return other_actions(outcome, [text for text in self.actions[:at] if text], seed)
 
     def temporal(self, at: int, item: Transition) -> Iterator[_Draft]:
@@ -197,9 +207,11 @@ class _Builder:
 
 _OTHERWISE = (
     ("What does the ", "What is seen of the "),
+    ("What do the ", "What is seen of the "),
     ("Why is it that ", "What is the reason that "),
     ("How does the feeling of the ", "In what way does the feeling of the "),
     ("How does the ", "In what mood is the "),
+    ("How do the ", "In what mood are the "),
     ("What comes of it that ", "What follows when "),
     ("In which order do these happen: ", "Which of these comes first, and which later: "),
 )

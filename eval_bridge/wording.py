@@ -1,11 +1,7 @@
-"""Other ways to say an answer, and other answers that sound like it: both by rule, from the vocabulary.
-
-`paraphrases` keeps the meaning (the accepted set of Sec. C.5); `swaps` changes exactly one concept (a distractor).
-"""
+"""Other ways to say an answer, by rule and from the vocabulary: the accepted set of Sec. C.5."""
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -14,12 +10,12 @@ from katha.language import ConceptKind, PhraseEvent, Vocabulary, load_vocabulary
 from katha.language.inflect import VerbForm
 
 __all__ = [
+    "called",
     "feeling",
-    "other_actions",
-    "other_feelings",
+    "find_words",
+    "inflected_like",
     "paraphrases",
     "sentence",
-    "swaps",
     "without_feeling",
 ]
 
@@ -27,7 +23,6 @@ _SYNONYMS = 4
 _MOST = 12
 _LONGEST_NAME = 3
 _ARTICLES = frozenset(("a", "an", "the"))
-_SWAPPED: tuple[ConceptKind, ...] = ("action", "emotion", "character", "prop")
 _FORMS: Mapping[str, VerbForm] = {"third": "third", "past": "past", "participle": "participle", "ing": "ing"}
 _FEELING_FIRST = re.compile(r"^(.+?) (?:is|are|was|were|feels?|felt) ([\w ]+?) and (.+)$")
 _ONLY_FEELING = re.compile(r"^.+? (?:is|are|was|were|feels?|felt|becomes?|became) ([\w ]+)$")
@@ -40,14 +35,28 @@ def sentence(text: str) -> str:
     return clean[:1].upper() + clean[1:]
 
 
-def feeling(character: str, before: str | None, after: str) -> str:
-    """A feeling or its change, as one readable sentence ("The lion changes from afraid to happy")."""
+def called(concept: str, text: str) -> tuple[str, bool]:
+    """How `text` calls a character ("hare" for a rabbit, "three mice"), and whether it is several; its commonest noun
+    where `text` does not name it."""
+    vocabulary, words = load_vocabulary(), [word.strip(".,;!'\"").lower() for word in text.split()]
+    place = find_words(words, concept, "character")
+    if place is None:
+        return vocabulary.get("character", concept).words[0], False
+    said = " ".join(words[place[0] : place[1]])
+    many = any(sense.plural for sense in vocabulary.senses.get(said, ()) if sense.id == concept)
+    counted = many and place[0] > 0 and words[place[0] - 1] in vocabulary.grammar.numbers
+    return f"{words[place[0] - 1]} {said}" if counted else said, many
+
+
+def feeling(character: str, before: str | None, after: str, text: str = "") -> str:
+    """A feeling or its change, as one readable sentence ("The lion changes from afraid to happy"); the character is
+    called as `text` calls it."""
     words = load_vocabulary()
     late = words.get("emotion", after).words[0]
-    who = words.get("character", character).words[0]
+    who, many = called(character, text)
     if before is None or before == after:
-        return f"The {who} feels {late}"
-    return f"The {who} changes from {words.get('emotion', before).words[0]} to {late}"
+        return f"The {who} {'feel' if many else 'feels'} {late}"
+    return f"The {who} {'change' if many else 'changes'} from {words.get('emotion', before).words[0]} to {late}"
 
 
 def without_feeling(text: str) -> str | None:
@@ -61,49 +70,8 @@ def without_feeling(text: str) -> str | None:
     return None if only is not None and find(only[1], "emotion") else plain
 
 
-def other_feelings(right: str, known: Sequence[str], seed: str) -> list[str]:
-    """Feelings that are not `right`: those of the story first, each group in an order fixed by `seed`."""
-    generator = random.Random(seed)
-    told = [concept for concept in known if concept != right]
-    rest = [item.id for item in load_vocabulary().concepts("emotion") if item.id not in (*told, right)]
-    return generator.sample(told, len(told)) + generator.sample(rest, len(rest))
-
-
-def other_actions(text: str, story: Sequence[str], seed: str) -> list[str]:
-    """Events that `text` could be taken for: the story's own with the same doer first, then other things it might do.
-
-    Without a doer and an action that the vocabulary knows, the story's other events.
-    """
-    vocabulary, generator = load_vocabulary(), random.Random(seed)
-    event = next((item for item in read_phrase(text).events if item.action and item.actor), None)
-    if event is None or event.actor is None:
-        return generator.sample(list(story), len(story))
-    same = [other for other in dict.fromkeys(story) if _doer(other) == event.actor]
-    used = {item.action for other in (text, *story) for item in read_phrase(other).events}
-    free = [item.id for item in vocabulary.concepts("action") if item.id not in used]
-    made = [_told(vocabulary, event.actor, action, event.target) for action in generator.sample(free, len(free))]
-    return generator.sample(same, len(same)) + made
-
-
-def _doer(text: str) -> str | None:
-    return next((event.actor for event in read_phrase(text).events if event.actor), None)
-
-
-def _told(vocabulary: Vocabulary, actor: str, action: str, target: str | None) -> str:
-    """Actor, action and target as the vocabulary says it ("The fox jumps toward the crow")."""
-    says = vocabulary.says[action]
-    verb = vocabulary.grammar.inflector.verb(says.verb, "third")
-    aim = f" {says.preposition} the {_thing(vocabulary, target)}".replace("  ", " ") if target else ""
-    return f"The {_thing(vocabulary, actor)} {verb}{aim}"
-
-
 def _bare(text: str) -> str:
     return " ".join(word for word in text.split() if word.lower() not in _ARTICLES)
-
-
-def _thing(vocabulary: Vocabulary, concept: str) -> str:
-    kind: ConceptKind = "character" if any(c.id == concept for c in vocabulary.concepts("character")) else "prop"
-    return vocabulary.get(kind, concept).words[0]
 
 
 def _verbs(vocabulary: Vocabulary, action: str, text: str) -> list[str]:
@@ -120,14 +88,14 @@ def _event_words(event: PhraseEvent, text: str) -> Iterator[str]:
     if event.action is None:
         return
     words = text.split()
-    place = _find(words, event.action, "action")
+    place = find_words(words, event.action, "action")
     if place is None:
         return
     start, end = place
     said = words[start:end]
     for verb in _verbs(vocabulary, event.action, text):
         if not verb.startswith("be "):
-            new = _inflected_verb(verb, said, event.action)
+            new = inflected_like(verb, said, event.action)
             yield " ".join((*words[:start], new, *words[end:]))
 
 
@@ -177,8 +145,8 @@ def _spans(words: Sequence[str]) -> Iterator[tuple[int, int]]:
             yield start, start + length
 
 
-def _find(words: Sequence[str], concept: str, kind: ConceptKind) -> tuple[int, int] | None:
-    """Where `words` name the concept, the longest name first."""
+def find_words(words: Sequence[str], concept: str, kind: ConceptKind) -> tuple[int, int] | None:
+    """Where `words` name the concept (first and last place, the last one not included), the longest name first."""
     senses = load_vocabulary().senses
     for start, end in _spans(words):
         text = " ".join(word.strip(".,;!'\"").lower() for word in words[start:end])
@@ -187,43 +155,15 @@ def _find(words: Sequence[str], concept: str, kind: ConceptKind) -> tuple[int, i
     return None
 
 
-def _inflected_verb(verb: str, said: Sequence[str], action: str) -> str:
+def inflected_like(verb: str, said: Sequence[str], action: str) -> str:
     """`verb` in the form that `said` has among the forms of the action's words."""
     vocabulary = load_vocabulary()
     text = " ".join(said).strip(".,;!").lower()
     inflector = vocabulary.grammar.inflector
     for known in vocabulary.get("action", action).words:
+        if known == text:
+            return verb
         for form in inflector.verb_forms(known):
             if form.surface == text and form.form in _FORMS:
                 return inflector.verb(verb, _FORMS[form.form])
     return verb
-
-
-def _inflected(kind: ConceptKind, new: str, old: Sequence[str], concept: str) -> str:
-    """The new concept's word in the form that the old one had."""
-    word = load_vocabulary().get(kind, new).words[0]
-    return _inflected_verb(word, old, concept) if kind == "action" else word
-
-
-def swaps(text: str, seed: str, prefer: Sequence[str] = (), kinds: Sequence[ConceptKind] = _SWAPPED) -> list[str]:
-    """Sentences that differ from `text` in one concept each, in an order fixed by `seed`.
-
-    Concepts of `prefer` (those the story knows) are used before the rest of the vocabulary.
-    """
-    vocabulary, generator = load_vocabulary(), random.Random(seed)
-    plain = sentence(text)
-    words, reading = plain.split(), read_phrase(plain)
-    made: list[tuple[bool, str]] = []
-    for kind in kinds:
-        used = reading.concepts.get(kind, ())
-        others = [item.id for item in vocabulary.concepts(kind) if item.id not in used]
-        for concept in used:
-            place = _find(words, concept, kind)
-            if place is None:
-                continue
-            start, end = place
-            for other in generator.sample(others, min(6, len(others))) + [item for item in others if item in prefer]:
-                new = _inflected(kind, other, words[start:end], concept)
-                made.append((other in prefer, sentence(" ".join((*words[:start], new, *words[end:])))))
-    generator.shuffle(made)
-    return list(dict.fromkeys(text for _, text in sorted(made, key=lambda item: not item[0])))

@@ -28,6 +28,9 @@ _FULLER = 0.06
 _UNNAMED = 0.6
 """What an order of events is worth that leaves out an event which the question names."""
 _TILT = 0.35
+_WRONG_WAY = 0.3
+_FARTHER = 0.5
+"""How much less an event at the other end of the story is worth than the one right beside the event asked about."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +121,30 @@ def _weigh_order(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
     if len(events) < 2:
         return _in_order(events[0], asked.given[-1], moments) if events and asked.given else 0.0
     first, second = events[0], events[-1]
+    if asked.side and asked.given:
+        return _weigh_beside(first, second, asked, moments)
     value, other = _in_order(first, second, moments), _in_order(second, first, moments)
     value *= _BOTH_WAYS + (1 - _BOTH_WAYS) * value / (value + other) if value else 0.0
     named = [known for known in asked.given if any(same_event(known, event) for event in (first, second))]
     if asked.given:
         value *= _UNNAMED + (1 - _UNNAMED) * len(named) / len(asked.given)
-    return value * (1 - _TILT + _TILT * _placed(second, asked, moments))
+    return value * (1 - _TILT + _TILT * _placed(first if asked.tilt < 0 else second, asked, moments))
+
+
+def _weigh_beside(first: PhraseEvent, second: PhraseEvent, asked: Asked, moments: Sequence[Moment]) -> float:
+    """An order beside an event that the question takes for granted: how well the other event is supported on the side
+    that is asked for, the nearer the better."""
+    known = asked.given[-1]
+    fixed, free = (second, first) if asked.side < 0 else (first, second)
+    if not same_event(fixed, known):
+        other = _in_order(first, second, moments) * _UNNAMED
+        return other * (_WRONG_WAY if same_event(free, known) else 1.0)
+    seen = [support(known, moment) for moment in moments]
+    if max(seen, default=0.0) < _ENOUGH:
+        return max((support(free, moment) for moment in moments), default=0.0)
+    at = seen.index(max(seen))
+    steps = ((asked.side * (place - at), support(free, moment)) for place, moment in enumerate(moments))
+    return max((value * (1 - _FARTHER * (step - 1) / len(moments)) for step, value in steps if step > 0), default=0.0)
 
 
 def _placed(event: PhraseEvent, asked: Asked, moments: Sequence[Moment]) -> float:

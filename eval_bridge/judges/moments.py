@@ -6,14 +6,18 @@ so text and images are answered by the same rules.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from katha.eval_bridge.reader import FrameReading
 from katha.language import PhraseEvent, StoryReading
 
-__all__ = ["Moment", "Seen", "from_frames", "from_story", "support"]
+__all__ = ["Moment", "Seen", "from_frames", "from_story", "stems", "support"]
 
+_WORD = re.compile(r"[a-z]+")
+_ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
+_SHORTEST = 4
 _TARGET_SHARE = 0.6
 """How much of a claim's support depends on its target being there too."""
 _PRESENT = 0.45
@@ -37,12 +41,16 @@ class Seen:
 
 @dataclass(frozen=True)
 class Moment:
-    """One frame or event: who is there, which things, where; `nearby` is who was spoken of shortly before or after."""
+    """One frame or event: who is there, which things, where; `nearby` is who was spoken of shortly before or after.
+
+    `words` are the stems of the words that tell the event: frames have none.
+    """
 
     figures: tuple[Seen, ...] = ()
     props: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
     nearby: Mapping[str, float] = field(default_factory=dict)
+    words: frozenset[str] = frozenset()
 
     def presence(self, concept: str, but: Seen | None = None) -> float:
         """How surely a character (other than `but`), thing or place is there."""
@@ -78,11 +86,17 @@ def from_story(story: StoryReading) -> list[Moment]:
             figures.append(Seen(event.actor, 1.0, does, feels, event.target))
         if event.target is not None and event.target != event.actor:
             figures.append(Seen(event.target, 1.0))
-        props = dict.fromkeys((*event.props, *((event.target,) if event.target else ())), 1.0)
+        props = dict.fromkeys(event.props, 1.0)
         around = [other for other in events[max(0, nth - 2) : nth + 3] if abs(other.sentence - event.sentence) <= 1]
         nearby = {name: _NEARBY for other in around for name in (other.actor, other.target) if name is not None}
-        moments.append(Moment(tuple(figures), props, {place: 1.0} if place else {}, nearby))
+        moments.append(Moment(tuple(figures), props, {place: 1.0} if place else {}, nearby, stems(event.text)))
     return moments
+
+
+def stems(text: str) -> frozenset[str]:
+    """The words of `text` that carry meaning, cut to what inflections share."""
+    words = (word for word in _WORD.findall(text.lower()) if len(word) >= _SHORTEST)
+    return frozenset(_ENDING.sub("", word) for word in words)
 
 
 def support(claim: PhraseEvent, moment: Moment, actor: str | None = None) -> float:
@@ -103,7 +117,8 @@ def _figure_support(claim: PhraseEvent, wanted: str | None, figure: Seen, moment
         value *= _PRESENT
     if claim.target is not None:
         known = 1.0 if figure.target == claim.target else moment.presence(claim.target, figure)
-        if figure.target not in (None, claim.target):
+        thing_to_somebody = claim.target in moment.props and figure.target not in moment.props  # "gives the grain to"
+        if figure.target not in (None, claim.target) and not thing_to_somebody:
             known *= _OTHER_TARGET
         value *= 1 - _TARGET_SHARE + _TARGET_SHARE * known
     return value

@@ -88,6 +88,7 @@ class _Builder(NounRoles):
         if before == "to":
             follower = self._start(chunk, controlled[-1:] if controlled and self._controls(old) else subjects)
             real = old is not None and self.grammar.has("phase_verbs", old.lemma)
+            real = real and all(noun.word != "nothing" for noun in fact.objects)  # "had nothing to eat"
             follower.wished = fact.wished or not real or (old is not None and old.negated)
             return follower
         aside = old is not None and old.form == "ing" and not old.copula and not fact.relative

@@ -33,6 +33,8 @@ def _put_right(fact: Fact, grammar: Grammar) -> None:
     persons = [noun for noun in [*fact.objects, *(noun for _, noun in fact.around)] if noun.kind in PEOPLE]
     if verb.copula and persons and [noun.word for noun in fact.subjects if noun.kind != "time"] == ["it"]:
         fact.subjects = persons[:1] if fact.emotion else []
+    elif verb.copula and fact.emotion is None and not verb.negated:
+        fact.emotion = next((noun.emotion for noun in fact.objects if noun.kind == "referring"), None)
     elif not fact.subjects and grammar.has("being_verbs", verb.lemma) and verb.form == "past":
         fact.subjects = [noun for noun in fact.objects if noun.kind in PEOPLE]
         fact.objects = [noun for noun in fact.objects if noun.kind not in PEOPLE]
@@ -120,8 +122,10 @@ class _Teller:
         present = [] if found or unreal else self._present(fact, subjects)
         if len(present) == 1 and not subjects:
             self.cast.subject = present
+        felt = next((noun.emotion for noun in fact.subjects if noun.emotion is not None), None)
         for member in present:
-            self._add(index, text, fact, _Draft(index, text, member, verb=fact.verb.lemma if fact.verb else None))
+            verb = fact.verb.lemma if fact.verb else None
+            self._add(index, text, fact, _Draft(index, text, member, verb=verb, emotion=felt))
         if not fact.speech and subjects and fact.verb is not None and not fact.wished:
             self.speaker = subjects
         self._notice(fact)
@@ -164,7 +168,12 @@ class _Teller:
             if actor is None and target is None:
                 continue
             noun = feeler[min(at, len(feeler) - 1)]
-            emotion = happening.emotion or (noun.emotion if noun is not None else None)
+            own = noun.emotion if noun is not None else None
+            emotion = happening.emotion or own
+            if (
+                own is not None and own != emotion and happening.action is not None
+            ):  # "the happy lion thanked the mouse"
+                self._add(index, text, fact, _Draft(index, text, actor, emotion=own))
             draft = _Draft(
                 index, text, actor, happening.action, happening.verb, target, emotion, list(happening.carries)
             )
