@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from katha.language.chunks import Noun, Verb
 from katha.language.clauses import Fact
-from katha.language.lexicon import Vocabulary
+from katha.language.lexicon import Grammar, Vocabulary
 
-__all__ = ["PEOPLE", "Happening", "happenings"]
+__all__ = ["PEOPLE", "Happening", "happenings", "places", "put_right"]
 
 PEOPLE = frozenset({"character", "pronoun", "referring", "name"})
 _PLACE_PREPS = frozenset(
@@ -212,3 +212,22 @@ def places(fact: Fact) -> list[tuple[str, Noun]]:
     named = [noun for noun in [*fact.subjects, *fact.objects] if noun.kind == "setting"]
     bare = [("", noun) for noun in named if noun.word != "home"]  # "carried it home" goes there, it is not there
     return [*((prep, noun) for prep, noun in fact.around if noun.kind == "setting" and prep in _PLACE_PREPS), *bare]
+
+
+def put_right(fact: Fact, grammar: Grammar) -> None:
+    """Turn "it was the turn of a hare", "there lived a lion" and "made him king" the plain way round."""
+    verb = fact.verb
+    if verb is None:
+        return
+    persons = [noun for noun in [*fact.objects, *(noun for _, noun in fact.around)] if noun.kind in PEOPLE]
+    if verb.copula and persons and [noun.word for noun in fact.subjects if noun.kind != "time"] == ["it"]:
+        fact.subjects = persons[:1] if fact.emotion else []
+    elif verb.copula and fact.emotion is None and not verb.negated:
+        fact.emotion = next((noun.emotion for noun in fact.objects if noun.kind == "referring"), None)
+    elif not fact.subjects and grammar.has("being_verbs", verb.lemma) and verb.form == "past":
+        fact.subjects = [noun for noun in fact.objects if noun.kind in PEOPLE]
+        fact.objects = [noun for noun in fact.objects if noun.kind not in PEOPLE]
+    elif grammar.has("naming_verbs", verb.lemma):
+        called = [noun for noun in fact.objects if noun.kind in PEOPLE]
+        if len(called) > 1 and called[-1].kind == "character":
+            fact.objects = [noun for noun in fact.objects if noun is not called[-1]]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from katha.language.cast import Cast, Member
 from katha.language.chunks import Chunk, Noun, Verb, chunk_words
 from katha.language.clauses import Fact, read_facts
-from katha.language.inflect import Inflector
-from katha.language.lexicon import Grammar, Vocabulary, load_vocabulary
-from katha.language.meaning import PEOPLE, Happening, happenings, places
+from katha.language.lexicon import Vocabulary, load_vocabulary
+from katha.language.meaning import PEOPLE, Happening, happenings, places, put_right
+from katha.language.naming import story_names, titles_of
 from katha.language.tokens import Sentence, split_sentences
 from katha.language.types import Event, StoryReading
 
@@ -23,25 +22,6 @@ _INSIDE = frozenset({"in", "at", "into", "to", "through", "across", "on", "insid
 _CAUSE = re.compile(
     r"\b(?:because(?! of)|since|so that|for fear that|now that)\b\s*([^,;]+)", re.IGNORECASE | re.DOTALL
 )
-
-
-def _put_right(fact: Fact, grammar: Grammar) -> None:
-    """Turn "it was the turn of a hare", "there lived a lion" and "made him king" the plain way round."""
-    verb = fact.verb
-    if verb is None:
-        return
-    persons = [noun for noun in [*fact.objects, *(noun for _, noun in fact.around)] if noun.kind in PEOPLE]
-    if verb.copula and persons and [noun.word for noun in fact.subjects if noun.kind != "time"] == ["it"]:
-        fact.subjects = persons[:1] if fact.emotion else []
-    elif verb.copula and fact.emotion is None and not verb.negated:
-        fact.emotion = next((noun.emotion for noun in fact.objects if noun.kind == "referring"), None)
-    elif not fact.subjects and grammar.has("being_verbs", verb.lemma) and verb.form == "past":
-        fact.subjects = [noun for noun in fact.objects if noun.kind in PEOPLE]
-        fact.objects = [noun for noun in fact.objects if noun.kind not in PEOPLE]
-    elif grammar.has("naming_verbs", verb.lemma):
-        called = [noun for noun in fact.objects if noun.kind in PEOPLE]
-        if len(called) > 1 and called[-1].kind == "character":
-            fact.objects = [noun for noun in fact.objects if noun is not called[-1]]
 
 
 @dataclass
@@ -105,7 +85,7 @@ class _Teller:
             draft.cause = cause
 
     def _fact(self, index: int, text: str, fact: Fact) -> None:
-        _put_right(fact, self.vocabulary.grammar)
+        put_right(fact, self.vocabulary.grammar)
         unreal = fact.speech or fact.wished
         found = list(happenings(fact, self.vocabulary))
         if not fact.speech and fact.verb is not None:
@@ -168,12 +148,10 @@ class _Teller:
             if actor is None and target is None:
                 continue
             noun = feeler[min(at, len(feeler) - 1)]
-            own = noun.emotion if noun is not None else None
-            emotion = happening.emotion or own
-            if (
-                own is not None and own != emotion and happening.action is not None
-            ):  # "the happy lion thanked the mouse"
-                self._add(index, text, fact, _Draft(index, text, actor, emotion=own))
+            mood = noun.emotion if noun is not None else None  # "the happy lion thanked the mouse"
+            emotion = happening.emotion or mood
+            if mood is not None and mood != emotion and happening.action is not None:
+                self._add(index, text, fact, _Draft(index, text, actor, emotion=mood))
             draft = _Draft(
                 index, text, actor, happening.action, happening.verb, target, emotion, list(happening.carries)
             )
@@ -237,40 +215,8 @@ class _Teller:
 
     def events(self) -> tuple[Event, ...]:
         """The finished events."""
-        titles = _titles(self.cast.members, self.vocabulary.grammar.inflector)
+        titles = titles_of(self.cast.members, self.vocabulary.grammar.inflector)
         return tuple(_finish(draft, titles) for draft in self.drafts)
-
-
-def _titles(members: Sequence[Member], inflector: Inflector) -> dict[int, str | None]:
-    """A name for every member that needs one: its own, or what tells it apart from others of its kind."""
-    kinds = Counter(member.concept for member in members)
-    called = Counter((member.concept, member.word, member.plural) for member in members)
-    seen: Counter[str] = Counter()
-    titles: dict[int, str | None] = {}
-    for member in members:
-        seen[member.concept] += not member.plural
-        title = member.name
-        if title is None and kinds[member.concept] > 1:
-            alone = called[member.concept, member.word, member.plural] == 1 and not member.plural
-            title = member.word if alone else _told_apart(member, seen[member.concept], inflector)
-        titles[id(member)] = title
-    used: Counter[str] = Counter()
-    for member in members:
-        title = titles[id(member)]
-        if title is not None:
-            used[title] += 1
-            titles[id(member)] = title if used[title] == 1 else f"{title} {used[title]}"
-    return titles
-
-
-def _told_apart(member: Member, nth: int, inflector: Inflector) -> str:
-    if member.plural:
-        return inflector.plural(member.word)
-    if member.labels and member.labels[0] != "other":
-        return f"{member.labels[0]} {member.word}"
-    if nth == 1:
-        return member.word
-    return f"{member.attributes[0].split('_')[0] if member.attributes else 'second'} {member.word}"
 
 
 def _finish(draft: _Draft, titles: dict[int, str | None]) -> Event:
@@ -296,38 +242,6 @@ def _finish(draft: _Draft, titles: dict[int, str | None]) -> Event:
         speech=draft.speech,
         count=actor.count if actor is not None else 1,
     )
-
-
-def _leading_name(sentence: Sentence, vocabulary: Vocabulary, closed: frozenset[str]) -> list[str]:
-    """An unknown word that begins a sentence as its subject ("Patty the milkmaid ...", "Patty wept")."""
-    if len(sentence.words) < 2:
-        return []
-    first, second = sentence.words[:2]
-    unknown = first.text[:1].isupper() and first.lower not in vocabulary.senses and first.lower not in closed
-    if not unknown or first.text.isupper() or first.lower.endswith("ly"):
-        return []
-    third = sentence.words[2].lower if len(sentence.words) > 2 else ""
-    titled = second.lower == "the" and any(sense.kind == "character" for sense in vocabulary.senses.get(third, ()))
-    senses = vocabulary.senses.get(second.lower, ())
-    acts = any(sense.part == "verb" and sense.form in {"past", "third"} for sense in senses)
-    return [first.text] if titled or acts or vocabulary.grammar.has("be", second.lower) else []
-
-
-def story_names(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> frozenset[str]:
-    """Proper names: capitalised words that the vocabulary does not know and that also stand inside a sentence."""
-    grammar = vocabulary.grammar
-    closed = frozenset().union(*grammar.words.values(), grammar.pronouns, grammar.numbers)
-    found: set[str] = set()
-    for sentence in sentences:
-        previous = "."
-        found.update(_leading_name(sentence, vocabulary, closed))
-        for word in sentence.words:
-            inside = previous not in {".", "!", "?", '"', ":"} or previous in grammar.words["name_cues"]
-            capital = word.text[:1].isupper() and len(word.text) > 1 and not word.text.isupper()
-            if inside and capital and word.lower not in vocabulary.senses and word.lower not in closed:
-                found.add(word.text)
-            previous = word.lower
-    return frozenset(found)
 
 
 def read_story(text: str) -> StoryReading:
