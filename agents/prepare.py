@@ -11,7 +11,7 @@ from katha.protocols import Planner, PlanRequest, Renderer
 from katha.registry import default_registry
 from katha.schema import Plan, Question, StoryRecord, Transition
 
-__all__ = ["check_plan", "make_plan", "plan_with", "prepare_story"]
+__all__ = ["check_plan", "make_plan", "plan_with", "plan_within", "prepare_story"]
 
 
 def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
@@ -26,13 +26,17 @@ def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
 
 
 def plan_with(planner: Planner, renderer: Renderer, record: StoryRecord, config: RunConfig) -> Plan:
-    """The plan of `record` by `planner`, within the limits of `renderer`, checked.
+    """The plan of `record` by `planner`, within the limits of `renderer`, checked."""
+    return plan_within(planner, record, config, renderer.capabilities.prompt_tokens)
+
+
+def plan_within(planner: Planner, record: StoryRecord, config: RunConfig, prompt_tokens: int | None) -> Plan:
+    """The plan of `record` by `planner`, within a prompt limit in tokens, checked.
 
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
-    limit = renderer.capabilities.prompt_tokens
-    request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=limit)
+    request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=prompt_tokens)
     plan = planner.plan(record, request)
     if not plan.transitions and not record.transitions:
         derived = _derived_transitions(record, request)

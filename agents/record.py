@@ -17,8 +17,9 @@ from katha.config import RunConfig
 from katha.errors import OutputFolderError
 from katha.jsonio import digest, sha256_hex
 from katha.schema import Answer, Candidates, Plan, StoryRecord
+from katha.store import Store
 
-__all__ = ["check_same", "new_record", "paid", "prompt_hashes", "same_plugins", "services"]
+__all__ = ["by_service", "check_same", "new_record", "paid", "prompt_hashes", "same_plugins", "services"]
 
 _PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
 _PARTS = {
@@ -111,13 +112,17 @@ def _versions() -> dict[str, str]:
 
 
 def services(context: RunContext, candidates: Candidates) -> list[dict[str, Any]]:
-    """Which services drew the run's frames: model as asked and as served, dates, frames, tokens and dollars (G.5).
+    """Which services drew the run's frames (G.5)."""
+    return by_service(context.store, [frame.sha256 for item in candidates.candidates for frame in item.board.frames])
+
+
+def by_service(store: Store, hashes: Iterable[str]) -> list[dict[str, Any]]:
+    """The receipts of frames by service: model as asked and as served, dates, frames, tokens and dollars.
 
     A frame that another run paid for counts with its own date; `cost` is None while a price is unknown.
     """
-    hashes = sorted({frame.sha256 for item in candidates.candidates for frame in item.board.frames})
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for receipt in filter(None, map(context.store.frames.receipt, hashes)):
+    for receipt in filter(None, map(store.frames.receipt, sorted(set(hashes)))):
         key = (str(receipt["service"]), str(receipt["model"]), str(receipt["served"]))
         row = found.setdefault(
             key,

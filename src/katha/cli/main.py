@@ -11,6 +11,7 @@ import typer
 from katha import __version__
 from katha.cli import bench, inspect, new, plan, redo, report_command, run, score
 from katha.cli.ablate import ablate
+from katha.cli.compare import compare
 from katha.cli.eval import evaluate
 from katha.errors import KathaError
 
@@ -47,6 +48,7 @@ def _root(
 app.command("run")(run.run)
 app.command("plan")(plan.plan)
 app.command("redo")(redo.redo)
+app.command("compare")(compare)
 app.command("report")(report_command.report)
 app.command("eval")(evaluate)
 app.command("ablate")(ablate)
