@@ -59,7 +59,6 @@ def load_plugins(config: RunConfig) -> Plugins:
     Raises:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
     """
-    from katha.compass.similarity import ReaderSimilarity
     from katha.eval_bridge.judges.making import make_judges
 
     renderers, bridge = default_registry("renderers"), config.bridge_renderer
@@ -73,7 +72,7 @@ def load_plugins(config: RunConfig) -> Plugins:
         planner=default_registry("planners").configure(config.planner, config.planner_options),
         renderer=renderers.configure(config.renderer, config.renderer_options),
         judges=dict(judges),
-        similarity=ReaderSimilarity(),
+        similarity=default_registry("similarities").create(config.similarity),
         bridge=renderers.configure(bridge, config.bridge_renderer_options) if bridge is not None else None,
     )
 
@@ -155,7 +154,7 @@ class RunContext:
     @property
     def candidate_seeds(self) -> tuple[int, ...]:
         """The seeds whose boards are candidates in this mode."""
-        return self.mode.candidate_seeds(self.seeds)
+        return self.mode.candidate_seeds(self.seeds)[: self.config.candidates]
 
     def keep(self, plan: Plan, story: StoryRecord) -> None:
         """Write the plan and the story with its questions into the folder, and go on with them."""

@@ -61,7 +61,9 @@ def write_results(
     folder.write_answers(rows)
     reporting = [row for row in rows if row.role == "reporting"]
     unsettled = settle(context.matching, [context.story()], reporting)
-    scores: dict[str, Any] = score([context.story()], reporting, matching=context.matching)
+    scores: dict[str, Any] = score(
+        [context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None
+    )
     scores["notes"] += unsettled
     folder.write(folder.candidates, candidates.model_dump(mode="json"))
     folder.write(folder.scores, scores)

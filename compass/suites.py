@@ -33,7 +33,8 @@ class Scoring(_Data):
     conditions: what a question needs an answer under. valid: which scored questions count: those whose answer under
     text and images matches and is not contradicted (`support`), those whose answer matches (`answer`), or all (`none`).
     dimensions: empty for all six. judge: one judge by name; None is the ensemble (or the only judge). labels: moral
-    labels by the coarser label that they count as; empty for the twelve.
+    labels by the coarser label that they count as; empty for the twelve. accepted: the accepted-answer set, or the
+    canonical answer alone. average: over the dimensions, or over questions whatever their dimension.
     """
 
     matching: str | None = None
@@ -42,6 +43,8 @@ class Scoring(_Data):
     dimensions: tuple[Dimension, ...] = ()
     judge: str | None = None
     labels: dict[str, str] = {}
+    accepted: Literal["set", "canonical"] = "set"
+    average: Literal["dimensions", "questions"] = "dimensions"
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

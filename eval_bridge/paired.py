@@ -51,28 +51,28 @@ def row_counts(
     conditions: Sequence[Condition] = CONDITIONS,
     filtered: bool = True,
     dimensions: Sequence[Dimension] = (),
-    common: NDArray[np.bool_] | None = None,
+    together: bool = False,
 ) -> RowCounts:
     """The counts of `methods` (the boards of one row) for `stories` in this order.
 
     conditions: those under which a question needs an outcome to be scored. filtered: only questions right under text
-    and images count. dimensions: empty for all. common: a mask (Q,) of questions that may count at all.
+    and images count. dimensions: empty for all. together: questions are averaged whatever their dimension.
     """
     at = outcomes.judges.index(judge) if judge is not None else len(outcomes.judges) - 1
     used = [place for place, name in enumerate(CONDITIONS) if name in conditions]
     wanted = np.isin(outcomes.dimension_of, [DIMENSIONS.index(name) for name in dimensions or DIMENSIONS])
     order = np.array([stories.index(story) for story in outcomes.stories], dtype=np.intp)
-    cell_of = order[outcomes.story_of] * len(DIMENSIONS) + outcomes.dimension_of
+    dimension_of = np.zeros_like(outcomes.dimension_of) if together else outcomes.dimension_of
+    cell_of = order[outcomes.story_of] * len(DIMENSIONS) + dimension_of
     made, n_valid, n_scored, n_ambiguous = [], 0, 0, 0
     for name in methods:
         cells = outcomes.cells[outcomes.methods.index(name), at]
         scored = (cells[used] != MISSING).all(axis=0) & wanted
         right = cells == RIGHT
         valid = scored & right[_BOTH] if filtered else scored
-        kept = valid if common is None else valid & common
-        made.append(story_counts(right, kept, cell_of, len(stories)))
-        n_valid, n_scored = n_valid + int(kept.sum()), n_scored + int(scored.sum())
-        n_ambiguous += int((kept & (cells[_BOTH] != MISSING) & ~right[_BOTH]).sum())
+        made.append(story_counts(right, valid, cell_of, len(stories)))
+        n_valid, n_scored = n_valid + int(valid.sum()), n_scored + int(scored.sum())
+        n_ambiguous += int((valid & (cells[_BOTH] != MISSING) & ~right[_BOTH]).sum())
     shape = (0, len(stories), len(DIMENSIONS), 4)
     return RowCounts(np.array(made) if made else np.zeros(shape), n_valid, n_scored, n_ambiguous)
 

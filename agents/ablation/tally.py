@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -87,6 +87,7 @@ class Tally:
             conditions=scoring.conditions,
             filtered=scoring.valid != "none" if filtered is None else filtered,
             dimensions=scoring.dimensions,
+            together=scoring.average == "questions",
         )
 
     def outcomes(self, row: Row) -> Outcomes:
@@ -94,10 +95,10 @@ class Tally:
         scoring, protocol = row.scoring, protocol_of(row)
         matching = scoring.matching or self.job.config.matching
         labels = tuple(sorted(scoring.labels.items()))
-        key = (protocol, matching, scoring.valid == "answer", labels)
+        key = (protocol, matching, scoring.valid == "answer", scoring.accepted, labels)
         if key not in self._outcomes:
             selection: Selection = "reporting" if row.questions == "held_out" else "steering"
-            stories = [_coarse_story(item, scoring.labels) for item in self.stories]
+            stories = [_coarse_story(item, scoring) for item in self.stories]
             rule = self.folder.rule(matching)
             self.unsettled += settle(rule, stories, self.rows(protocol))
             rows = (_coarse_row(item, scoring) for item in self.rows(protocol))
@@ -142,15 +143,18 @@ def _coarse_row(row: Answer, scoring: Scoring) -> Answer:
     return row.model_copy(update=changes) if changes else row
 
 
-def _coarse_story(record: StoryRecord, labels: Mapping[str, str]) -> StoryRecord:
-    if not labels:
-        return record
+def _coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
+    """`record` with the answers that the scoring accepts: coarser labels, or the canonical answers alone."""
+    labels, canonical = scoring.labels, scoring.accepted == "canonical"
 
     def coarse(item: Question) -> Question:
-        if item.question_type != "moral":
-            return item
-        accepted = [labels.get(normalise(text), text) for text in (item.gold_answer, *item.accepted_answers)]
-        return item.model_copy(update={"gold_answer": accepted[0], "accepted_answers": accepted, "options": None})
+        accepted = [item.gold_answer, *([] if canonical else item.accepted_answers)]
+        if item.question_type == "moral" and labels:
+            accepted = [labels.get(normalise(text), text) for text in accepted]
+            return item.model_copy(update={"gold_answer": accepted[0], "accepted_answers": accepted, "options": None})
+        return item.model_copy(update={"accepted_answers": accepted})
 
+    if not labels and not canonical:
+        return record
     questions = [coarse(item) for item in record.recoverability_questions]
     return record.model_copy(update={"recoverability_questions": questions})

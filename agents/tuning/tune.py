@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from katha.agents.ablation.folder import AblationFolder
 from katha.agents.ablation.job import AblationJob
+from katha.agents.freezing import models_of, protocol_of_config
 from katha.agents.record import prompt_hashes
 from katha.agents.tuning.collect import TuningBench
 from katha.agents.tuning.curve import choose
@@ -25,12 +26,11 @@ from katha.compass.suites import Row, Suite
 from katha.compass.tuning_data import StoryData
 from katha.config import RunConfig, cache_folder
 from katha.errors import InputFileError, MissingExtraError, RenderError, UnknownPluginError, UsageError
-from katha.eval_bridge import STEERING_VARIANT
-from katha.jsonio import digest, read_json, write_json
+from katha.jsonio import read_json, write_json
 from katha.schema import Event, StoryRecord
 from katha.store import Store
 
-__all__ = ["TuneJob", "TuneResult", "models_of", "protocol_of_config", "tune"]
+__all__ = ["TuneJob", "TuneResult", "tune"]
 
 OnStory = Callable[[str, int], None]
 _MODE = "full"
@@ -69,21 +69,6 @@ class TuneJob:
     def row(self) -> Row:
         """The one row: the full compass."""
         return self.work.suite.rows[0]
-
-
-def protocol_of_config(config: RunConfig) -> dict[str, str]:
-    """How questions are asked and matched, as a lock holds it."""
-    return {
-        "answers": config.answers,
-        "matching": config.matching,
-        "steering_prompts": STEERING_VARIANT,
-        "reporting_prompts": config.variant,
-    }
-
-
-def models_of(specs: Mapping[str, Any]) -> dict[str, str]:
-    """The hash of each kind of plug-in's specification."""
-    return {name: digest(spec) for name, spec in specs.items()}
 
 
 def tune(job: TuneJob, out: Path, lock: Path, *, on_story: OnStory | None = None) -> TuneResult:

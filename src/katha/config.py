@@ -49,7 +49,10 @@ class RunConfig(BaseModel):
     base_url: str | None = None
     verify_reuse: float | None = Field(default=None, ge=0, le=1)
     review: bool = False
+    similarity: str = "reader"
+    candidates: int | None = Field(default=None, ge=1)
     compass: CompassSettings = CompassSettings()
+    lock: str | None = None
 
     @field_validator("planner_options", "renderer_options", "bridge_renderer_options", "judge_options", mode="before")
     @classmethod

@@ -19,7 +19,7 @@ from katha.errors import KathaError, UnknownPluginError
 
 __all__ = ["Family", "Registry", "default_registry"]
 
-Family = Literal["renderers", "planners", "judges"]
+Family = Literal["renderers", "planners", "judges", "similarities"]
 Factory = Callable[..., Any]
 F = TypeVar("F", bound=Factory)
 _CLASS_PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)(?::(.*))?", re.DOTALL)
@@ -31,6 +31,7 @@ class Registry:
     def __init__(self, family: Family) -> None:
         self.family = family
         self._local: dict[str, Factory] = {}
+        self.what = "similarity" if family == "similarities" else family.removesuffix("s")
 
     def register(self, name: str) -> Callable[[F], F]:
         """Decorator: make a class known in this process under `name`."""
@@ -59,7 +60,7 @@ class Registry:
             path = _CLASS_PATH.fullmatch(spec)
             if path is not None and ("." in name or find_spec(name) is not None):
                 return self._import(path[1]), path[2] or None
-            raise UnknownPluginError(f"No {self.family[:-1]} is called {name!r}.", hint=self._suggest(name))
+            raise UnknownPluginError(f"No {self.what} is called {name!r}.", hint=self._suggest(name))
         return self._load_entry(entry), argument or None
 
     def configure(self, spec: str, options: Mapping[str, Any]) -> Any:
@@ -69,7 +70,7 @@ class Registry:
             UnknownPluginError: there is none. UsageError: an option that it does not have, or of the wrong kind.
         """
         factory, _ = self.load(spec)
-        return self.create(spec, **fit_options(factory, options, f"{self.family[:-1]} {spec!r}"))
+        return self.create(spec, **fit_options(factory, options, f"{self.what} {spec!r}"))
 
     def create(self, spec: str, **options: Any) -> Any:
         """Make the plug-in behind `spec`; `options` are keyword parameters of its class.
@@ -81,7 +82,7 @@ class Registry:
         try:
             return factory(argument, **options) if argument is not None else factory(**options)
         except TypeError as error:
-            raise UnknownPluginError(f"{self.family[:-1]} {spec!r} cannot be made: {error}.") from error
+            raise UnknownPluginError(f"{self.what} {spec!r} cannot be made: {error}.") from error
 
     def _entry_points(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=f"katha.{self.family}")}
@@ -92,7 +93,7 @@ class Registry:
         except KathaError:
             raise
         except (ImportError, AttributeError) as error:
-            raise UnknownPluginError(f"The {self.family[:-1]} {entry.name!r} cannot be imported: {error}.") from error
+            raise UnknownPluginError(f"The {self.what} {entry.name!r} cannot be imported: {error}.") from error
         return loaded
 
     def _import(self, path: str) -> Factory:
@@ -100,7 +101,7 @@ class Registry:
         try:
             loaded: Factory = getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError) as error:
-            raise UnknownPluginError(f"The {self.family[:-1]} {path!r} cannot be imported: {error}.") from error
+            raise UnknownPluginError(f"The {self.what} {path!r} cannot be imported: {error}.") from error
         return loaded
 
     def _suggest(self, name: str) -> str:
@@ -113,6 +114,7 @@ _REGISTRIES: dict[Family, Registry] = {
     "renderers": Registry("renderers"),
     "planners": Registry("planners"),
     "judges": Registry("judges"),
+    "similarities": Registry("similarities"),
 }
 
 

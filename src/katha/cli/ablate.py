@@ -16,24 +16,27 @@ from katha.cli import options
 if TYPE_CHECKING:
     from katha.schema import StoryRecord
 
-__all__ = ["ablate", "of_split"]
+__all__ = ["ablate", "of_split", "progress"]
 
 _HEAD = (
     f"  {'row':<26}{'image':>7}{'STG':>7}{'change':>8}{'95% interval':>17}{'p':>8}{'frames':>8}{'drawn':>8}{'asked':>8}"
 )
-
-Split = Annotated[str | None, typer.Option("--split", help="Only the stories of this split (the record's field).")]
-Lock = Annotated[Path | None, typer.Option("--lock", help="compass.lock.yaml of `katha tune`: frozen settings.")]
 
 
 def ablate(
     stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")],
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or a YAML file of your own.")] = "length",
     rows: Annotated[str | None, typer.Option("--rows", help="Only these rows of the suite, with commas.")] = None,
-    split: Split = None,
+    split: options.Split = None,
     planner: options.Planner = None,
+    planner_option: options.PlannerOptions = None,
     renderer: options.Renderer = None,
+    renderer_option: options.RendererOptions = None,
+    bridge_renderer: options.BridgeRenderer = None,
+    bridge_option: options.BridgeOptions = None,
     judge: options.Judges = None,
+    judge_option: options.JudgeOptions = None,
+    similarity: options.Similarity = None,
     seeds: options.Seeds = None,
     panels: options.Panels = None,
     size: options.Size = None,
@@ -41,7 +44,10 @@ def ablate(
     preset: options.Preset = None,
     answers: options.Answers = None,
     matching: options.Matching = None,
-    lock: Lock = None,
+    variant: options.Variant = None,
+    base_url: options.BaseUrl = None,
+    verify_reuse: options.VerifyReuse = None,
+    lock: options.Lock = None,
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")] = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
     as_json: options.Json = False,
@@ -51,32 +57,45 @@ def ablate(
     Each distinct frame is drawn once and each distinct question asked once, however the rows overlap. The same command
     again does nothing; after a kill it goes on.
     """
+    from katha.agents import load_plugins
     from katha.agents.ablation import AblationJob, run_ablation
+    from katha.agents.freezing import freeze
     from katha.cli.ablation_report import write_ablation_report
     from katha.cli.eval_inputs import read_stories
+    from katha.cli.inputs import configuration
     from katha.compass.suites import load_suite
-    from katha.config import resolve
-    from katha.eval_bridge import require_rule
 
-    flags = {
-        "planner": planner,
-        "renderer": renderer,
-        "judges": tuple(judge) if judge else None,
-        "seeds": seeds,
-        "panels": panels,
-        "size": size,
-        "style": style,
-        "answers": answers,
-        "matching": matching,
-    }
-    config = resolve(flags, preset=preset)
-    require_rule(config.matching)
+    config = configuration(
+        preset,
+        planner=planner,
+        planner_option=planner_option,
+        renderer=renderer,
+        renderer_option=renderer_option,
+        bridge_renderer=bridge_renderer,
+        bridge_option=bridge_option,
+        judge=judge,
+        judge_option=judge_option,
+        similarity=similarity,
+        seeds=seeds,
+        panels=panels,
+        size=size,
+        style=style,
+        answers=answers,
+        matching=matching,
+        variant=variant,
+        base_url=base_url,
+        verify_reuse=verify_reuse,
+    )
     chosen = load_suite(suite).for_judges(config.judges)
     if rows is not None:
         chosen = chosen.only(tuple(part.strip() for part in rows.split(",") if part.strip()))
     records = of_split(read_stories(stories), split, stories)
-    job = AblationJob(records, chosen, config, resamples=resamples, command=("katha", *sys.argv[1:]))
-    with _progress(len(records), quiet=as_json) as on_story:
+    plugins, frozen = load_plugins(config), None
+    if lock is not None:
+        config = freeze(config, lock, plugins, records)
+        frozen = {"file": lock.name, "sha256": config.lock}
+    job = AblationJob(records, chosen, config, given=plugins, lock=frozen, resamples=resamples)
+    with progress(len(records), quiet=as_json) as on_story:
         result = run_ablation(job, out or Path("out") / chosen.name, on_story=on_story)
     _tell(result.table, result.out, write_ablation_report(result.out), as_json=as_json)
 
@@ -101,7 +120,7 @@ def of_split(records: list[StoryRecord], split: str | None, source: str) -> list
 
 
 @contextmanager
-def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str, int], None] | None]:
+def progress(total: int, *, quiet: bool) -> Iterator[Callable[[str, int], None] | None]:
     """A bar over the stories on standard error; None when `quiet` or when that is not a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None

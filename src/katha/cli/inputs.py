@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -10,7 +11,35 @@ from katha.errors import InputFileError, PlanError
 from katha.jsonio import read_json
 from katha.schema import Plan, StoryRecord
 
-__all__ = ["finished_run", "read_plan"]
+if TYPE_CHECKING:
+    from katha.config import RunConfig
+
+__all__ = ["configuration", "finished_run", "read_plan"]
+
+
+_FIELDS = {
+    "planner_option": "planner_options",
+    "renderer_option": "renderer_options",
+    "bridge_option": "bridge_renderer_options",
+    "judge": "judges",
+    "judge_option": "judge_options",
+}
+
+
+def configuration(preset: str | None, **flags: Any) -> RunConfig:
+    """The configuration of a verb that runs many stories, from its options by their names.
+
+    Raises:
+        UsageError: an option, matching rule or prompt variant is wrong.
+    """
+    from katha.config import resolve
+    from katha.eval_bridge import require_rule, require_variant
+
+    given = {_FIELDS.get(name, name): value or None for name, value in flags.items()}
+    config = resolve(given, preset=preset)
+    require_rule(config.matching)
+    require_variant(config.variant, reporting=True)
+    return config
 
 
 def read_plan(path: Path, record: StoryRecord) -> Plan:

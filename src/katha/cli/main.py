@@ -13,6 +13,7 @@ from katha.cli import bench, inspect, new, plan, redo, report_command, run, scor
 from katha.cli.ablate import ablate
 from katha.cli.compare import compare
 from katha.cli.eval import evaluate
+from katha.cli.tune import tune
 from katha.errors import KathaError
 
 __all__ = ["app", "main"]
@@ -52,6 +53,7 @@ app.command("compare")(compare)
 app.command("report")(report_command.report)
 app.command("eval")(evaluate)
 app.command("ablate")(ablate)
+app.command("tune")(tune)
 app.command("renderers")(inspect.renderers)
 app.command("planners")(inspect.planners)
 app.command("judges")(inspect.judges)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ __all__ = [
     "Json",
     "JudgeOptions",
     "Judges",
+    "Lock",
     "Matching",
     "Mode",
     "Panels",
@@ -23,7 +25,9 @@ __all__ = [
     "Renderer",
     "RendererOptions",
     "Seeds",
+    "Similarity",
     "Size",
+    "Split",
     "Style",
     "Variant",
     "VerifyReuse",
@@ -59,6 +63,12 @@ Matching = Annotated[
     str | None,
     typer.Option("--matching", help="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."),
 ]
+Similarity = Annotated[
+    str | None,
+    typer.Option("--similarity", help="What coverage and copies are measured with: reader, open-clip:MODEL."),
+]
+Lock = Annotated[Path | None, typer.Option("--lock", help="compass.lock.yaml of `katha tune`: frozen settings.")]
+Split = Annotated[str | None, typer.Option("--split", help="Only the stories of this split (the record's field).")]
 Variant = Annotated[
     str | None,
     typer.Option("--variant", help="How judges are instructed: strict, uncertain or neutral; strict unless told."),

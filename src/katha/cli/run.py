@@ -30,6 +30,8 @@ def run(
     plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
     review: Annotated[bool, typer.Option("--review", help="Stop before the repair is decided and ask you.")] = False,
+    similarity: options.Similarity = None,
+    lock: options.Lock = None,
     preset: options.Preset = None,
     answers: options.Answers = None,
     matching: options.Matching = None,
@@ -42,7 +44,8 @@ def run(
 
     The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on.
     """
-    from katha.agents import run_story
+    from katha.agents import load_plugins, run_story
+    from katha.agents.freezing import freeze
     from katha.cli.inputs import read_plan
     from katha.cli.progress import live_view
     from katha.cli.report import write_report
@@ -66,6 +69,7 @@ def run(
         "panels": panels,
         "size": size,
         "style": style,
+        "similarity": similarity,
         "review": review or None,
         "answers": answers,
         "matching": matching,
@@ -81,6 +85,9 @@ def run(
     if given is not None:
         config = config.model_copy(update={"panels": len(given.panels)})
     check_scene_count(record, config.panels)
+    plugins = load_plugins(config)
+    if lock is not None:
+        config = freeze(config, lock, plugins, [record])
     ask_person = reviewer() if config.review else None
     with live_view(quiet=as_json or config.review) as on_event:
         result = run_story(
@@ -90,5 +97,6 @@ def run(
             plan=given,
             on_event=on_event,
             review=ask_person,
+            plugins=plugins,
         )
     tell(result, write_report(result.out), as_json=as_json)
