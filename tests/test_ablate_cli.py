@@ -1,4 +1,4 @@
-"""`katha ablate` and `katha tune` as commands: suites that ship, locks, sentences for bad input, reports in Chromium."""
+"""`katha ablate` and `katha tune` as commands: suites that ship, locks, bad input, and the reports in Chromium."""
 
 from __future__ import annotations
 
