@@ -12,6 +12,7 @@ from test_eval_cli import draw
 from typer.testing import CliRunner
 
 from katha.cli.eval_inputs import prepare_stories
+from katha.cli.eval_report import write_eval_report
 from katha.cli.main import app
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge import normalise, score
@@ -195,6 +196,10 @@ def test_contrastive_pairs_are_asked_with_the_images_alone(tmp_path: Path) -> No
     assert run(tmp_path, judge, records, variants=twins).reused
     assert judge.asked == asked
     out = tmp_path / "out"
+    page = write_eval_report(out).read_text(encoding="utf-8")
+    assert "Contrastive pairs" in page
+    assert "75.0" in page[page.index('id="pairs"') : page.index('id="ledger"')]
+    assert "not KathaTrace" not in page
     words = [
         "score",
         out / "stories.jsonl",
@@ -216,6 +221,14 @@ def test_contrastive_pairs_are_asked_with_the_images_alone(tmp_path: Path) -> No
     rows = [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
     pairs = [row for row in rows if row["question_id"].startswith(PAIR_PREFIX)]
     assert {(row["condition"], row["method"]) for row in pairs} == {("image", "boards")}
+
+
+def test_a_baselines_report_says_that_it_is_one(tmp_path: Path) -> None:
+    records = [record for record in prepared("tifa") if record.story_id in ("fox_and_crow", "lion_and_mouse")]
+    result = run(tmp_path, Chooser(lambda evidence, prompt: (prompt.options or ("",))[0]), records, evaluator="tifa")
+    assert result.scores["methods"]["boards"]["judges"]["chooser"]["raw"]["n"] > 20
+    page = write_eval_report(tmp_path / "out").read_text(encoding="utf-8")
+    assert "<b>tifa</b>" in page
 
 
 def story(name: str, kinds: Sequence[str]) -> StoryRecord:

@@ -41,6 +41,7 @@ def build_view(out: Path) -> dict[str, Any]:
         "boards": [_leaderboard(scores, judge) for judge in judges],
         "heat": _heat(scores, judges[0]) if judges else None,
         "comparisons": _comparisons(scores, judges[0]) if judges else [],
+        "pairs": _pairs(scores),
         "controls": [_control(item) for item in state["controls"]],
         "confidence": _confidence(state["confidence"]),
         "invalid": [(name, sorted(reasons.items())) for name, reasons in state["invalid"].items()],
@@ -50,6 +51,23 @@ def build_view(out: Path) -> dict[str, Any]:
         "stories": stories,
         "repeat": _repeat(state),
     }
+
+
+def _pairs(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Pair accuracy and confusion by board and judge; nothing where no pair was asked."""
+    return [
+        {
+            "method": method,
+            "judge": judge,
+            "accuracy": points(row["pair_accuracy"]),
+            "ci": _interval(row["ci95"]),
+            "confusion": points(row["confusion"]),
+            "n": row["n"],
+            "unscored": row["n_unscored"],
+        }
+        for method, judges in scores.get("contrastive", {}).get("methods", {}).items()
+        for judge, row in judges.items()
+    ]
 
 
 def _judges(scores: Mapping[str, Any]) -> list[str]:
