@@ -51,9 +51,11 @@ def board_with(request: FrameRequest, context: BoardContext) -> StoryBoard:
     """The board that `request` is added to.
 
     A scene that the board lacks is one drawn again: with the board's seed it was part of what the others were drawn
-    from, so it counts as if it were still there.
+    from, so it counts as if it were still there. The board may be another renderer's, of a size that is not drawn here:
+    its identity is made anew in the size of `request`.
     """
-    others = [item for item in context.requests if item.kind == "scene"]
+    size = {"width": request.width, "height": request.height}
+    others = [replace(item, **size) for item in context.requests if item.kind == "scene"]
     again = request.kind == "scene" and request.scene not in {item.scene for item in others}
     if not others:
         return board_of([request])
