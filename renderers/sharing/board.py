@@ -54,8 +54,8 @@ def board_with(request: FrameRequest, context: BoardContext) -> StoryBoard:
     from, so it counts as if it were still there. The board may be another renderer's, of a size that is not drawn here:
     its identity is made anew in the size of `request`.
     """
-    size = {"width": request.width, "height": request.height}
-    others = [replace(item, **size) for item in context.requests if item.kind == "scene"]
+    scenes = [item for item in context.requests if item.kind == "scene"]
+    others = [replace(item, width=request.width, height=request.height) for item in scenes]
     again = request.kind == "scene" and request.scene not in {item.scene for item in others}
     if not others:
         return board_of([request])
