@@ -19,8 +19,9 @@ from tiny_diffusion import build, save_lora
 from katha.errors import InputFileError, UsageError
 from katha.protocols import FrameRequest
 from katha.renderers.diffusion import FluxRenderer, SdxlRenderer, process_pool
-from katha.renderers.diffusion.memory import check_fits, need_of
+from katha.renderers.diffusion.memory import _light_bytes, check_fits, need_of
 from katha.renderers.diffusion.prompts import chunk_tokens
+from katha.renderers.diffusion.weights import read_header
 
 Model = Callable[[str], Path]
 TARGETS = {"sdxl": ["to_q", "to_v"], "flux": ["to_q", "to_v"]}
@@ -70,6 +71,11 @@ def draw(drawer: Any, **fields: Any) -> NDArray[np.int16]:
         return np.asarray(image.convert("RGB"), np.int16)
 
 
+def nearly(one: NDArray[np.int16], other: NDArray[np.int16]) -> bool:
+    """Equal to one step of 255: the same weights at other addresses may take other vector instructions."""
+    return bool(np.abs(one - other).max() <= 1)
+
+
 def plain(folder: Path) -> Any:
     from diffusers import DiffusionPipeline
 
@@ -86,6 +92,7 @@ def plainly(pipe: Any) -> NDArray[np.int16]:
     return np.asarray(image, np.int16)
 
 
+@pytest.mark.filterwarnings("ignore:Already found a `peft_config`")
 @pytest.mark.parametrize("family", ["sdxl", "flux"])
 def test_several_adapters_count_with_their_weights(
     model: Model, loras: Callable[[str, int], Path], family: str
@@ -151,8 +158,15 @@ def test_an_adapter_that_is_none_is_refused(model: Model, loras: Callable[[str, 
 def test_a_single_file_draws_what_its_folder_draws(model: Model, tmp_path: Path) -> None:
     file = save_single_file(plain(model("sdxl")), tmp_path / "model.safetensors")
     drawer = renderer(file, base=str(model("sdxl")))
-    assert np.array_equal(draw(drawer), draw(renderer(model("sdxl"))))
+    assert nearly(draw(drawer), draw(renderer(model("sdxl"))))
     assert drawer.spec()["revision"] != renderer(model("sdxl")).spec()["revision"]
+
+
+def test_a_single_file_that_lacks_weights_is_refused(model: Model, tmp_path: Path) -> None:
+    file = save_single_file(plain(model("sdxl")), tmp_path / "model.safetensors")
+    save_file({name: value for name, value in load_file(file).items() if "text_projection" not in name}, file)
+    with pytest.raises(InputFileError, match="lacks weights of the text_encoder_2"):
+        draw(renderer(file, base=str(model("sdxl"))))
 
 
 def test_chunks_are_everything_and_end_with_words() -> None:
@@ -176,7 +190,7 @@ def test_no_word_of_a_long_prompt_is_lost(model: Model) -> None:
         encoded = drawer.encode(loaded, frame(LONG, negative_prompt="snow"))
         count = len(loaded.pipe.tokenizer(LONG, add_special_tokens=False)["input_ids"])
         assert (
-            encoded["prompt_embeds"].shape == encoded["negative_prompt_embeds"].shape == (1, 77 * -(-count // 75), 64)
+            encoded["prompt_embeds"].shape == encoded["negative_prompt_embeds"].shape == (1, 77 * -(-count // 75), 80)
         )
 
 
@@ -201,15 +215,15 @@ def test_a_long_prompt_can_be_refused_instead(model: Model) -> None:
 
 @pytest.mark.parametrize("family", ["sdxl", "flux"])
 @pytest.mark.parametrize("rung", ["model-offload", "sequential-offload"])
-def test_offloading_changes_no_pixel(model: Model, family: str, rung: str) -> None:
+def test_offloading_changes_no_picture(model: Model, family: str, rung: str) -> None:
     process_pool().release()
     offloaded = draw(renderer(model(family), memory=rung))
     process_pool().release()
-    assert np.array_equal(offloaded, draw(renderer(model(family))))
+    assert nearly(offloaded, draw(renderer(model(family))))
 
 
 @pytest.mark.parametrize("family", ["sdxl", "flux", "klein"])
-def test_quantized_weights_take_a_quarter_and_draw_nearly_the_same(model: Model, family: str) -> None:
+def test_quantized_weights_take_fewer_bytes_and_draw_nearly_the_same(model: Model, family: str) -> None:
     process_pool().release()
     full = draw(renderer(model(family)))
     drawer = renderer(model(family), memory="quantized")
@@ -218,10 +232,12 @@ def test_quantized_weights_take_a_quarter_and_draw_nearly_the_same(model: Model,
     assert 0 < np.abs(full - quantized).mean() < 40
     with drawer.pipeline([frame()]) as loaded:
         denoiser = getattr(loaded.pipe, drawer.family.denoiser)
-        stored = {weight.dtype for weight in denoiser.parameters()}
-        small = sum(weight.numel() for weight in denoiser.parameters() if weight.dtype == torch.float8_e4m3fn)
-    assert torch.float8_e4m3fn in stored
-    assert small > 0.7 * sum(weight.numel() for weight in denoiser.parameters())
+        held = sum(weight.numel() * weight.element_size() for weight in denoiser.parameters())
+        encoders = {weight.dtype for weight in loaded.pipe.text_encoder.parameters()}
+    headers = [read_header(file) for file in drawer.checkpoint.weights()[drawer.family.denoiser]]
+    assert held == _light_bytes(headers, 4)
+    assert held < 0.6 * 4 * sum(header.numbers for header in headers)
+    assert torch.float8_e4m3fn in encoders
     process_pool().release()
 
 
@@ -266,7 +282,7 @@ def test_a_need_is_the_weights_and_the_frame(model: Model) -> None:
     assert need("full", dtype="bfloat16").device == 2 * sum(numbers.values())
     assert need("model-offload").device == 4 * max(numbers.values())
     assert need("model-offload").host == 4 * sum(numbers.values())
-    assert need("quantized").device <= max(numbers["unet"], 4 * numbers["vae"])
+    assert need("quantized").device < need("model-offload").device
     assert need("sequential-offload").device < need("model-offload").device
     small, large = need("full", pixels=32 * 32), need("full", pixels=64 * 64)
     assert small.device < large.device < need("full", pixels=64 * 64, batch=2).device
@@ -298,3 +314,30 @@ def test_a_device_too_small_is_refused_before_anything_is_loaded(model: Model, m
     with pytest.raises(UsageError, match=r"The memory rung 'full' needs [\d,]+ bytes on 'cpu': [\d,]+ are missing"):
         draw(renderer(model("sdxl")))
     assert process_pool().loads == loads
+
+
+def test_another_model_is_let_go_when_there_is_no_room_beside_it(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    import psutil
+
+    from katha.devices import process_tenants
+
+    class Judge:
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    judge = Judge()
+    process_pool().release()
+    process_tenants().move_in("cpu", judge)
+    free = {False: 1000, True: 10**12}
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": free[judge.closed]})())
+    assert draw(renderer(model("sdxl"))).any()
+    assert judge.closed
+    with renderer(model("sdxl")).pipeline([frame()]) as loaded:
+        first = loaded.pipe
+    assert process_tenants().make_room("cpu", judge)
+    loads = process_pool().loads
+    with renderer(model("sdxl")).pipeline([frame()]) as loaded:
+        assert loaded.pipe is not first
+    assert process_pool().loads == loads + 1

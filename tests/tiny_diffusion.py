@@ -72,10 +72,10 @@ def _t5_tokenizer() -> T5Tokenizer:
     return T5Tokenizer(vocab=vocab, extra_ids=0, model_max_length=512)
 
 
-def _clip_config(tokenizer: CLIPTokenizer) -> CLIPTextConfig:
+def _clip_config(tokenizer: CLIPTokenizer, width: int = 32) -> CLIPTextConfig:
     return CLIPTextConfig(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=37, num_hidden_layers=3, num_attention_heads=4,
-        max_position_embeddings=77, projection_dim=32, hidden_act="gelu",
+        vocab_size=len(tokenizer), hidden_size=width, intermediate_size=37, num_hidden_layers=3, num_attention_heads=4,
+        max_position_embeddings=77, projection_dim=width, hidden_act="gelu",
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
     )  # fmt: skip
 
@@ -88,7 +88,7 @@ def _sdxl() -> StableDiffusionXLPipeline:
         up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
         attention_head_dim=(2, 4, 4), use_linear_projection=True, addition_embed_type="text_time",
         addition_time_embed_dim=8, transformer_layers_per_block=(1, 1, 2), norm_num_groups=4,
-        projection_class_embeddings_input_dim=6 * 8 + 32, cross_attention_dim=64,
+        projection_class_embeddings_input_dim=6 * 8 + 48, cross_attention_dim=80,
     )  # fmt: skip
     vae = AutoencoderKL(
         block_out_channels=(16, 16), in_channels=3, out_channels=3, norm_num_groups=4, sample_size=32,
@@ -98,7 +98,7 @@ def _sdxl() -> StableDiffusionXLPipeline:
         beta_start=0.00085, beta_end=0.012, steps_offset=1, beta_schedule="scaled_linear", timestep_spacing="leading"
     )
     return StableDiffusionXLPipeline(
-        vae, CLIPTextModel(_clip_config(first)), CLIPTextModelWithProjection(_clip_config(second)), first, second,
+        vae, CLIPTextModel(_clip_config(first)), CLIPTextModelWithProjection(_clip_config(second, 48)), first, second,
         unet, scheduler, add_watermarker=False,
     )  # fmt: skip
 

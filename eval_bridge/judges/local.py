@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Literal, get_args
 
+from katha.devices import process_tenants
 from katha.errors import UsageError
 from katha.eval_bridge.instructions import prompt_sha256
 from katha.eval_bridge.judges.local_gate import ReuseGate
@@ -20,6 +21,7 @@ from katha.eval_bridge.judges.local_source import find_model, require_extra, reu
 from katha.eval_bridge.judges.structured import parse_reply
 from katha.eval_bridge.packets import evidence_sha256
 from katha.jsonio import digest, sha256_hex
+from katha.models.local import free_bytes
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
 __all__ = ["LocalJudge", "Reuse"]
@@ -139,7 +141,12 @@ class LocalJudge:
 
     def _load(self) -> Asker:
         if self._asker is None:
+            stored = sum(path.stat().st_size for path in self._source.folder.glob("*.safetensors"))
+            free = free_bytes(self._device)
+            if free is not None and stored > free:
+                process_tenants().make_room(self._device, self)
             loaded = load_model(self._source, device=self._device, dtype=self._dtype)
+            process_tenants().move_in(self._device, self)
             grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.stops) if self._structured else None
             self._asker = Asker(loaded, grammars, self._position_state, self._max_new_tokens, self._cache_bytes)
         return self._asker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,10 +81,12 @@ def apply_loras(pipe: Any, loras: Sequence[Lora]) -> None:
     names = [f"lora{number}" for number in range(len(loras))]
     for name, lora in zip(names, loras, strict=True):
         try:
-            pipe.load_lora_weights(
-                lora.file.parent, weight_name=lora.file.name, adapter_name=name, local_files_only=True,
-                use_safetensors=True,
-            )  # fmt: skip
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Already found a `peft_config`")  # several are meant
+                pipe.load_lora_weights(
+                    lora.file.parent, weight_name=lora.file.name, adapter_name=name, local_files_only=True,
+                    use_safetensors=True,
+                )  # fmt: skip
         except Exception as error:  # the loaders raise many kinds, all meaning that it does not fit
             reason = " ".join(str(error).split()) or type(error).__name__
             raise _misfit(pipe, lora, reason[:200]) from error

@@ -11,21 +11,24 @@ What a frame needs beyond weights is estimated from the sizes of the decoder's w
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from katha.errors import UsageError
 from katha.renderers.diffusion.checkpoint import Checkpoint
-from katha.renderers.diffusion.weights import read_header
+from katha.renderers.diffusion.weights import Header, read_header
 
 __all__ = ["DTYPES", "Need", "Rung", "apply_rung", "check_fits", "free_bytes", "need_of"]
 
 Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
 DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
 """What can be computed in, with its bytes."""
-_SKIPPED = ("embed", "shared", "norm", "layer_norm", "wo$", "lora", "proj_out", "pos_embed")
-"""Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own."""
+_SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$")
+"""Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own (T5's
+`wo`, embeddings)."""
 _TILE = 512
 _LIVE_MAPS = 3
 _log = logging.getLogger(__name__)
@@ -56,7 +59,7 @@ def need_of(
     largest = max((width * header.largest for found in headers.values() for header in found), default=0)
     frame = _frame_bytes(checkpoint, width, pixels, batch, tiling)
     total = sum(parts.values())
-    light = {name: size // width if name != "vae" else size for name, size in parts.items()}
+    light = {name: parts[name] if name == "vae" else _light_bytes(found, width) for name, found in headers.items()}
     held = {
         "full": Need(rung, total + frame, 0),
         "model-offload": Need(rung, max(parts.values()) + frame, total),
@@ -64,6 +67,14 @@ def need_of(
         "quantized": Need(rung, max(light.values()) + frame, total),
     }
     return held[rung]
+
+
+def _light_bytes(headers: Sequence[Header], width: int) -> int:
+    """Bytes of a component whose layers are kept in 8 bits, but for norms (vectors only) and those that are skipped."""
+    shapes = [(name.rsplit(".", 1)[0], shape) for header in headers for name, shape in header.shapes.items()]
+    matrices = {layer for layer, shape in shapes if len(shape) > 1}
+    light = {layer for layer in matrices if not any(re.search(one, layer) for one in _SKIPPED)}
+    return sum(math.prod(shape) * (1 if layer in light else width) for layer, shape in shapes)
 
 
 def _frame_bytes(checkpoint: Checkpoint, width: int, pixels: int, batch: int, tiling: bool) -> int:
@@ -113,11 +124,15 @@ def apply_rung(pipe: Any, rung: Rung, device: str, dtype: str, denoiser: str, *,
     Raises:
         UsageError: there is no such device.
     """
+    import torch
+
     try:
         if rung == "quantized":
             _quantize(pipe, dtype, denoiser)
         if rung == "sequential-offload":
-            pipe.enable_sequential_cpu_offload(device=device)
+            pipe.enable_group_offload(
+                onload_device=torch.device(device), offload_device=torch.device("cpu"), offload_type="leaf_level"
+            )
         elif rung == "model-offload" or (rung == "quantized" and not device.startswith("cpu")):
             pipe.enable_model_cpu_offload(device=device)
         else:

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from katha.devices import process_tenants
 from katha.errors import UsageError
 from katha.renderers.diffusion.prompts import PromptCache
 from katha.store import LockTaken, file_lock
@@ -51,6 +52,7 @@ class PipelinePool:
                 with ExitStack() as held:
                     held.enter_context(hold_device(device))
                     self._loaded, self._key = Loaded(load()), key
+                    process_tenants().move_in(device, self)
                     self._held = held.pop_all()
                 self.loads += 1
             yield self._loaded
@@ -61,9 +63,14 @@ class PipelinePool:
             if self._loaded is None:
                 return
             self._key = self._loaded = None
+            process_tenants().move_out(self)
             self._held.close()
             gc.collect()
             _empty_caches()
+
+    def close(self) -> None:
+        """What another model calls that needs the device (`katha.devices`)."""
+        self.release()
 
 
 @cache

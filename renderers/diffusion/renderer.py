@@ -10,6 +10,7 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
+from katha.devices import process_tenants
 from katha.errors import RenderError, UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, Capabilities, FrameRequest
@@ -187,7 +188,12 @@ class DiffusionRenderer(ABC):
             rung: need_of(self.checkpoint, rung, self.dtype, pixels, batch=settings.batch, tiling=settings.vae_tiling)
             for rung in get_args(Rung)
         }
-        check_fits(needs[settings.memory], self.device, needs)
+        try:
+            check_fits(needs[settings.memory], self.device, needs)
+        except UsageError:
+            if not process_tenants().make_room(self.device, self._pool):
+                raise
+            check_fits(needs[settings.memory], self.device, needs)
         pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=settings.scheduler)
         apply_loras(pipe, self.loras)
         apply_rung(pipe, settings.memory, self.device, self.dtype, self.family.denoiser, tiling=settings.vae_tiling)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -119,8 +120,10 @@ def draw_embeds(pipe: Any, jobs: Sequence[Job], steps: int, guidance: float, **e
     device = pipe._execution_device
     request = jobs[0].request
     stacked = {name: torch.cat([job.encoded[name] for job in jobs]).to(device) for name in jobs[0].encoded}
-    images: Tensor = pipe(
-        **stacked, generator=[generator_of(job.request.seed) for job in jobs], width=request.width,
-        height=request.height, num_inference_steps=steps, guidance_scale=guidance, output_type="pt", **extra,
-    ).images  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="`upcast_vae` is deprecated")  # the pipeline's own call
+        images: Tensor = pipe(
+            **stacked, generator=[generator_of(job.request.seed) for job in jobs], width=request.width,
+            height=request.height, num_inference_steps=steps, guidance_scale=guidance, output_type="pt", **extra,
+        ).images  # fmt: skip
     return images

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from katha.devices import process_tenants
 from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError
 from katha.models.adapters import check_adapter, load_adapter
 from katha.models.schemas import grammar_schema
@@ -163,7 +164,10 @@ class LocalModel:
         if self._loaded is None:
             import xgrammar
 
+            if _lacks_room(self._source, self._device, self._dtype):
+                process_tenants().make_room(self._device, self)
             model, tokenizer = load_weights(self._source, self._device, self._dtype)
+            process_tenants().move_in(self._device, self)
             if self._adapter is not None:
                 model = load_adapter(model, self._adapter, self._source.name)
             model.eval()
@@ -268,6 +272,11 @@ def free_bytes(device: str) -> int | None:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
         return None
+
+
+def _lacks_room(source: ModelSource, device: str, dtype: str) -> bool:
+    free = free_bytes(device)
+    return free is not None and weight_bytes(source, dtype) > free
 
 
 def _check_room(source: ModelSource, device: str, dtype: str) -> None:
