@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import asking, embedded_run, orchestration, panels, prefix_reuse, scoring, startup
+from benchmarks import asking, diffusion, embedded_run, orchestration, panels, prefix_reuse, scoring, startup
 
 ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "startup": startup.measure,
+    "diffusion_prompts": diffusion.measure_prompts,
+    "diffusion_shapes": diffusion.measure_shapes,
     "embedded_run": embedded_run.measure,
     "orchestration": orchestration.measure,
     "sketch": panels.measure_sketch,

@@ -341,3 +341,22 @@ def test_another_model_is_let_go_when_there_is_no_room_beside_it(model: Model, m
     with renderer(model("sdxl")).pipeline([frame()]) as loaded:
         assert loaded.pipe is not first
     assert process_pool().loads == loads + 1
+
+
+def test_the_published_shapes_have_the_published_sizes() -> None:
+    from benchmarks.diffusion_shapes import need_table
+
+    sdxl, flux = need_table("sdxl", 0), need_table("flux-dev", 0)
+    assert 3.4e9 < sdxl["full"]["device"] / 2 < 3.6e9
+    assert 16.5e9 < flux["full"]["device"] / 2 < 17e9
+    assert flux["quantized"]["device"] < 13e9 < 23e9 < flux["model-offload"]["device"] < 24e9
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
+@pytest.mark.parametrize("rung", ["full", "model-offload", "sequential-offload", "quantized"])
+def test_every_rung_draws_on_an_accelerator_within_its_need(model: Model, rung: str) -> None:
+    process_pool().release()
+    torch.cuda.reset_peak_memory_stats()
+    assert draw(renderer(model("sdxl"), memory=rung, device="cuda")).any()
+    process_pool().release()

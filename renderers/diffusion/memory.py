@@ -57,7 +57,7 @@ def need_of(
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
     parts = {name: width * sum(header.numbers for header in found) for name, found in headers.items()}
     largest = max((width * header.largest for found in headers.values() for header in found), default=0)
-    frame = _frame_bytes(checkpoint, width, pixels, batch, tiling)
+    frame = _frame_bytes(checkpoint, dtype, pixels, batch, tiling)
     total = sum(parts.values())
     light = {name: parts[name] if name == "vae" else _light_bytes(found, width) for name, found in headers.items()}
     held = {
@@ -77,13 +77,13 @@ def _light_bytes(headers: Sequence[Header], width: int) -> int:
     return sum(math.prod(shape) * (1 if layer in light else width) for layer, shape in shapes)
 
 
-def _frame_bytes(checkpoint: Checkpoint, width: int, pixels: int, batch: int, tiling: bool) -> int:
+def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, tiling: bool) -> int:
     """The decoder's last stage: a few feature maps at full size, in float32 where the checkpoint asks for it."""
     config = checkpoint.config("vae")
     channels: int = sum(config.get("block_out_channels", [128, 256])[:2])
-    decoder = 4 if config.get("force_upcast", False) else width
+    width = 4 if dtype == "float16" and config.get("force_upcast", False) else DTYPES[dtype]
     area = min(pixels, _TILE * _TILE) if tiling else pixels * batch
-    return _LIVE_MAPS * channels * area * decoder
+    return _LIVE_MAPS * channels * area * width
 
 
 def free_bytes(device: str) -> tuple[int, int]:

@@ -24,6 +24,8 @@ from katha.schema import CompassSettings
 
 __all__ = ["RunConfig", "cache_folder", "load_preset", "preset_names", "resolve"]
 
+_WITH_OPTIONS = ("planner", "renderer", "bridge_renderer")
+
 
 class RunConfig(BaseModel):
     """Everything that decides what a run draws, asks and accepts (paths of input and output are not part of it)."""
@@ -135,6 +137,21 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {names[key]: value for key, value in environment.items() if key in names and value}
 
 
+def _lay_over(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
+    """Put `layer` over `merged`. Options are put over one by one, unless the layer names another plug-in."""
+    for name in _WITH_OPTIONS:
+        options, before = f"{name}_options", str(merged.get(name, RunConfig.model_fields[name].default))
+        if name in layer and str(layer[name]).split(":")[0] != before.split(":")[0]:
+            merged.pop(options, None)
+        if isinstance(layer.get(options), (dict, str, list, tuple)):
+            layer = {**layer, options: {**_options_of(merged.get(options)), **_options_of(layer[options])}}
+    merged.update(layer)
+
+
+def _options_of(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else read_options(value or ())
+
+
 def resolve(
     flags: Mapping[str, Any],
     *,
@@ -148,8 +165,8 @@ def resolve(
     """
     merged: dict[str, Any] = dict(_from_environment(os.environ if environment is None else environment))
     if preset is not None:
-        merged.update(load_preset(preset))
-    merged.update({key: value for key, value in flags.items() if value is not None})
+        _lay_over(merged, load_preset(preset))
+    _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
     try:
         return RunConfig.model_validate(merged)
     except ValidationError as error:

@@ -17,6 +17,7 @@ __all__ = [
     "Judges",
     "Lock",
     "Matching",
+    "Memory",
     "Mode",
     "Panels",
     "Planner",
@@ -41,6 +42,10 @@ PlannerOptions = Annotated[
 RendererOptions = Annotated[
     list[str] | None,
     typer.Option("--renderer-option", help="KEY=VALUE for the renderer; `katha renderers` lists the keys."),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option("--memory", help="For renderers on this machine: full, model-offload, sequential-offload, quantized."),
 ]
 BridgeRenderer = Annotated[
     str | None, typer.Option("--bridge-renderer", help="Who draws inserted frames, if not the board's renderer.")

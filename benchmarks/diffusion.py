@@ -1,0 +1,143 @@
+"""The diffusion renderers: text encoders asked once a prompt, and the published models' shapes on an accelerator."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.diffusion_shapes import SHAPES, need_table, random_pipeline
+from katha.protocols import FrameRequest
+
+__all__ = ["measure_prompts", "measure_shapes"]
+
+_PROMPTS = (
+    "The lion roars at the small mouse.",
+    "The mouse gnaws the net.",
+    "The lion walks past the tree.",
+    "An old woman gives the apple to the crocodile.",
+    "The afraid hare walks in the forest at night.",
+)
+_SEEDS = (42, 123, 2026)
+_RUNGS = ("full", "model-offload", "sequential-offload", "quantized")
+_SIDE = 1024
+
+
+def measure_prompts() -> dict[str, Any]:
+    """Five panels with three seeds against `pipe(prompt, generator=...)` for each frame; same pixels, one thread."""
+    import numpy as np
+    import torch
+
+    from katha.renderers.diffusion import SdxlRenderer
+    from tests.tiny_diffusion import build
+
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["KATHA_CACHE"] = folder
+        renderer = SdxlRenderer(str(build("sdxl", Path(folder) / "model")), device="cpu", steps=4)
+        with renderer.pipeline([_request(_PROMPTS[0], 0)]) as loaded:
+            pipe = loaded.pipe
+        calls = _count(pipe)
+        theirs, loop = _timed(lambda: [_plain(pipe, prompt, seed) for seed in _SEEDS for prompt in _PROMPTS])
+        loop_calls = calls.pop("encoder", 0)
+        ours, board = _timed(
+            lambda: [png for seed in _SEEDS for png in renderer.render_board([_request(one, seed) for one in _PROMPTS])]
+        )
+    same = all(np.array_equal(_pixels(png), image) for png, image in zip(board, loop, strict=True))
+    return {
+        "frames": len(board),
+        "encoder_runs": calls["encoder"],
+        "seconds": round(ours, 2),
+        "baseline": "pipe(prompt, generator=...) for every frame, toy SDXL of random weights, four steps",
+        "baseline_encoder_runs": loop_calls,
+        "baseline_seconds": round(theirs, 2),
+        "ratio": round(theirs / ours, 2),
+        "same_pixels": same,
+    }
+
+
+def _request(prompt: str, seed: int) -> FrameRequest:
+    return FrameRequest(prompt, seed, 32, 32)
+
+
+def _count(pipe: Any) -> dict[str, int]:
+    """Calls of the second text encoder from now on, under `encoder`."""
+    calls = {"encoder": 0}
+
+    def count(*_: object) -> None:
+        calls["encoder"] = calls.get("encoder", 0) + 1
+
+    pipe.text_encoder_2.register_forward_hook(count)
+    return calls
+
+
+def _plain(pipe: Any, prompt: str, seed: int) -> Any:
+    import numpy as np
+    import torch
+
+    image = pipe(
+        prompt, generator=torch.Generator().manual_seed(seed), width=32, height=32, num_inference_steps=4,
+        guidance_scale=5.0,
+    ).images[0]  # fmt: skip
+    return np.asarray(image)
+
+
+def _pixels(png: bytes) -> Any:
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    with Image.open(io.BytesIO(png)) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    done = work()
+    return time.perf_counter() - start, done
+
+
+def measure_shapes() -> dict[str, Any]:
+    """FLUX.1-dev and SDXL at 1024x1024 with random weights: what each rung needs by calculation and, where there is an
+    accelerator, seconds a frame and the peak of its memory."""
+    import torch
+
+    table: dict[str, Any] = {name: {"calculated_bytes": need_table(name, _SIDE * _SIDE)} for name in SHAPES}
+    if not torch.cuda.is_available():
+        return {**table, "measured": "not here: no accelerator"}
+    for name, row in table.items():
+        row["measured"] = {rung: _measure(name, rung) for rung in _RUNGS}
+    return {**table, "device": torch.cuda.get_device_name(), "date": time.strftime("%Y-%m-%d")}
+
+
+def _measure(name: str, rung: Any) -> Mapping[str, Any]:
+    """Seconds and peak bytes of one frame on `rung`, after one to warm up."""
+    import gc
+
+    import torch
+
+    from katha.renderers.diffusion.memory import apply_rung
+
+    shape = SHAPES[name]
+    pipe = random_pipeline(name)
+    apply_rung(pipe, rung, "cuda", shape.dtype, shape.denoiser)
+    pipe.set_progress_bar_config(disable=True)
+    inputs = {key: value.to("cuda") for key, value in shape.inputs(getattr(torch, shape.dtype)).items()}
+
+    def draw(drawer: Any = pipe) -> None:
+        generator = torch.Generator("cpu").manual_seed(42)
+        drawer(**inputs, generator=generator, width=_SIDE, height=_SIDE, num_inference_steps=shape.steps)
+        torch.cuda.synchronize()
+
+    draw()
+    torch.cuda.reset_peak_memory_stats()
+    seconds, _ = _timed(draw)
+    peak = torch.cuda.max_memory_allocated()
+    del pipe, draw
+    gc.collect()
+    torch.cuda.empty_cache()
+    return {"seconds_per_frame": round(seconds, 2), "peak_bytes": peak, "steps": shape.steps}
