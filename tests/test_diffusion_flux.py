@@ -86,6 +86,7 @@ def test_a_checkpoint_says_itself_which_flux_it_is(
 ) -> None:
     renderer = flux(model(family), steps=None)
     assert (renderer.steps, renderer.guidance, renderer.prompt_tokens) == (steps, guidance, tokens)
+    assert renderer.capabilities.prompt_tokens == tokens
 
 
 @pytest.mark.parametrize(("family", "guidance"), [("flux", 3.5), ("schnell", 0.0), ("klein-base", 4.0)])

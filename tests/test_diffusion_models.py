@@ -352,6 +352,17 @@ def test_the_published_shapes_have_the_published_sizes() -> None:
     assert flux["quantized"]["device"] < 13e9 < 23e9 < flux["model-offload"]["device"] < 24e9
 
 
+def test_the_figures_in_the_documents_are_the_calculated_ones() -> None:
+    from benchmarks.diffusion_shapes import need_table
+
+    page = (Path(__file__).parents[1] / "docs" / "renderers.md").read_text(encoding="utf-8")
+    tables = [need_table(name, 1024 * 1024) for name in ("sdxl", "flux-dev")]
+    for rung in tables[0]:
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{rung}`"))
+        shown = [f"{table[rung]['device'] / 1e9:.1f} GB" for table in tables]
+        assert [cell.strip() for cell in row.split("|")[3:5]] == shown
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
 @pytest.mark.parametrize("rung", ["full", "model-offload", "sequential-offload", "quantized"])

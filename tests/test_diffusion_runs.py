@@ -160,6 +160,6 @@ def test_each_renderer_keeps_the_contract(katha: Katha, model: Model, name: str,
 
     def make() -> Any:
         options = {"steps": 1, "device": "cpu", "any_size": True}
-        return default_registry("renderers").create(f"{name}:{model(family)}", options)
+        return default_registry("renderers").configure(f"{name}:{model(family)}", options)
 
     assert "insertion" in check_renderer(make, size=(32, 32))

@@ -29,3 +29,11 @@ def test_every_link_leads_somewhere(path: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))
     missing = [link for link in links if not link.startswith("http") and not (path.parent / link).exists()]
     assert missing == []
+
+
+def test_the_table_of_renderers_names_them_all() -> None:
+    from katha.registry import default_registry
+
+    rows = re.findall(r"^\| `([\w-]+)` \|", (DOCS / "renderers.md").read_text(encoding="utf-8"), flags=re.M)
+    listed = rows[: rows.index("full")] if "full" in rows else rows
+    assert sorted(listed) == default_registry("renderers").names()

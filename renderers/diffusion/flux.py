@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest
@@ -24,6 +25,9 @@ __all__ = ["FluxBase", "FluxRenderer"]
 class FluxBase(DiffusionRenderer):
     """What `flux` and `kontext` share: prompts read whole or refused, and guidance away from a negative prompt."""
 
+    wording_tokens: ClassVar[int] = 0
+    """Tokens that a renderer keeps free for words of its own around a plan's prompt."""
+
     def __init__(
         self, argument: str | None, settings: Settings, *, negative: str, true_cfg: float, prompt_tokens: int | None
     ) -> None:
@@ -33,6 +37,8 @@ class FluxBase(DiffusionRenderer):
             raise UsageError(f"prompt_tokens is 1 to {own} for this model, not {prompt_tokens}.")
         self.prompt_tokens = prompt_tokens or own
         self.negative, self.true_cfg = negative, true_cfg
+        room = max(1, self.prompt_tokens - self.wording_tokens)
+        self.capabilities = replace(self.capabilities, prompt_tokens=room)
         self.reader = reader_for(self.checkpoint, self.prompt_tokens)
 
     def spec(self) -> Mapping[str, Any]:

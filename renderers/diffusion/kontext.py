@@ -40,6 +40,7 @@ class KontextRenderer(FluxBase):
 
     family_name = "kontext"
     renderer_name = "kontext"
+    wording_tokens = 64
     capabilities = Capabilities(
         identity="bank", insertion="reference", default_size=(1024, 1024), size_multiple=16, prompt_tokens=448
     )
