@@ -6,12 +6,12 @@ Each differs from the right answer in one thing and is said in the same way: the
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from katha.eval_bridge.wording import find_words, inflected_like, sentence
 from katha.language import ConceptKind, Vocabulary, load_vocabulary, read_phrase
 
-__all__ = ["other_actions", "other_feelings", "swaps"]
+__all__ = ["other_actions", "other_feelings", "reworded", "swaps"]
 
 _SWAPPED: tuple[ConceptKind, ...] = ("action", "emotion", "character", "prop")
 _ORDERED = " before "
@@ -98,6 +98,18 @@ def _inflected(kind: ConceptKind, new: str, old: Sequence[str], concept: str) ->
     """The new concept's word in the form that the old one had."""
     word = load_vocabulary().get(kind, new).words[0]
     return inflected_like(word, old, concept) if kind == "action" else word
+
+
+def reworded(text: str, kind: ConceptKind, instead: Mapping[str, str]) -> Iterator[str]:
+    """Sentences in which one concept of `kind` is replaced as `instead` says (ids of the vocabulary)."""
+    plain = sentence(text)
+    words = plain.split()
+    for concept in read_phrase(plain).concepts.get(kind, ()):
+        place = find_words(words, concept, kind)
+        if place is not None and concept in instead:
+            start, end = place
+            new = _inflected(kind, instead[concept], words[start:end], concept)
+            yield sentence(" ".join((*words[:start], new, *words[end:])))
 
 
 def swaps(text: str, seed: str, prefer: Sequence[str] = (), kinds: Sequence[ConceptKind] = _SWAPPED) -> list[str]:

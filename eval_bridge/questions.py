@@ -17,7 +17,7 @@ from katha.eval_bridge.wording import called, feeling, paraphrases, sentence, wi
 from katha.language import PhraseReading, load_vocabulary, read_phrase
 from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Plan, Question, StoryRecord, Transition
 
-__all__ = ["build_questions"]
+__all__ = ["build_questions", "gives_away"]
 
 _LONGEST_CUE = 14
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
@@ -68,7 +68,7 @@ def _stands(text: str) -> bool:
     return not words & _LEANING
 
 
-def _gives_away(question: str, answer: str) -> bool:
+def gives_away(question: str, answer: str) -> bool:
     """Whether every content word of the answer is in the question."""
     words = set(normalise(answer).split()) - _SMALL
     return bool(words) and words <= set(normalise(question).split())
@@ -102,7 +102,7 @@ class _Builder:
         shown = self.captions.get(self.transitions[at].from_scene, [])
         cues = [f" after {_clause(text)}" for text in (earlier, *shown) if text and _tells(text) and _stands(text)]
         fallback = " at the start" if at == 0 else " next"
-        return next((cue for cue in cues if not _gives_away(asking + cue, answer)), fallback)
+        return next((cue for cue in cues if not gives_away(asking + cue, answer)), fallback)
 
     def action(self, at: int, item: Transition) -> Iterator[_Draft]:
         """What somebody is seen to do."""
@@ -121,7 +121,7 @@ class _Builder:
         if not _usable(cause):
             return
         outcomes = [text for text in (item.action, item.consequence, item.expected_change) if _usable(text)]
-        fitting = [text for text in outcomes if not _gives_away(text, cause)]
+        fitting = [text for text in outcomes if not gives_away(text, cause)]
         asked = f"Why is it that {_clause(fitting[0])}?" if fitting else "What causes the change?"
         accepted = (item.causality, f"because {_clause(cause)}")
         others = other_actions(cause, [text for text in self.actions[at + 1 :] if text], asked)
@@ -163,7 +163,7 @@ class _Builder:
         if not _usable(outcome):
             return
         causes = [self.actions[at], item.causality.rsplit(" because ", 1)[-1]]
-        fitting = [text for text in causes if text and _usable(text) and not _gives_away(text, outcome)]
+        fitting = [text for text in causes if text and _usable(text) and not gives_away(text, outcome)]
         asked = f"What comes of it that {_clause(fitting[0])}?" if fitting else "What is the outcome of this?"
         others = self._other_outcomes(at, outcome, asked)
         yield _Draft("consequence", asked, outcome, item.pair, (item.consequence,), tuple(others))

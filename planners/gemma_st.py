@@ -8,6 +8,7 @@ from typing import Any
 
 from katha.errors import ModelError, PlanError, ReplyError
 from katha.models import Completion, TextModel, Turn, make_model
+from katha.models.adapters import adapter_note
 from katha.planners.checks import check_scenes, check_text
 from katha.planners.composing import Composer
 from katha.planners.draft import Draft, DraftTransition, draft_problems, read_draft
@@ -54,7 +55,6 @@ class GemmaPlanner:
         Raises:
             UsageError, InputFileError, ModelError, MissingExtraError: the model cannot be used.
         """
-        self._switches = Switches.without(without)
         self._model: TextModel = make_model(
             argument,
             adapter=adapter,
@@ -64,6 +64,9 @@ class GemmaPlanner:
             base_url=base_url,
             max_tokens=max_tokens,
         )
+        # An adapter writes what it was taught to write, and its note says what that leaves out.
+        untaught = adapter_note(adapter).get("without", []) if adapter is not None else []
+        self._switches = Switches.without([*without, *untaught])
 
     def spec(self) -> Mapping[str, Any]:
         """The model, the prompts' hashes and what is turned off."""

@@ -82,7 +82,7 @@ def _transition(switches: Switches) -> dict[str, Any]:
             "answer": _text(100),
             "accepted": _list(_text(100), 1, 4),
         }
-        fields["questions"] = _list(_object(asked), 1, 4)
+        fields["questions"] = _list(_object(asked), 0, 4)
     return _object(fields)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from katha import __version__
-from katha.cli import bench, inspect, new, plan, redo, report_command, run, score
+from katha.cli import bench, building, inspect, new, plan, plan_quality, redo, report_command, run, score, train
 from katha.cli.ablate import ablate
 from katha.cli.compare import compare
 from katha.cli.eval import evaluate
@@ -59,8 +59,12 @@ app.command("planners")(inspect.planners)
 app.command("judges")(inspect.judges)
 app.command("doctor")(inspect.doctor)
 app.command("score")(score.score)
+bench.bench.command("plans")(plan_quality.plans)
+bench.bench.command("questions")(building.questions)
+bench.bench.command("variants")(building.variants)
 app.add_typer(bench.bench, name="bench")
 app.add_typer(new.new, name="new")
+app.add_typer(train.train, name="train")
 
 
 def main() -> None:

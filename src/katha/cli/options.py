@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "Adapter",
     "Answers",
     "BaseUrl",
     "BridgeOptions",
@@ -32,10 +33,14 @@ __all__ = [
     "Style",
     "Variant",
     "VerifyReuse",
+    "with_adapter",
 ]
 
 Planner = Annotated[str | None, typer.Option("--planner", help="Who plans: see `katha planners`.")]
 Renderer = Annotated[str | None, typer.Option("--renderer", help="Who draws: see `katha renderers`.")]
+Adapter = Annotated[
+    str | None, typer.Option("--adapter", help="A LoRA adapter for --planner gemma-st (`katha train planner`).")
+]
 PlannerOptions = Annotated[
     list[str] | None, typer.Option("--planner-option", help="KEY=VALUE for the planner; may be given several times.")
 ]
@@ -84,3 +89,8 @@ VerifyReuse = Annotated[
     typer.Option("--verify-reuse", min=0, max=1, help="`local:` asks this share again without a shared prefix."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]
+
+
+def with_adapter(given: list[str] | None, adapter: str | None) -> list[str] | None:
+    """The planner's options with `--adapter` among them; None when there is none."""
+    return [*(given or []), *([f"adapter={adapter}"] if adapter is not None else [])] or None

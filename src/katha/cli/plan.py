@@ -15,6 +15,7 @@ def plan(
     story: Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")],
     planner: options.Planner = None,
     planner_option: options.PlannerOptions = None,
+    adapter: options.Adapter = None,
     renderer: options.Renderer = None,
     renderer_option: options.RendererOptions = None,
     panels: options.Panels = None,
@@ -32,7 +33,7 @@ def plan(
 
     flags = {
         "planner": planner,
-        "planner_options": planner_option or None,
+        "planner_options": options.with_adapter(planner_option, adapter),
         "renderer": renderer,
         "renderer_options": renderer_option or None,
         "panels": panels,

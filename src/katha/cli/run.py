@@ -16,6 +16,7 @@ def run(
     story: Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")],
     planner: options.Planner = None,
     planner_option: options.PlannerOptions = None,
+    adapter: options.Adapter = None,
     renderer: options.Renderer = None,
     renderer_option: options.RendererOptions = None,
     memory: options.Memory = None,
@@ -58,7 +59,7 @@ def run(
 
     flags = {
         "planner": planner,
-        "planner_options": planner_option or None,
+        "planner_options": options.with_adapter(planner_option, adapter),
         "renderer": renderer,
         "renderer_options": [*(renderer_option or []), *([f"memory={memory}"] if memory else [])] or None,
         "bridge_renderer": bridge_renderer,

@@ -9,7 +9,7 @@ from katha.errors import InputFileError
 from katha.jsonio import read_json
 from katha.models.source import ModelSource
 
-__all__ = ["ADAPTER_NOTE", "check_adapter", "load_adapter"]
+__all__ = ["ADAPTER_NOTE", "adapter_note", "check_adapter", "load_adapter"]
 
 ADAPTER_NOTE = "katha_adapter.json"
 """What `katha train planner` writes beside an adapter: the base model's name and revision, and how it was trained."""
@@ -28,10 +28,16 @@ def check_adapter(folder: Path, source: ModelSource) -> Path:
             hint="Train one with `katha train planner`.",
         )
     config = read_json(path / "adapter_config.json")
-    note = read_json(path / ADAPTER_NOTE) if (path / ADAPTER_NOTE).is_file() else {}
+    note = adapter_note(path)
     if note and note.get("base_revision") != source.revision:
         raise _other(path, str(note.get("base", config.get("base_model_name_or_path"))), source.name)
     return path
+
+
+def adapter_note(folder: Path) -> dict[str, Any]:
+    """What was written beside the adapter when it was trained; empty for an adapter from elsewhere."""
+    path = folder.expanduser() / ADAPTER_NOTE
+    return dict(read_json(path)) if path.is_file() else {}
 
 
 def load_adapter(model: Any, folder: Path, name: str) -> Any:

@@ -1,0 +1,243 @@
+"""LoRA training of a local language model as a planner, with peft and the transformers Trainer; resumable."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from katha.errors import ModelError, OutputFolderError, UsageError
+from katha.jsonio import digest, read_json, write_json
+from katha.models.adapters import ADAPTER_NOTE
+from katha.models.local import best_device, find_language_model, load_weights, require_local
+from katha.models.source import ModelSource
+from katha.planners.training.card import model_card
+from katha.planners.training.data import Collator, encode
+from katha.planners.training.examples import LEFT_OUT, Examples, make_examples
+from katha.planners.training.settings import TrainSettings
+from katha.schema import StoryRecord
+
+__all__ = ["Report", "train_planner"]
+
+_STATE = "train.json"
+_TARGETS = r".*(?:language_model|model)\.layers\.\d+\.(?:self_attn|mlp)\.(?:q|k|v|o|gate|up|down)_proj"
+"""Every linear layer of the language model; a vision tower keeps its weights."""
+
+
+@dataclass
+class Report:
+    """What a training did: counts, losses (first and last of training; of held-out stories before and after)."""
+
+    folder: Path
+    examples: int
+    held_out: int
+    rejected: dict[str, str]
+    too_long: list[str]
+    steps: int
+    first_loss: float | None
+    last_loss: float | None
+    held_out_before: float | None
+    held_out_after: float | None
+    tokens: int
+    seconds: float
+    notes: list[str] = field(default_factory=list)
+
+
+def train_planner(
+    records: Iterable[StoryRecord],
+    held_out: Iterable[StoryRecord],
+    out: Path,
+    settings: TrainSettings,
+    *,
+    base: str | None = None,
+    device: str | None = None,
+    on_step: Callable[[int, int, float | None], None] | None = None,
+) -> Report:
+    """Train an adapter of `base` into `out`. The same call again goes on at the last checkpoint, or does nothing.
+
+    on_step: told the step, the number of steps and the loss.
+
+    Raises:
+        MissingExtraError: a package is missing. UsageError: no record can be learnt from. OutputFolderError: `out`
+        holds another training. ModelError: the model is not here or does not fit into memory.
+    """
+    require_local("Training a planner")
+    source = find_language_model(base)
+    examples, kept_out = make_examples(records), make_examples(held_out)
+    if not examples.kept:
+        reason = next(iter(examples.rejected.values()), "there is none")
+        raise UsageError(f"No record can be learnt from: {reason}", hint="Give records with scenes and transitions.")
+    state = _claim(out, source, settings, examples, kept_out)
+    if state.get("finished"):
+        return _kept_report(out, state)
+    where = device or best_device()
+    model, tokenizer = load_weights(source, where, settings.dtype or ("float32" if where == "cpu" else "bfloat16"))
+    report = _fit(model, tokenizer, examples, kept_out, out, settings, where, on_step)
+    _finish(out, source, settings, report, state)
+    return report
+
+
+def _claim(
+    out: Path, source: ModelSource, settings: TrainSettings, examples: Examples, held_out: Examples
+) -> dict[str, Any]:
+    """What `out` is being trained with, checked against what is asked for."""
+    asked = {
+        "base": source.name,
+        "base_revision": source.revision,
+        "settings": settings.model_dump(),
+        "data": digest([[item.prompt, item.reply] for item in examples.kept]),
+        "held_out": digest([[item.prompt, item.reply] for item in held_out.kept]),
+        "without": list(LEFT_OUT),
+    }
+    path = out / _STATE
+    if path.is_file():
+        known: dict[str, Any] = read_json(path)
+        other = next((name for name in asked if known.get(name) != asked[name]), None)
+        if other is not None:
+            raise OutputFolderError(
+                f"{str(out)!r} holds a training with another {other.replace('_', ' ')}.", hint="Choose another --out."
+            )
+        return known
+    if out.exists() and any(out.iterdir()):
+        raise OutputFolderError(f"{str(out)!r} is not empty and holds no training.", hint="Choose another --out.")
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(path, asked)
+    return asked
+
+
+def _fit(
+    model: Any,
+    tokenizer: Any,
+    examples: Examples,
+    held_out: Examples,
+    out: Path,
+    settings: TrainSettings,
+    device: str,
+    on_step: Callable[[int, int, float | None], None] | None,
+) -> Report:
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import set_seed
+
+    set_seed(settings.seed)
+    rows, too_long = encode(examples.kept, tokenizer, settings.max_length)
+    others, _ = encode(held_out.kept, tokenizer, settings.max_length)
+    if not rows:
+        raise UsageError(f"Every example is longer than {settings.max_length} tokens.", hint="Raise --max-length.")
+    lora = LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,
+        lora_dropout=settings.dropout,
+        target_modules=_TARGETS,
+        task_type="CAUSAL_LM",
+    )
+    adapted = get_peft_model(model, lora)
+    if settings.gradient_checkpointing:
+        adapted.enable_input_require_grads()
+        adapted.gradient_checkpointing_enable({"use_reentrant": False})
+    typed = "token_type_ids" in inspect.signature(model.forward).parameters
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    trainer = _trainer(adapted, rows, others, Collator(pad, typed), out, settings, device, on_step)
+    started = time.perf_counter()
+    try:
+        before = _loss(trainer) if others and not _checkpoints(out) else None
+        trainer.train(resume_from_checkpoint=_checkpoints(out))
+        after = _loss(trainer) if others else None
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise ModelError(
+            f"Training does not fit into the memory of {device}; the last checkpoint in {str(out)!r} is kept.",
+            hint="Lower --max-length or --batch, or use a smaller base model.",
+        ) from error
+    adapted.save_pretrained(str(out))
+    losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
+    return Report(
+        folder=out,
+        examples=len(rows),
+        held_out=len(others),
+        rejected=examples.rejected,
+        too_long=too_long,
+        steps=trainer.state.global_step,
+        first_loss=losses[0] if losses else None,
+        last_loss=losses[-1] if losses else None,
+        held_out_before=before,
+        held_out_after=after,
+        tokens=sum(len(row["input_ids"]) for row in rows),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _trainer(
+    model: Any,
+    rows: list[dict[str, list[int]]],
+    others: list[dict[str, list[int]]],
+    collator: Collator,
+    out: Path,
+    settings: TrainSettings,
+    device: str,
+    on_step: Callable[[int, int, float | None], None] | None,
+) -> Any:
+    from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+
+    class Teller(TrainerCallback):  # type: ignore[misc]
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+            if on_step is not None and logs is not None and "loss" in logs:
+                on_step(state.global_step, state.max_steps, logs["loss"])
+
+    arguments = TrainingArguments(
+        output_dir=str(out / "checkpoints"),
+        per_device_train_batch_size=settings.batch,
+        per_device_eval_batch_size=settings.batch,
+        gradient_accumulation_steps=settings.accumulation,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=settings.warmup,
+        num_train_epochs=settings.epochs,
+        max_steps=settings.steps or -1,
+        bf16=settings.dtype == "bfloat16" and device.startswith("cuda"),
+        logging_steps=1,
+        save_steps=settings.save_every,
+        save_total_limit=2,
+        seed=settings.seed,
+        data_seed=settings.seed,
+        use_cpu=device == "cpu",
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        dataloader_pin_memory=False,
+    )
+    trainer = Trainer(
+        model=model,
+        args=arguments,
+        train_dataset=rows,
+        eval_dataset=others or None,
+        data_collator=collator,
+        callbacks=[Teller()],
+    )
+    trainer.remove_callback(PrinterCallback)  # it writes to standard output, which belongs to --json
+    return trainer
+
+
+def _loss(trainer: Any) -> float:
+    return float(trainer.evaluate()["eval_loss"])
+
+
+def _checkpoints(out: Path) -> str | None:
+    """The last whole checkpoint, if there is one."""
+    found = [path for path in (out / "checkpoints").glob("checkpoint-*") if (path / "trainer_state.json").is_file()]
+    return str(max(found, key=lambda path: int(path.name.rpartition("-")[2]))) if found else None
+
+
+def _finish(out: Path, source: ModelSource, settings: TrainSettings, report: Report, state: dict[str, Any]) -> None:
+    """Write the note that binds the adapter to its base, the model card, and that the training is done."""
+    note = {"base": source.name, "base_revision": source.revision, "without": list(LEFT_OUT)}
+    write_json(out / ADAPTER_NOTE, note)
+    (out / "README.md").write_text(model_card(source, settings, report), encoding="utf-8")
+    kept = {name: value for name, value in vars(report).items() if name != "folder"}
+    write_json(out / _STATE, {**state, "finished": True, "report": kept})
+
+
+def _kept_report(out: Path, state: dict[str, Any]) -> Report:
+    return Report(folder=out, **{**state["report"], "notes": ["It was finished before; nothing was done."]})
