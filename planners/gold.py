@@ -78,9 +78,14 @@ class OraclePlanner:
         return plan.model_copy(update={"transitions": transitions, "questions": seen.recoverability_questions})
 
     def _drawn(self, scene: Scene, sheets: Sheets, transitions: Sequence[Transition], limit: int | None) -> Panel:
-        """The scene's own prompt, and what the transitions on both sides of it need to be seen in it."""
+        """The scene's own prompt, and what the transitions on both sides of it need to be seen in it.
+
+        The deed that leads into the scene comes first: a renderer that draws one deed a character draws that one.
+        """
         given = as_sentence(scene.generation_prompt)
         sentences = [given] if given else [*_structured(scene, sheets)]
+        deeds = [item.action for item in transitions if item.to_scene == scene.scene_index and item.action.strip()]
+        sentences = [*(as_sentence(deed) for deed in deeds if not covered(deed, " ".join(sentences))), *sentences]
         _complete(sentences, [*scene.visual_must_show, *scene.characters, *scene.objects])
         into = [item for item in transitions if item.to_scene == scene.scene_index]
         out = [item for item in transitions if item.from_scene == scene.scene_index]
@@ -89,7 +94,7 @@ class OraclePlanner:
         for feeling in feelings:
             if feeling is not None and not feeling_in(" ".join(sentences), feeling):
                 sentences.append(feeling.sentence)
-        seen = [text for item in into for text in (item.action, item.consequence) if text.strip()]
+        seen = [*deeds, *(item.consequence for item in into if item.consequence.strip())]
         _complete(sentences, seen)
         return _panel(scene, sheets, sentences, [*scene.visual_must_show, *seen], limit)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,35 @@ def load_adapter(model: Any, folder: Path, name: str) -> Any:
     """
     from peft import PeftModel
 
-    config = read_json(folder / "adapter_config.json")
+    if not _fits(model, folder):
+        config = read_json(folder / "adapter_config.json")
+        raise _other(folder, str(config.get("base_model_name_or_path")), name)
+    return PeftModel.from_pretrained(model, str(folder), local_files_only=True)
+
+
+def _fits(model: Any, folder: Path) -> bool:
+    """Whether every matrix of the adapter has a layer of its shape; peft itself passes over names that it misses."""
+    from safetensors import SafetensorError, safe_open
+
+    layers = dict(model.named_modules())
     try:
-        made = PeftModel.from_pretrained(model, str(folder), local_files_only=True)
-    except (RuntimeError, ValueError, KeyError) as error:
-        raise _other(folder, str(config.get("base_model_name_or_path")), name) from error
-    return made
+        for path in folder.glob("*.safetensors"):
+            with safe_open(path, framework="pt") as file:
+                shapes = {key: file.get_slice(key).get_shape() for key in file.keys()}  # noqa: SIM118
+            if not all(_fits_layer(layers, key, shape) for key, shape in shapes.items()):
+                return False
+    except SafetensorError as error:
+        raise InputFileError(f"The adapter {str(folder)!r} cannot be read: {error}.", hint="Train it again.") from error
+    return True
+
+
+def _fits_layer(layers: Mapping[str, Any], key: str, shape: Sequence[int]) -> bool:
+    """A key is `base_model.model.LAYER.lora_A.weight` (rank x inputs) or `...lora_B.weight` (outputs x rank)."""
+    name, _, matrix = key.removeprefix("base_model.model.").removesuffix(".weight").rpartition(".lora_")
+    weight = getattr(layers.get(name), "weight", None)
+    if weight is None:
+        return False
+    return bool(shape[1] == weight.shape[1] if matrix == "A" else shape[0] == weight.shape[0])
 
 
 def _other(folder: Path, wanted: str, name: str) -> InputFileError:
