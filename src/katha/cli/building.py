@@ -89,7 +89,7 @@ def _asked(record: StoryRecord, by: str, planner: str, base_url: str | None) -> 
 
 
 def _judge(name: str | None, base_url: str | None) -> Judge | None:
-    from katha.cli.eval_inputs import make_judges
+    from katha.eval_bridge.judges.making import make_judges
 
     # A base URL is also the model's: a judge that calls no server does without it.
     takes = base_url if name is not None and name.startswith(("openai:", "anthropic:")) else None
