@@ -93,7 +93,7 @@ def _judge(name: str | None, base_url: str | None) -> Judge | None:
 
     # A base URL is also the model's: a judge that calls no server does without it.
     takes = base_url if name is not None and name.startswith(("openai:", "anthropic:")) else None
-    return make_judges([name], takes)[0][1] if name is not None else None
+    return make_judges([name], base_url=takes)[0][1] if name is not None else None
 
 
 def _write(out: Path, lines: Iterable[str]) -> None:
