@@ -23,7 +23,7 @@ from katha.errors import JudgeError, KathaError
 from katha.jsonio import digest
 from katha.schema import Answer, Board, Candidate, Condition, Event, Question, Role, Stage, Transition
 
-__all__ = ["ask_all", "measure", "question_id"]
+__all__ = ["ask_all", "measure", "measure_pair", "question_id"]
 
 Emit = Callable[[Event], None]
 _ID = 16
@@ -122,6 +122,16 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
         rows += own
     asked = sorted({question_id(row) for row in rows})
     return BoardFeatures(recoverability=whole, adjacent=adjacent, transitions=transitions, asked=asked)
+
+
+def measure_pair(
+    context: RunContext, name: str, board: Board, transition: Transition, emit: Emit
+) -> TransitionFeatures:
+    """One transition of a board of just its two scenes, whichever boards these come from."""
+    images = images_of(context, board)
+    vectors = np.stack([context.plugins.similarity.encode_image(png) for png in images])
+    adjacent = adjacent_similarities(vectors)
+    return _measure_transition(context, name, board, transition, images, vectors, adjacent, emit)[0]
 
 
 def _measure_transition(

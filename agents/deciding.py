@@ -9,21 +9,35 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from katha.agents.context import RunContext
-from katha.agents.inserting import insertion_of, insertion_seeds
+from katha.agents.inserting import inserted_name, insertion_of, insertion_seeds
+from katha.agents.paths import PATH
 from katha.agents.state import RunState
 from katha.agents.types import ReviewAction, ReviewChoice, ReviewRequest
 from katha.compass import Acceptance, accept, best_candidate
 from katha.errors import UsageError
 from katha.schema import Board, Candidate, CompassSettings, Decision
 
-__all__ = ["inserted_names", "make_decision", "read_choice", "review", "review_request"]
+__all__ = ["all_names", "inserted_names", "make_decision", "read_choice", "review", "review_request"]
 
 
 def inserted_names(state: RunState, context: RunContext) -> list[str]:
-    """The names of the measured boards with a frame inserted, in the order of their seeds."""
-    seeds = insertion_seeds(context, Board.model_validate(state["boards"][state["selected"]]))
-    names = [f"{context.mode.insert}:{seed}" for seed in seeds]
+    """The names of the measured boards with a frame more than the selected one, in the order of their seeds."""
+    board = Board.model_validate(state["boards"][state["selected"]])
+    seeds = insertion_seeds(context, board)
+    names = [inserted_name(context.mode.insert, board, seed) for seed in seeds]
     return [name for name in names if name in state.get("scored", {})]
+
+
+def all_names(state: RunState, context: RunContext) -> list[str]:
+    """Every measured board beside the seeds': the composed one, then those with frames inserted, round by round."""
+    kind, seeds = context.mode.insert, context.config.seeds
+    order = [PATH]
+    for number in range(1, context.mode.budget + 1):
+        mark = f"{kind}:" if number == 1 else f"{kind}.{number}:"
+        own = [name for name in state["scored"] if name.startswith(mark)]
+        rank = {str(seed): place for place, seed in enumerate(seeds)}
+        order += sorted(own, key=lambda name: rank.get(name.rpartition(":")[2], len(rank)))
+    return [name for name in order if name in state["scored"]]
 
 
 def _always(before: Candidate, after: Candidate, settings: CompassSettings) -> Acceptance:
@@ -107,7 +121,20 @@ def review(state: RunState, runtime: Runtime[RunContext]) -> dict[str, Any]:
 
 
 def make_decision(state: RunState, context: RunContext) -> Decision:
-    """The outcome in words and numbers; a person's choice stands above the rule and says so."""
+    """The outcome in words and numbers. After an accepted frame, a further one that is not accepted changes nothing
+    but the reason."""
+    found = _decide(state, context)
+    if not state.get("rounds"):
+        return found
+    earlier = Decision.model_validate(state["decision"])
+    reason = f"{earlier.reason} Then: {found.reason}"
+    if not found.accepted:
+        return earlier.model_copy(update={"reason": reason})
+    return found.model_copy(update={"selected": earlier.selected, "reason": reason})
+
+
+def _decide(state: RunState, context: RunContext) -> Decision:
+    """One round's outcome; a person's choice stands above the rule and says so."""
     weakest, localizes = state.get("weakest"), context.mode.at == "weakest"
     known: dict[str, Any] = {
         "selected": state["selected"],

@@ -50,7 +50,8 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports
     if reports:
         graph.add_node("judge", nodes.judge, retry_policy=retry)
         graph.add_node("report", nodes.report)
-        graph.add_edge("decide", "judge")
         graph.add_edge("judge", "report")
-    graph.add_edge("report" if reports else "decide", END)
+        graph.add_edge("report", END)
+    done = "judge" if reports else END
+    graph.add_conditional_edges("decide", routes.after_decide, {"localize": "localize", "done": done})
     return graph.compile(checkpointer=checkpointer, name="katha")

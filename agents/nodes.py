@@ -12,13 +12,15 @@ from langgraph.types import Command, Send
 
 from katha.agents.context import RunContext, plan_sha256
 from katha.agents.critique import measure
-from katha.agents.deciding import inserted_names, make_decision
+from katha.agents.deciding import all_names, make_decision
 from katha.agents.draw import draw_board
 from katha.agents.inserting import draw_bridge
+from katha.agents.paths import choose_path
 from katha.agents.prepare import plan_with, prepare_story
 from katha.agents.report import final_board, judge_boards, reporting_boards, write_results
 from katha.agents.state import BridgeTask, CritiqueTask, RenderTask, RunState
 from katha.compass import best_candidate, random_pair, weakest_transition
+from katha.compass.replanning import replan
 from katha.errors import ReplyError
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
 
@@ -45,7 +47,9 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> Update:
     with _stage(runtime, "plan") as spent:
         if not context.prepared:
             made = context.given_plan or _planned(context)
-            context.keep(made, prepare_story(context, made))
+            context.keep(_replanned(context, made), prepare_story(context, made))
+        else:
+            context.use(_replanned(context, context.plan()), context.story())
     return {"plan_sha256": plan_sha256(context.plan()), "timings": spent}
 
 
@@ -58,6 +62,12 @@ def _planned(context: RunContext) -> Plan:
         kept.write_text(error.raw, encoding="utf-8")
         message = f"{error.message} What it wrote is in {str(kept)!r}."
         raise ReplyError(message, hint=error.hint, status=error.status, raw=error.raw) from error
+
+
+def _replanned(context: RunContext, made: Plan) -> Plan:
+    """`made` with the mode's change of a prompt."""
+    limit, steps = context.plugins.renderer.capabilities.prompt_tokens, context.record.transitions or made.transitions
+    return replan(made, steps, context.mode, context.plugins.similarity, context.record.story_id, limit)
 
 
 def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["critique"]]:
@@ -83,10 +93,14 @@ def select(state: RunState, runtime: Runtime[RunContext]) -> Update:
     context = runtime.context
     with _stage(runtime, "select") as spent:
         seeds = context.candidate_seeds
-        best = best_candidate([Candidate.model_validate(state["scored"][f"candidate:{seed}"]) for seed in seeds])
+        candidates = [Candidate.model_validate(state["scored"][f"candidate:{seed}"]) for seed in seeds]
+        composes = context.mode.select not in ("first", "best")
+        best = choose_path(context, candidates, runtime.stream_writer) if composes else best_candidate(candidates)
         message = f"{best.name} of {len(seeds)}, score {best.score.total:.3f}"
         runtime.stream_writer(Event(stage="select", kind="decision", message=message))
-    return {"selected": best.name, "timings": spent}
+    dump = best.model_dump(mode="json")
+    made = {"boards": {best.name: dump["board"]}, "scored": {best.name: dump}} if composes else {}
+    return {"selected": best.name, **made, "timings": spent}
 
 
 def localize(state: RunState, runtime: Runtime[RunContext]) -> Update:
@@ -94,7 +108,9 @@ def localize(state: RunState, runtime: Runtime[RunContext]) -> Update:
     context, mode = runtime.context, runtime.context.mode
     with _stage(runtime, "localize") as spent:
         found: Update
-        transitions = Candidate.model_validate(state["scored"][state["selected"]]).transitions
+        selected = Candidate.model_validate(state["scored"][state["selected"]])
+        used = {frame.transition for frame in selected.board.frames}
+        transitions = [item for item in selected.transitions if item.pair not in used]
         weakest = weakest_transition(transitions)
         threshold = context.config.compass.repair_threshold
         if weakest is None:
@@ -129,7 +145,10 @@ def decide(state: RunState, runtime: Runtime[RunContext]) -> Update:
     with _stage(runtime, "decide") as spent:
         decision = make_decision(state, runtime.context)
         runtime.stream_writer(Event(stage="decide", kind="decision", message=decision.reason))
-    return {"decision": decision.model_dump(mode="json"), "timings": spent}
+    found: Update = {"decision": decision.model_dump(mode="json"), "timings": spent}
+    if decision.accepted and decision.inserted:  # a further frame goes into the repaired board
+        found |= {"selected": decision.inserted, "rounds": state.get("rounds", 0) + 1}
+    return found
 
 
 def judge(state: RunState, runtime: Runtime[RunContext]) -> Update:
@@ -169,7 +188,8 @@ def _steering_count(context: RunContext) -> int:
 def _in_order(state: RunState, context: RunContext) -> list[Candidate]:
     """Every measured board: the seeds' in their order, then those with a frame inserted."""
     base = [f"candidate:{seed}" for seed in context.candidate_seeds]
-    return [Candidate.model_validate(state["scored"][name]) for name in [*base, *inserted_names(state, context)]]
+    rest = [name for name in all_names(state, context) if name not in base]
+    return [Candidate.model_validate(state["scored"][name]) for name in [*base, *rest]]
 
 
 def final_boards(state: RunState, context: RunContext) -> tuple[list[Candidate], Decision, Board]:

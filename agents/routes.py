@@ -12,7 +12,7 @@ from katha.agents.inserting import insertion_seeds
 from katha.agents.state import BridgeTask, RenderTask, RunState
 from katha.schema import Board
 
-__all__ = ["after_critique", "after_localize", "after_plan", "after_review", "after_select"]
+__all__ = ["after_critique", "after_decide", "after_localize", "after_plan", "after_review", "after_select"]
 
 
 def after_plan(state: RunState, runtime: Runtime[RunContext]) -> list[Send]:
@@ -44,6 +44,12 @@ def after_localize(state: RunState, runtime: Runtime[RunContext]) -> list[Send] 
 def after_critique(state: RunState, runtime: Runtime[RunContext]) -> Literal["review", "decide"]:
     """A person decides when the run asks for it."""
     return "review" if runtime.context.config.review else "decide"
+
+
+def after_decide(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "done"]:
+    """An accepted frame is followed by another while the mode's budget lasts."""
+    again = state["decision"]["accepted"] and state.get("rounds", 0) < runtime.context.mode.budget
+    return "localize" if again and not runtime.context.config.review else "done"
 
 
 def after_review(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:

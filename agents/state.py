@@ -48,6 +48,9 @@ class RunState(TypedDict, total=False):
     choice: dict[str, Any] | None
     """The reviewing person's choice: `action`, `candidate`, `prompt`."""
 
+    rounds: int
+    """How many frames were accepted so far."""
+
     decision: dict[str, Any]
     """The outcome, as a `Decision` dump."""
 

@@ -82,7 +82,9 @@ def accept(before: Candidate, after: Candidate, settings: CompassSettings) -> Ac
         return Acceptance(
             False, "Not inserted: only one of the two boards has scored questions, so they do not compare."
         )
-    inserted = {frame.transition for frame in after.board.frames if frame.kind != "scene"}
+    old_frames = {frame.sha256 for frame in before.board.frames}
+    fresh = [frame for frame in after.board.frames if frame.sha256 not in old_frames]
+    inserted = {frame.transition for frame in fresh or after.board.frames if frame.transition is not None}
     closest = max((item.adjacent for item in after.transitions if item.pair in inserted), default=0.0)
     copies = closest > settings.gamma
     against = f"its similarity to a neighbour is {closest:.2f}, the copy threshold {settings.gamma:.2f}"

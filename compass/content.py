@@ -12,7 +12,7 @@ from katha.compass.modes import Content
 from katha.prompting import load_prompt
 from katha.schema import Panel, Plan, Transition
 
-__all__ = ["MASTER_SEED", "Insertion", "insertion", "random_pair", "transition_text"]
+__all__ = ["MASTER_SEED", "Insertion", "dice", "insertion", "random_pair", "told_transition", "transition_text"]
 
 MASTER_SEED = 42
 """The seed of every random choice that is not a generation (Table 44)."""
@@ -32,13 +32,14 @@ class Insertion:
     other_seed: bool = False
 
 
-def _dice(story_id: str) -> random.Random:
+def dice(story_id: str) -> random.Random:
+    """The story's own source of chance, by seed 42."""
     return random.Random(int.from_bytes(hashlib.sha256(f"{MASTER_SEED}:{story_id}".encode()).digest()[:8], "big"))
 
 
 def random_pair(pairs: Sequence[tuple[int, int]], story_id: str) -> tuple[int, int]:
     """The transition of the random modes: the same for all of them, by seed 42 and the story's id."""
-    return _dice(story_id).choice(list(pairs))
+    return dice(story_id).choice(list(pairs))
 
 
 def transition_text(transition: Transition) -> str:
@@ -54,10 +55,17 @@ def insertion(content: Content, plan: Plan, transition: Transition, story_id: st
     return _BUILDERS[content](plan, transition, pair, story_id)
 
 
+def told_transition(transition: Transition) -> list[str]:
+    """What a picture of `transition` has to show, as sentences: what is done, what comes of it, how they feel, why."""
+    feeling = _CHANGE.sub(r"\1 is \2", transition.emotion or "")
+    cause = transition.causality.rsplit(" because ", 1)[-1]
+    return _told_once([transition.action, transition.consequence, feeling, cause])
+
+
 def _neighbour(plan: Plan, transition: Transition, pair: tuple[Panel, Panel], story_id: str) -> Insertion:
-    dice = _dice(story_id)
-    dice.random()  # the first draw chose the transition
-    panel = dice.choice(pair)
+    throw = dice(story_id)
+    throw.random()  # the first draw chose the transition
+    panel = throw.choice(pair)
     return Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters), other_seed=True)
 
 
@@ -80,9 +88,7 @@ def _transition(plan: Plan, transition: Transition, pair: tuple[Panel, Panel], s
     thing that is said of it, so the cause shows in those that do nothing else."""
     place, time = _where(pair[1])
     where = " ".join(part for part in (place, f"by {time}" if time else "") if part)
-    feeling = _CHANGE.sub(r"\1 is \2", transition.emotion or "")
-    cause = transition.causality.rsplit(" because ", 1)[-1]
-    events = _told_once([transition.action, transition.consequence, feeling, cause])
+    events = told_transition(transition)
     prompt = load_prompt("bridge/transition").render(place=_sentences([_capital(where)]), events=events)
     names = _in_either(pair)
     return Insertion(_dressed(" ".join(prompt.split()), plan, pair, names), pair[1].negative_prompt, names)

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from katha.errors import UnknownPluginError
 
@@ -23,13 +23,16 @@ class Mode(BaseModel):
 
     name: str
     about: str
-    select: Literal["first", "best"]
+    replan: Literal["none", "weakest", "random"] = "none"
+    select: Literal["first", "best", "path", "random_path"]
     insert: Literal["none", "extra", "bridge"]
     content: Content | None = None
     at: Literal["random", "weakest"] | None = None
     when: Literal["always", "weak"] | None = None
     draws: Literal["single", "every"] | None = None
     accept: Literal["always", "improvement"] | None = None
+    place: Literal["between", "instead"] = "between"
+    budget: int = Field(default=1, ge=1, le=8)
     report: Literal["selected", "mean_over_seeds"]
 
     @model_validator(mode="after")
@@ -40,8 +43,8 @@ class Mode(BaseModel):
         return self
 
     def candidate_seeds(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        """The seeds whose boards are drawn: all when the best is selected, else the first."""
-        return seeds if self.select == "best" else seeds[:1]
+        """The seeds whose boards are drawn: all when there is a choice among them, else the first."""
+        return seeds[:1] if self.select == "first" else seeds
 
 
 @cache

@@ -148,9 +148,10 @@ class StoryBench:
         """
         context = self.open(row, seeds)
         known = self._features[context.config.planner, context.config.renderer]
-        self._frames.asked = set()
+        self._frames.asked, start = set(), len(self._folder.rows)
         candidates, decision, final = final_boards(self._drive(context, emit), context)
         measured = [known[board_key(item.board.frames)] for item in candidates]
+        paired = map(question_id, self._folder.rows[start:])
         left = decision.inserted if decision.accepted and decision.inserted else decision.selected
         kept = next(item for item in candidates if item.name == left)
         before = next(item for item in candidates if item.name == decision.selected)
@@ -164,7 +165,7 @@ class StoryBench:
             score=kept.score,
             before=before.board if kept is not before else None,
             frames=sorted(self._frames.asked),
-            questions=sorted({name for features in measured for name in features.asked}),
+            questions=sorted({*(name for features in measured for name in features.asked), *paired}),
         )
 
     def _drive(self, context: RunContext, emit: Emit) -> RunState:

@@ -72,3 +72,4 @@ class Plan(Record):
     transitions: list[Transition] = []
     transitions_from: str = ""
     questions: list[Question] = []
+    replanned: tuple[int, int] | None = None
