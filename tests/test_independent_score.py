@@ -47,7 +47,9 @@ def test_reported_numbers_follow_from_the_answers(run: Path) -> None:
 
 
 def test_scoring_the_files_again_gives_the_same_numbers(run: Path, tmp_path: Path) -> None:
-    rows = [line for line in (run / "answers.jsonl").read_text().splitlines() if json.loads(line)["role"] == "reporting"]
+    rows = [
+        line for line in (run / "answers.jsonl").read_text().splitlines() if json.loads(line)["role"] == "reporting"
+    ]
     answers, out = tmp_path / "reporting.jsonl", tmp_path / "scores.json"
     answers.write_text("\n".join(rows) + "\n")
     command = ["score", str(run / "story.jsonl"), "--answers", str(answers), "--out", str(out)]
