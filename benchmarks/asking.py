@@ -1,9 +1,10 @@
 """Asking 86,136 questions of a scripted judge that needs no time, durably; the same run again; and the cost of a call.
 
 A benchmark of KathaBench-25K's shape (5,000 stories, 28,712 questions, three conditions, one board of five small
-pictures a story) is evaluated by a process of its own: boards are read and re-encoded, packets scanned, every answer
-written to the cache and to the log. What is timed as asking ends before the scores. The cost of a call is the same
-figure for a smaller run, beside inspect_ai's `eval` over as many samples with its mock model, in the same run.
+pictures a story, questions with their options) is evaluated by a process of its own: records and boards are read and
+re-encoded, packets scanned, every answer written to the cache and to the log. What is timed as asking ends before the
+scores. The cost of a call is the same figure for a smaller run, beside inspect_ai's `eval` over as many samples with
+its mock model, in the same run.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def write_inputs(folder: Path, count: int) -> None:
     with (folder / "stories.jsonl").open("wb") as file:
         for at, record in enumerate(islice(stories(), count)):
             for question in record["recoverability_questions"]:
-                if question["question_type"] != "moral":  # placeholder stories have the same answers; real ones do not
-                    question["gold_answer"] += f" of {record['story_id']}"
+                others = [f"{word} deed {at}" for word in ("another", "no", "a later")]
+                question["options"] = [question["gold_answer"], *others, "Unclear"]
             file.write(canonical(record) + b"\n")
             board = folder / "boards" / record["story_id"]
             board.mkdir(parents=True)
@@ -101,8 +102,8 @@ def evaluate(folder: Path) -> Account:
 
     def on_story(story: str, done: int) -> None:
         nonlocal ended
-        ended = (time.perf_counter(), time.process_time())
-        if done % max(1, len(records) // 4) == 0 or done == 1:
+        if done % max(1, len(records) // 4) == 0 or done in {1, len(records)}:
+            ended = (time.perf_counter(), time.process_time())
             held.append(round(_megabytes()))
 
     with Store(folder / "cache") as store:
