@@ -16,10 +16,11 @@ __all__ = ["Cost", "median_cost", "output_of", "run", "script"]
 
 @dataclass(frozen=True)
 class Cost:
-    """Wall seconds and peak resident memory in MB of one finished process."""
+    """Wall seconds, peak resident memory in MB and processor seconds of one finished process."""
 
     seconds: float
     megabytes: float
+    cpu_seconds: float = 0.0
 
 
 def script(name: str) -> str:
@@ -42,7 +43,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{command} ended with {process.returncode}")
-    return Cost(seconds, usage.ru_maxrss / 1024)
+    return Cost(seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime)
 
 
 def median_cost(costs: Sequence[Cost]) -> Cost:
