@@ -73,7 +73,7 @@ def replicates(counts: Floats, resamples: int, seed: int) -> Floats:
     columns = np.moveaxis(counts, 1, 0).reshape(stories, -1)
     # Whole numbers below 2**24 are exact in float32, too, and their products take half the time.
     exact = stories * float(counts.max(initial=0.0)) < _EXACT
-    kind = np.float32 if exact and np.array_equal(counts, np.floor(counts)) else np.float64
+    kind: Any = np.float32 if exact and np.array_equal(counts, np.floor(counts)) else np.float64
     columns = columns.astype(kind)
     parts = []
     for drawn in resample_counts(stories, resamples, seed):
