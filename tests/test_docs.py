@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,3 +38,45 @@ def test_the_table_of_renderers_names_them_all() -> None:
     table = (DOCS / "renderers.md").read_text(encoding="utf-8").split("\n## ")[0]
     rows = re.findall(r"^\| `([\w-]+)` \|", table, flags=re.M)
     assert sorted(rows) == default_registry("renderers").names()
+
+
+def _table(page: str, head: str) -> dict[str, list[str]]:
+    """The rows under the table head `head`, by their first cell."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    rows = text[text.index(head) :].split("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return {row[0].strip("`"): row[1:] for row in cells}
+
+
+def test_the_planners_page_says_what_each_planner_may_see() -> None:
+    from katha.planners.information import ALLOWED
+
+    told = {
+        name: tuple(re.findall(r"`(\w+)`", row[0])) for name, row in _table("planners.md", "| planner | sees").items()
+    }
+    assert told == dict(ALLOWED)
+
+
+def test_the_planners_page_knows_every_switch_and_measure() -> None:
+    from katha.planners.quality import MEASURES
+    from katha.planners.switches import ABOUT
+
+    assert {name: row[0] for name, row in _table("planners.md", "| switch |").items()} == dict(ABOUT)
+    assert {name: row[0] for name, row in _table("planners.md", "| measure |").items()} == dict(MEASURES)
+
+
+def test_every_option_of_the_planners_page_exists() -> None:
+    from typer.main import get_command
+
+    from katha.cli.main import app
+
+    page = (DOCS / "planners.md").read_text(encoding="utf-8")
+    root = get_command(app)
+    for line in re.findall(r"^katha ([^\n]+)", page, flags=re.M) + re.findall(r"`katha ([^`]+)`", page):
+        command: Any = root
+        words = line.split()
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        known = {name for item in command.params for name in item.opts}
+        assert not hasattr(command, "commands"), line
+        assert [word for word in re.findall(r"--[\w-]+", line) if word not in known] == [], line

@@ -26,6 +26,7 @@ from katha.protocols import Planner, PlanRequest
 from katha.registry import default_registry
 from katha.schema import Plan, StoryRecord
 from katha.stories import load_story
+from katha.testing import check_planner
 
 ROOT = Path(__file__).parents[1]
 LADDER = ("direct", "rule", "caption", "scene", "oracle")
@@ -52,6 +53,11 @@ def test_each_is_a_plugin_that_takes_no_argument(name: str) -> None:
     assert planner(name).spec()["name"] == name
     with pytest.raises(UsageError, match=f"'{name}' takes no argument"):
         default_registry("planners").create(f"{name}:large")
+
+
+@pytest.mark.parametrize("name", LADDER)
+def test_each_keeps_the_contract_of_planners(name: str) -> None:
+    assert check_planner(lambda: planner(name), lion())
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
