@@ -37,7 +37,7 @@ def make_decider(name: str, base_url: str | None = None) -> Decider | None:
     """The model behind a rule; None for a rule that words alone decide. Weights are not read yet.
 
     Raises:
-        UsageError: no such rule or model. MissingExtraError: a package is missing. JudgeError: the model is not here.
+        UsageError: no such rule or model. MissingExtraError: a package is missing. ModelError: the model is not here.
     """
     family, _, argument = require_rule(name).partition(":")
     return _MAKERS[family](argument, base_url) if family in MODEL_RULES else None

@@ -68,10 +68,17 @@ def bomb() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
-def animated() -> bytes:
+def animated(form: str = "PNG") -> bytes:
     buffer = io.BytesIO()
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
-    frames[0].save(buffer, "PNG", save_all=True, append_images=frames[1:])
+    frames[0].save(buffer, form, save_all=True, append_images=frames[1:])
+    return buffer.getvalue()
+
+
+def grey(width: int, height: int) -> bytes:
+    """A sound picture of one colour; large ones hold a few kilobytes."""
+    buffer = io.BytesIO()
+    Image.new("L", (width, height), 128).save(buffer, "PNG")
     return buffer.getvalue()
 
 
@@ -83,6 +90,11 @@ def animated() -> bytes:
         (b"hello", "not a picture"),
         (bomb(), "pixels|too large"),
         (animated(), "animated"),
+        (animated("GIF"), "animated"),
+        (animated("WEBP"), "animated"),
+        (grey(8001, 5000), "at most 40,000,000"),
+        (grey(16_000, 8000), "at most 40,000,000"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a picture"),
     ],
 )
 def test_a_damaged_picture_is_a_reason_with_its_name(tmp_path: Path, data: bytes, reason: str) -> None:

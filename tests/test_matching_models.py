@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from test_api_judges import Server, Step
+from test_eval_cli import draw
 from tiny_encoders import save_encoder, save_nli
 from tiny_vlm import build
 from typer.testing import CliRunner
 
+from katha.agents.context import RunContext, load_plugins
+from katha.cli.eval_report import write_eval_report
 from katha.cli.main import app
-from katha.errors import InputFileError, JudgeError, UsageError
+from katha.config import RunConfig
+from katha.errors import InputFileError, ModelError, UsageError
+from katha.eval_bridge import recoverability
 from katha.eval_bridge.deciders.encoder import claim
 from katha.eval_bridge.deciders.llm import LlmDecider
 from katha.eval_bridge.deciders.nli import NliDecider
+from katha.eval_bridge.evaluate import EvalSettings
+from katha.eval_bridge.evaluation import EvalJob, evaluate
 from katha.eval_bridge.rules import make_decider, open_rule
 from katha.eval_bridge.verdicts import Pair
-from katha.schema import CONDITIONS, Question
+from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.schema import CONDITIONS, Answer, Question, StoryRecord
+from katha.store import RunFolder, Store
 
 ASKED = "What does the mouse do?"
 ACCEPTED = ("The mouse bites the net", "mouse cuts rope")
@@ -88,7 +97,7 @@ def test_what_is_no_nli_model_is_refused(nli: Path, tmp_path: Path) -> None:
         make_decider(f"nli:{tmp_path}")
     with pytest.raises(InputFileError, match="There is no model folder"):
         make_decider("nli:./nowhere")
-    with pytest.raises(JudgeError, match="not on this machine") as caught:
+    with pytest.raises(ModelError, match="not on this machine") as caught:
         make_decider("nli:nobody/nothing")
     assert "hf download nobody/nothing" in str(caught.value)
     with pytest.raises(UsageError, match=r"needs a model.*nli:MODEL"):
@@ -244,3 +253,51 @@ def test_the_paper_judges_own_kind_can_compare(tmp_path: Path) -> None:
     assert decision.reason in ("judged same", "judged different")
     with pytest.raises(UsageError, match="cannot compare answers"):
         LlmDecider("sketch-reader")
+
+
+class Phrases:
+    """Answers freely: rightly with the text, wrongly from the images alone."""
+
+    def spec(self) -> dict[str, str]:
+        return {"name": "phrases"}
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        for _ in prompts:
+            yield JudgeReply("ok", "it nibbles the net" if evidence.text else "the mouse sleeps")
+
+
+def test_an_evaluation_of_free_answers_archives_its_verdicts(nli: Path, tmp_path: Path) -> None:
+    name = f"nli:{nli}"
+    record = StoryRecord(story_id="s", story_text="A mouse.", recoverability_questions=[question()])
+    settings = EvalSettings(answers="free", matching=name, resamples=10)
+    decider = make_decider(name)
+    job = EvalJob([record], [draw(tmp_path / "boards", [record])], {"phrases": Phrases()}, settings, decider=decider)
+    with Store(tmp_path / "cache") as store:
+        result = evaluate(job, tmp_path / "out", store)
+    block = result.scores["methods"]["boards"]["judges"]["phrases"]["raw"]
+    assert (result.scores["matching"], block["text"], block["image"]) == (name, 100.0, 0.0)
+    moved = nli.rename(tmp_path / "gone")
+    try:
+        out = tmp_path / "out"
+        assert "does not entail" in write_eval_report(out).read_text(encoding="utf-8")
+        words = ("score", out / "stories.jsonl", "--answers", out / "answers.jsonl", "--matching", name)
+        again = katha(*words, "--questions", "all", "--resamples", 10, "--out", tmp_path / "s.json")["scores"]
+        assert again["methods"] == result.scores["methods"]
+    finally:
+        moved.rename(nli)
+
+
+def test_a_run_settles_its_free_answers_by_the_same_rule(nli: Path, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    config = RunConfig(matching=f"nli:{nli}", answers="free")
+    with Store(tmp_path / "cache") as store:
+        record = StoryRecord(story_id="s", story_text="A mouse.")
+        context = RunContext(record, config, load_plugins(config), store, folder)
+        rows = [
+            Answer(method="b", judge="j", story_id="s", question_id="q", condition="image", status="ok", answer=said)
+            for said in ("it nibbles the net",)
+        ]
+        found = recoverability(rows, [question()], context.matching)
+    assert found["mean"] == 1.0
+    kept = (folder.path / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line).get("answer") for line in kept] == [None, "it nibbles the net"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,9 @@ def _from_text(path: Path) -> StoryRecord:
 def _parse_json(text: str, where: str) -> Any:
     try:
         return loads(text)
+    except JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}" if "\n" in text.strip() else f"column {error.colno}"
+        raise InputFileError(f"{where} is not JSON: {error.msg} ({place}).") from error
     except ValueError as error:
         raise InputFileError(f"{where} is not JSON: {error}.") from error
 
