@@ -22,6 +22,7 @@ from katha.agents.state import BridgeTask, CritiqueTask, RenderTask, RunState
 from katha.compass import best_candidate, random_pair, weakest_transition
 from katha.compass.replanning import replan
 from katha.errors import ReplyError
+from katha.protocols import MakesRemarks
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
 
 __all__ = ["bridge", "critique", "decide", "final_boards", "judge", "localize", "plan", "render", "report", "select"]
@@ -76,6 +77,9 @@ def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["
     plan = context.plan()
     with _stage(runtime, "render", len(plan.panels)) as spent:
         board = draw_board(context, plan, state["seed"], runtime.stream_writer).model_dump(mode="json")
+        renderer = context.plugins.renderer
+        for remark in renderer.remarks() if isinstance(renderer, MakesRemarks) else ():
+            runtime.stream_writer(Event(stage="render", kind="decision", message=remark))
     task = CritiqueTask(name=name, board=board)
     return Command(update={"boards": {name: board}, "timings": spent}, goto=Send("critique", task))
 

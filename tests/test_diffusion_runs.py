@@ -62,6 +62,7 @@ def test_a_run_goes_through_the_whole_machine_with_one_pipeline(
     words = ("run", TEXT, "--renderer", f"{name}:{model(family)}", *SMALL, "--judge", "pixel", "--out", "out")
     done = katha(*words)
     assert done.exit_code == 0, done.output
+    assert "The memory rung 'full' fits: " in " ".join(done.output.split())
     assert process_pool().loads == before + 1
     first = board("out")
     record = json.loads((Path("out") / "run.json").read_text())

@@ -10,7 +10,6 @@ What a frame needs beyond weights is estimated from the sizes of the decoder's w
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,6 @@ _SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out
 `wo`, embeddings)."""
 _TILE = 512
 _LIVE_MAPS = 3
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -113,9 +111,7 @@ def check_fits(need: Need, device: str, others: Mapping[str, Need], free: tuple[
             f"The memory rung {need.rung!r} needs {wanted:,} bytes on {device!r}: {missing:,} are missing on {where}.",
             hint=hint,
         )
-    said = f"The memory rung {need.rung!r} fits: {wanted:,} bytes of {on_device:,} free on {device!r}."
-    _log.info(said)
-    return said
+    return f"The memory rung {need.rung!r} fits: {wanted:,} bytes of {on_device:,} free on {device!r}."
 
 
 def apply_rung(pipe: Any, rung: Rung, device: str, dtype: str, denoiser: str, *, tiling: bool = False) -> None:

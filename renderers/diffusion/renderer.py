@@ -96,6 +96,7 @@ class DiffusionRenderer(ABC):
             type(self).capabilities, size_multiple=self.family.size_multiple, default_size=(side, side)
         )
         self._pool: PipelinePool = process_pool()
+        self._remarks: list[str] = []
 
     @cached_property
     def device(self) -> str:
@@ -126,6 +127,11 @@ class DiffusionRenderer(ABC):
             "batch": settings.batch,
             "versions": {name: version(name) for name in ("torch", "diffusers", "transformers")},
         }
+
+    def remarks(self) -> Sequence[str]:
+        """That the model fits, once it was loaded."""
+        said, self._remarks = self._remarks, []
+        return said
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
         """Yield one PNG per request, in order; those of a batch come together.
@@ -189,11 +195,12 @@ class DiffusionRenderer(ABC):
             for rung in get_args(Rung)
         }
         try:
-            check_fits(needs[settings.memory], self.device, needs)
+            fits = check_fits(needs[settings.memory], self.device, needs)
         except UsageError:
             if not process_tenants().make_room(self.device, self._pool):
                 raise
-            check_fits(needs[settings.memory], self.device, needs)
+            fits = check_fits(needs[settings.memory], self.device, needs)
+        self._remarks.append(fits)
         pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=settings.scheduler)
         apply_loras(pipe, self.loras)
         apply_rung(pipe, settings.memory, self.device, self.dtype, self.family.denoiser, tiling=settings.vae_tiling)

@@ -33,6 +33,7 @@ __all__ = [
     "JudgePrompt",
     "JudgeReply",
     "KeepsReceipts",
+    "MakesRemarks",
     "PlanRequest",
     "Planner",
     "Renderer",
@@ -137,6 +138,15 @@ class Renderer(Protocol):
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """The PNG of one frame added to a finished board, whose other frames do not change."""
+        ...
+
+
+@runtime_checkable
+class MakesRemarks(Protocol):
+    """A renderer that has something to tell the person who waits: that its model fits into memory, for one."""
+
+    def remarks(self) -> Sequence[str]:
+        """What it has to say since it was last asked, a sentence each."""
         ...
 
 
