@@ -7,7 +7,18 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import asking, diffusion, embedded_run, orchestration, panels, prefix_reuse, scoring, startup
+from benchmarks import (
+    asking,
+    diffusion,
+    embedded_run,
+    orchestration,
+    panels,
+    prefix_reuse,
+    scoring,
+    startup,
+    suite,
+    tuning,
+)
 
 ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "startup": startup.measure,
@@ -19,6 +30,8 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "reader": panels.measure_reader,
     "prefix_reuse": prefix_reuse.measure,
     "scoring": scoring.measure,
+    "tune": tuning.measure,
+    "length_suite": suite.measure,
     "asking": asking.measure,
 }
 

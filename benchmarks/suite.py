@@ -1,0 +1,103 @@
+"""The length suite: whether it draws and asks exactly the distinct work, and what it takes beside that work alone."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from katha.agents import Plugins
+from katha.agents.ablation import AblationJob, run_ablation
+from katha.compass.similarity import ReaderSimilarity
+from katha.compass.suites import load_suite
+from katha.config import RunConfig
+from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
+from katha.eval_bridge.reader import load_reader
+from katha.planners.rule import RulePlanner
+from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
+from katha.renderers.sketch import SketchRenderer
+from katha.stories import load_story
+
+__all__ = ["measure"]
+
+_STORIES = ("lion_and_mouse", "fox_and_crow", "tortoise_and_hare")
+_TARGET_RATIO = 1.5
+
+
+class _Renderer(SketchRenderer):
+    """Draws, and remembers every request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn: list[FrameRequest] = []
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        for request, png in zip(requests, super().render_board(requests), strict=True):
+            self.drawn.append(request)
+            yield png
+
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        self.drawn.append(request)
+        return super().insert_frame(request, context)
+
+
+class _Judge(SketchReaderJudge):
+    """Judges, and remembers every packet with its questions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[Evidence, tuple[JudgePrompt, ...]]] = []
+
+    def spec(self) -> Mapping[str, Any]:
+        return {**super().spec(), "name": "recording"}
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        self.asked.append((evidence, tuple(prompts)))
+        return super().ask(evidence, prompts)
+
+
+def _alone(renderer: _Renderer, judge: _Judge) -> tuple[float, float]:
+    """Seconds and processor seconds for every distinct frame and question in a bare loop, all made anew."""
+    again, asked = SketchRenderer(), SketchReaderJudge(reader=load_reader())
+    start, started = time.perf_counter(), time.process_time()
+    for request in renderer.drawn:
+        for _ in again.render_board([request]):
+            pass
+    for evidence, prompts in judge.asked:
+        for _ in asked.ask(evidence, prompts):
+            pass
+    return time.perf_counter() - start, time.process_time() - started
+
+
+def measure() -> dict[str, Any]:
+    """The suite over three stories with an empty cache, then its distinct work alone."""
+    examples = Path(__file__).parents[1] / "examples"
+    renderer, judge = _Renderer(), _Judge()
+    plugins = Plugins(RulePlanner(), renderer, {"recording": judge}, ReaderSimilarity())
+    config = RunConfig(judges=("recording",))
+    records = [load_story(str(examples / f"{name}.json")) for name in _STORIES]
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["KATHA_CACHE"] = f"{folder}/cache"
+        job = AblationJob(records, load_suite("length"), config, given=plugins)
+        start, started = time.perf_counter(), time.process_time()
+        budget = run_ablation(job, Path(folder) / "out").table["budget"]
+        whole, cpu = time.perf_counter() - start, time.process_time() - started
+    questions = sum(len(prompts) for _, prompts in judge.asked)
+    alone, cpu_alone = _alone(renderer, judge)
+    return {
+        "stories": len(records),
+        **budget,
+        "frames_drawn": len(renderer.drawn),
+        "questions_asked": questions,
+        "exactly_the_distinct_work": (len(renderer.drawn), questions)
+        == (budget["frames_distinct"], budget["questions_distinct"]),
+        "seconds": round(whole, 1),
+        "target_ratio": _TARGET_RATIO,
+        "baseline": "the same frames drawn and questions asked once in a bare loop",
+        "distinct_work_seconds": round(alone, 1),
+        "ratio": round(whole / alone, 2),
+        "cpu_ratio": round(cpu / cpu_alone, 2),
+    }
