@@ -33,6 +33,7 @@ HAPPENS: list[tuple[str, Deed]] = [
     ("The dove plucked a leaf. The ant climbed on to it.", ("ant", "climb", "leaf")),
     ("As the woman spoke she tossed the pail.", ("woman", "throw", "bucket")),
     ("Patty the milkmaid wept.", ("Patty", "cry", None)),
+    ("The tortoise struck upon a rock.", ("turtle", "fall", "stone")),
     ("The wolf made a good meal off the lamb.", ("wolf", "eat", "sheep")),
 ]
 
@@ -50,6 +51,7 @@ def test_what_happens(text: str, wanted: Deed) -> None:
         ("The tortoise wanted to fly.", "fly"),
         ("The farmer was sick till the doctor came.", "dig"),
         ("The lions made the jackal their king.", "build"),
+        ("The mice heard growling and barking.", "shout"),
     ],
 )
 def test_what_does_not_happen(text: str, action: str) -> None:

@@ -96,11 +96,23 @@ class _Builder(NounRoles):
             return self._start(chunk, self.outer)  # "saw the birds flying and wanted to fly"
         if before in {"noun", "look"} and last is not None and (verb.form in {"ing", "base"} or verb.passive):
             subjects = [last]
+        if verb.form == "ing" and before in {"verb", "and"} and self.grammar.has("hearing_verbs", self._heard(old)):
+            return self._start(chunk, [])  # "they heard growling": somebody else's
         if before in {"and", "comma"} and verb.form == "base" and fact.wished:
             follower = self._start(chunk, subjects)
             follower.wished = True
             return follower
         return self._start(chunk, subjects)
+
+    def _heard(self, verb: Verb | None) -> str:
+        """The verb of hearing that a further participle belongs to, if any."""
+        earlier = self.facts[-2].verb if len(self.facts) > 1 else None
+        heard = verb is not None and verb.form == "ing" and not self._has_doer() and earlier is not None
+        return earlier.lemma if heard and earlier is not None else verb.lemma if verb is not None else ""
+
+    def _has_doer(self) -> bool:
+        """Whether somebody does what the clause under construction tells."""
+        return self.fact is not None and bool(self.fact.subjects)
 
     def _reports(self, at: int) -> bool:
         """Whether "that" begins what is thought or told: it follows the verb, or the hearer ("told him that")."""

@@ -170,6 +170,9 @@ def happenings(fact: Fact, vocabulary: Vocabulary, *, loose: bool = False) -> It
         return  # "made him their king"
     elif verb.action is not None and (people or (loose and not fact.subjects)):
         action = _shown(fact, verb, vocabulary)
+        against = next((noun for prep, noun in fact.around if prep in {"upon", "on", "against"}), None)
+        if verb.lemma in {"strike", "hit"} and not fact.objects and against is not None and against.kind == "prop":
+            action = "fall"  # "struck upon a rock"
         target = _target(fact, action) if action is not None else None
         carries = _carries(fact, action, vocabulary) if action is not None else []
         yield Happening(fact, people, action, verb.lemma, target, emotion, carries, negated)
