@@ -10,20 +10,24 @@ import cli_child
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from knowing_reader import KnowingReader
 from typer.testing import CliRunner
 
 from katha.agents import make_plan
 from katha.cli.main import app
 from katha.config import RunConfig
 from katha.errors import PlanError, UsageError
+from katha.eval_bridge import REPORTING_VARIANT, judge_prompt, match_text, prepare_questions
+from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.language import read_scene
 from katha.planners import validate_plan
 from katha.planners.division import cut, raw_sentences
 from katha.planners.fitting import fit, fits, tokens_of
 from katha.planners.information import ALLOWED, restrict
 from katha.planners.mentions import feeling_of
-from katha.protocols import Planner, PlanRequest
+from katha.protocols import Evidence, Planner, PlanRequest
 from katha.registry import default_registry
+from katha.renderers.sketch import compose
 from katha.schema import Plan, StoryRecord
 from katha.stories import load_story
 from katha.testing import check_planner
@@ -254,3 +258,24 @@ def test_a_plain_text_without_transitions_is_asked_what_the_rules_read(tmp_path:
     assert made.transitions == plan("rule", record).transitions
     foreign = make_plan(StoryRecord(story_id="s", story_text=FRENCH), config)
     assert (foreign.transitions, foreign.transitions_from) == ([], "")
+
+
+def _readable(name: str, records: list[StoryRecord]) -> float:
+    """The share of the records' questions that a reader who knows what was drawn answers from the images alone."""
+    reader, right, asked = KnowingReader(), 0, 0
+    judge = SketchReaderJudge(reader=reader)
+    for record in records:
+        frames = tuple(reader.draw(compose(panel.prompt, 42, 192, 128)) for panel in plan(name, record).panels)
+        questions = prepare_questions(record.recoverability_questions)
+        prompts = [judge_prompt(item, "image", variant=REPORTING_VARIANT, answers_format="choice", count=5)
+                   for item in questions]  # fmt: skip
+        for question, reply in zip(questions, judge.ask(Evidence("image", frames), prompts), strict=True):
+            right += reply.answer is not None and match_text(reply.answer, question, "lemma-set").right
+            asked += 1
+    return right / asked
+
+
+def test_more_can_be_read_from_the_images_higher_up_the_ladder() -> None:
+    records = [load_story(str(path)) for path in RECORDS]
+    direct, rule, oracle = (_readable(name, records) for name in ("direct", "rule", "oracle"))
+    assert direct + 0.05 < rule < oracle - 0.03
