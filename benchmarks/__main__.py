@@ -15,6 +15,7 @@ from benchmarks import (
     panels,
     prefix_reuse,
     scoring,
+    shared_attention,
     startup,
     suite,
     tuning,
@@ -32,6 +33,9 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "scoring": scoring.measure,
     "tune": tuning.measure,
     "length_suite": suite.measure,
+    "sharing_memory": shared_attention.measure_memory,
+    "sharing_overhead": shared_attention.measure_overhead,
+    "sharing_shapes": shared_attention.measure_shapes,
     "asking": asking.measure,
 }
 

@@ -367,6 +367,74 @@ def test_readers_in_one_call_agree_with_readers_alone(pipe: Any) -> None:
         assert torch.allclose(batch.latents[number], frame.latents[0], atol=1e-4)
 
 
+def test_prompts_of_different_lengths_in_one_call_are_read_as_alone(pipe: Any) -> None:
+    def pair(*lengths: int) -> torch.Tensor:
+        board = Board(pipe)
+        frames = board.trajectory([(ALONE, LION, 1), (ALONE, MOUSE, 2)])
+        texts = [
+            Conditioning(torch.cat([item.embeds, 2 * item.embeds], 1)[:, :length], item.pooled)
+            for item, length in zip(frames.texts, lengths, strict=True)
+        ]
+        coupling = Coupling([ALONE, ALONE], FREE, LATENT, lengths=lengths)
+        frames = Trajectory(frames.latents, texts, coupling)
+        board.run(None, [frames])
+        return frames.latents
+
+    mixed = pair(77, 154)
+    assert torch.allclose(mixed[0], pair(77, 77)[0], atol=1e-4)
+    assert torch.allclose(mixed[1], pair(154, 154)[1], atol=1e-4)
+    assert not torch.allclose(mixed[1], pair(77, 77)[1], atol=1e-2)
+
+
+class DenseProcessor:
+    """The definition, in one UNet call for the whole board: every token of a half against every other, and a mask."""
+
+    def __init__(self, step: list[int]) -> None:
+        self.step = step
+
+    def __call__(self, attn: Any, hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        rows, tokens, _width = hidden_states.shape
+        frames = rows // 2
+        allowed = torch.zeros(frames, tokens, frames, tokens, dtype=torch.bool)
+        grid = grid_of(tokens, LATENT)
+        for frame in range(frames):
+            for source in range(2) if self.step[0] else ():
+                kept = torch.from_numpy(kept_tokens(tokens, 0.5, 42, "keep", self.step[0], *grid, str(source)))
+                allowed[frame, :, source] = kept
+            allowed[frame, :, frame] = True
+        half = hidden_states.view(2, frames * tokens, -1)
+        return dense(attn, half, allowed.view(frames * tokens, -1)).view(rows, tokens, -1)
+
+
+@torch.no_grad()
+def test_a_board_drawn_frame_by_frame_is_the_dense_board_in_one_call(pipe: Any) -> None:
+    frames = [(source(0), LION, 1), (source(1), MOUSE, 2), (READER, LION, 3), (READER, MOUSE, 4)]
+    board = Board(pipe)
+    sources, readers = board.trajectory(frames[:2]), [board.trajectory([item]) for item in frames[2:]]
+    board.run(sources, readers)
+
+    step, before = [0], pipe.unet.attn_processors
+    layers = {name: DenseProcessor(step) if "up" in name and "attn1" in name else old for name, old in before.items()}
+    pipe.unet.set_attn_processor(layers)
+    try:
+        texts = [text_of(pipe, prompt) for _, prompt, _ in frames]
+        embeds = torch.cat([item.embeds[half : half + 1] for half in range(2) for item in texts])
+        pooled = torch.cat([item.pooled[half : half + 1] for half in range(2) for item in texts])
+        size = torch.tensor([[LATENT[0] * 2, LATENT[1] * 2, 0, 0, LATENT[0] * 2, LATENT[1] * 2]], dtype=torch.float32)
+        latents = torch.cat([noise(1, 4, *LATENT, seed=seed) for _, _, seed in frames])
+        for number, timestep in enumerate(pipe.scheduler.timesteps):
+            step[0] = number
+            extra = {"text_embeds": pooled, "time_ids": size.expand(8, -1)}
+            guess = pipe.unet(torch.cat([latents] * 2), timestep, embeds, added_cond_kwargs=extra).sample
+            negative, positive = guess.chunk(2)
+            latents = pipe.scheduler.step(negative + 5.0 * (positive - negative), timestep, latents).prev_sample
+    finally:
+        pipe.unet.set_attn_processor(before)
+    drawn = torch.cat([sources.latents, *(reader.latents for reader in readers)])
+    assert torch.allclose(drawn, latents, atol=1e-3)
+    assert not torch.allclose(drawn, plain(pipe, [item[1] for item in frames], [1, 2, 3, 4]), atol=1e-1)
+
+
 def test_shared_grids_follow_the_unet(pipe: Any) -> None:
     assert shared_grids(pipe.unet, (12, 16)) == [(3, 4), (6, 8)]
     assert shared_grids(pipe.unet, (15, 22)) == [(4, 6), (8, 11)]

@@ -14,7 +14,7 @@ from katha.renderers.sharing.grids import Grid
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["FREEU", "Hub", "shared_grids", "shown_bytes", "wired"]
+__all__ = ["FREEU", "Hub", "shared_grids", "shared_layers", "shown_bytes", "wired"]
 
 FREEU: Mapping[str, float] = {"s1": 0.6, "s2": 0.4, "b1": 1.1, "b2": 1.2}
 """FreeU's factors for SDXL, used by both methods."""
@@ -134,15 +134,20 @@ def shared_grids(unet: Any, latent: Grid) -> list[Grid]:
     return grids
 
 
+def shared_layers(unet: Any, latent: Grid) -> dict[str, tuple[Grid, int]]:
+    """The layers that share: name to their grid and the width of their hidden states."""
+    attending = [number for number, block in enumerate(unet.up_blocks) if _attends(block)]
+    grids = dict(zip(attending, shared_grids(unet, latent), strict=True))
+    return {
+        name: (grids[int(name.split(".")[1])], unet.get_submodule(name.removesuffix(".processor")).to_q.in_features)
+        for name in filter(_SHARED.fullmatch, unet.attn_processors)
+    }
+
+
 def shown_bytes(unet: Any, latent: Grid, halves: int) -> int:
     """Bytes of the hidden states of all tokens of one frame in all sharing layers at one step."""
-    grids = dict(zip((number for number, block in enumerate(unet.up_blocks) if _attends(block)),
-                     shared_grids(unet, latent), strict=True))  # fmt: skip
-    total = 0
-    for name in filter(_SHARED.fullmatch, unet.attn_processors):
-        height, width = grids[int(name.split(".")[1])]
-        total += height * width * unet.get_submodule(name.removesuffix(".processor")).to_q.in_features
-    return int(total * halves * unet.dtype.itemsize)
+    tokens = sum(grid[0] * grid[1] * width for grid, width in shared_layers(unet, latent).values())
+    return int(tokens * halves * unet.dtype.itemsize)
 
 
 def _attends(block: Any) -> bool:
