@@ -9,10 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cli_child
 import pytest
 from model_server import ModelServer, serving
+from typer.testing import CliRunner
 
 from katha.agents import make_plan
+from katha.cli.main import app
 from katha.config import RunConfig
 from katha.errors import KathaError, ModelError, PlanError, ReplyError, UsageError
 from katha.models.schemas import strict_schema
@@ -407,3 +410,20 @@ def test_a_failed_plan_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with serving("openai", lambda number, body: {"text": json.dumps(draft())}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         assert make_plan(story(), config).planner == "gemma-st"
+
+
+def test_it_goes_through_a_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    cli_child.install()
+    (tmp_path / "letter.txt").write_text(TEXT)
+    words = ["run", str(tmp_path / "letter.txt"), "--planner", "gemma-st:openai:gpt-4o", "--panels", "2",
+             "--seeds", "42",
+             "--renderer", "block", "--judge", "pixel", "--size", "96x64", "--out", str(tmp_path / "out")]  # fmt: skip
+    with serving("openai", lambda number, body: {"text": json.dumps(draft())}) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        done = CliRunner().invoke(app, [*words, "--planner-option", "without=shots"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert json.loads((tmp_path / "out" / "plan.json").read_text())["planner"] == "gemma-st"
+    kept = StoryRecord.model_validate_json((tmp_path / "out" / "story.jsonl").read_text())
+    assert [item.gold_answer for item in kept.recoverability_questions] == ["The news is bad"]
+    assert "shot_size" not in server.said(0)[0]
