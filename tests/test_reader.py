@@ -16,7 +16,7 @@ from PIL import Image
 
 from katha.errors import InputFileError
 from katha.eval_bridge.reader import Reader, load_concepts, load_reader
-from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH, fit_into, to_input
+from katha.eval_bridge.reader.pixels import FINER, HEIGHT, WIDTH, coarse, cut, fit_into, to_input
 from katha.jsonio import loads
 from katha.language import load_vocabulary
 from katha.renderers.sketch import compose, rasterise
@@ -152,7 +152,7 @@ def test_photographs_held_out_of_training_are_refused(training: Training, reader
 def test_other_styles_and_noise_are_refused(training: Training, panels: list[Panel], reader: Reader) -> None:
     rng = np.random.default_rng(7)
     noise = encoded(Image.fromarray(rng.integers(0, 256, (512, 768, 3), dtype=np.uint8)))
-    sketch = to_input(panels[0].png)
+    sketch = coarse(to_input(panels[0].png))
     others = [
         encoded(Image.fromarray(training.negatives.negative(seed, sketch, ()))) for seed in range(900_000, 900_040)
     ]
@@ -180,7 +180,7 @@ def test_any_mode_of_picture_is_read(panels: list[Panel], reader: Reader, mode: 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 2000), (2000, 3)])
 def test_any_size_fits_the_input(reader: Reader, size: tuple[int, int]) -> None:
-    assert to_input(encoded(Image.new("RGB", size, "red"))).shape == (HEIGHT, WIDTH, 3)
+    assert to_input(encoded(Image.new("RGB", size, "red"))).shape == (FINER * HEIGHT, FINER * WIDTH, 3)
 
 
 @pytest.mark.parametrize("data", [b"", b"no picture", b"\x89PNG\r\n\x1a\n torn"])
@@ -196,10 +196,31 @@ def test_a_reading_does_not_depend_on_its_batch(panels: list[Panel], reader: Rea
     assert several[8].is_sketch == pytest.approx(alone.is_sketch, abs=1e-4)
 
 
+def weights() -> tuple[bytes, bytes]:
+    folder = files("katha.eval_bridge.reader")
+    return folder.joinpath("finder.onnx").read_bytes(), folder.joinpath("namer.onnx").read_bytes()
+
+
 def test_the_weights_are_small_and_loaded_once() -> None:
-    weights = files("katha.eval_bridge.reader").joinpath("sketch_reader.onnx").read_bytes()
-    assert len(weights) < 6_000_000
+    assert sum(map(len, weights())) < 6_000_000
     assert load_reader() is load_reader()
+
+
+@pytest.mark.parametrize(("x", "y", "half"), [(50.0, 40.0, 9.0), (60.25, 31.5, 12.75), (2.0, 3.0, 20.0), (334, 220, 8)])
+def test_a_window_is_cut_where_it_says(x: float, y: float, half: float) -> None:
+    """Against sampling a smooth picture at each pixel's middle; outside of the picture it is black."""
+    rows, columns = np.mgrid[: FINER * HEIGHT, : FINER * WIDTH]
+    picture = np.stack([columns / (FINER * WIDTH), rows / (FINER * HEIGHT), 0 * rows + 0.5], axis=-1)
+    side = 16
+    found = cut(Image.fromarray(np.uint8(255 * picture)), x, y, half, side) / 255
+    at = (np.arange(side) + 0.5) / side * 2 - 1
+    u, v = x + half * at[None, :] + 0 * at[:, None], y + half * at[:, None] + 0 * at[None, :]
+    step = 2 * half / side
+    inside = (u > step) & (u < WIDTH - step) & (v > step) & (v < HEIGHT - step)
+    assert np.abs(found[..., 0] - u / WIDTH)[inside].max() < 0.01
+    assert np.abs(found[..., 1] - v / HEIGHT)[inside].max() < 0.01
+    outside = (u < -step) | (u > WIDTH + step) | (v < -step) | (v > HEIGHT + step)
+    assert (found[outside] == 0).all()
 
 
 def test_every_class_is_a_concept_of_the_vocabulary() -> None:
@@ -226,6 +247,6 @@ def test_the_card_states_what_was_measured() -> None:
     assert card["taken_for_sketches"]["sketches"] >= 0.97
     assert card["taken_for_sketches"]["photographs"] == 0.0
     assert set(card["by_concept"]["character"]) == set(load_concepts().characters)
-    assert card["bytes"] == len(folder.joinpath("sketch_reader.onnx").read_bytes())
+    assert card["bytes"] == sum(map(len, weights()))
     text = folder.joinpath("CARD.md").read_text(encoding="utf-8")
     assert f"| character | {card['macro_f1']['character']:.3f} |" in text

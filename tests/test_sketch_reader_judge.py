@@ -270,8 +270,9 @@ class CountingReader(Reader):
 def test_every_picture_is_looked_at_once() -> None:
     from importlib.resources import files
 
-    model = files("katha.eval_bridge.reader").joinpath("sketch_reader.onnx").read_bytes()
-    reader = CountingReader(model, load_reader().concepts)
+    folder = files("katha.eval_bridge.reader")
+    models = (folder.joinpath(name).read_bytes() for name in ("finder.onnx", "namer.onnx"))
+    reader = CountingReader(*models, load_reader().concepts)
     judge = SketchReaderJudge(reader=reader)
     ask(judge, board())
     ask(judge, board(BOARD[:3]))

@@ -33,10 +33,9 @@ class Concepts:
     trained_on: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def sizes(self) -> tuple[int, int, int, int, int, int]:
-        """How many classes each output has, in the order of the fields."""
-        return (len(self.characters), len(self.props), len(self.actions), len(self.emotions), len(self.settings),
-                len(self.times))  # fmt: skip
+    def named(self) -> tuple[tuple[str, ...], ...]:
+        """The classes of what is looked at closely, in the order of the namer's outputs."""
+        return (self.characters, self.actions, self.emotions, self.props)
 
     @cached_property
     def index(self) -> Mapping[str, Mapping[str, int]]:

@@ -1,4 +1,8 @@
-"""The embedded reader: pixels in, concepts out, by a small ONNX network on the CPU."""
+"""The embedded reader: pixels in, concepts out, by two small ONNX networks on the CPU.
+
+The finder looks over the whole picture and says where heads and things are, and where and when the scene is; the namer
+looks through a window at each of them and says who it is, what it does and how it feels.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +12,39 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from katha.errors import KathaError
 from katha.eval_bridge.reader.concepts import Concepts, load_concepts
-from katha.eval_bridge.reader.pixels import is_blank, to_input
-from katha.eval_bridge.reader.reading import FrameReading, decode, nothing
+from katha.eval_bridge.reader.finding import Head, Thing, find_heads, find_things, sigmoid
+from katha.eval_bridge.reader.pixels import coarse, cut, is_blank, to_input
+from katha.eval_bridge.reader.reading import FrameReading, assemble, nothing
+from katha.eval_bridge.reader.windows import (
+    BODY_SIDE,
+    CLOSE_SIDE,
+    body_window,
+    discs,
+    head_window,
+    mark,
+    prop_window,
+)
 from katha.jsonio import sha256_hex
 
-__all__ = ["Reader", "load_reader"]
+__all__ = ["FINDER_OUTPUTS", "NAMER_INPUTS", "NAMER_OUTPUTS", "Reader", "load_reader"]
 
-_BATCH = 8
+FINDER_OUTPUTS = ("maps", "shapes", "scene")
+NAMER_INPUTS = ("heads", "bodies", "things")
+NAMER_OUTPUTS = ("characters", "actions", "emotions", "props")
+Pixels = NDArray[np.uint8]
+Logits = NDArray[np.float32]
 
 
 class Reader:
     """Reads panels. It receives pixels and nothing else; the same bytes always give the same reading."""
 
-    def __init__(self, model: bytes, concepts: Concepts, *, threads: int = 1) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self._input = self._session.get_inputs()[0].name
-        self._sha256 = sha256_hex(model)
+    def __init__(self, finder: bytes, namer: bytes, concepts: Concepts, *, threads: int = 1) -> None:
+        self._finder, self._namer = _session(finder, threads), _session(namer, threads)
+        self._sha256 = sha256_hex(finder + namer)
         self.concepts = concepts
 
     def spec(self) -> Mapping[str, Any]:
@@ -45,25 +57,62 @@ class Reader:
         Raises:
             InputFileError: the bytes are no picture.
         """
-        return self.read_many([picture])[0]
+        return self.read_pixels(to_input(picture))
 
     def read_many(self, pictures: Iterable[bytes]) -> list[FrameReading]:
         """What is in each picture, in order."""
-        inputs = [to_input(picture) for picture in pictures]
-        readings: list[FrameReading] = []
-        for start in range(0, len(inputs), _BATCH):
-            readings.extend(self._run(inputs[start : start + _BATCH]))
-        return readings
+        return [self.read(picture) for picture in pictures]
 
-    def _run(self, pixels: Sequence[np.ndarray[Any, np.dtype[np.uint8]]]) -> list[FrameReading]:
-        batch = np.stack(pixels).transpose(0, 3, 1, 2).astype(np.float32) / 255
-        maps, names, figure, scene = self._session.run(None, {self._input: batch})
-        return [
-            nothing(self.concepts)
-            if is_blank(one)
-            else decode(maps[nth], names[nth], figure[nth], scene[nth], self.concepts)
-            for nth, one in enumerate(pixels)
-        ]
+    def read_pixels(self, pixels: Pixels) -> FrameReading:
+        """What is in one picture as `to_input` decodes it."""
+        small = coarse(pixels)
+        if is_blank(small):
+            return nothing(self.concepts)
+        batch = small.transpose(2, 0, 1)[None].astype(np.float32) / 255
+        maps, shapes, scene = self._finder.run(None, {"pixels": batch})
+        heat = sigmoid(maps[0])
+        heads, things = find_heads(heat[0], shapes[0]), find_things(heat[1], shapes[0])
+        return assemble(heads, things, self._named(pixels, heads, things), scene[0], self.concepts)
+
+    def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Logits, ...]:
+        """The namer's logits of each head (characters, actions, emotions) and thing (props), in order."""
+        from PIL import Image
+
+        if not heads and not things:
+            return tuple(np.zeros((0, len(names)), np.float32) for names in self.concepts.named)
+        picture = Image.fromarray(pixels)
+        bodies = [body_window(*head.body) for head in heads]
+        marks = [mark(head.x, head.y, head.radius, body) for head, body in zip(heads, bodies, strict=True)]
+        close = [head_window(head.x, head.y, head.radius) for head in heads]
+        props = [prop_window(thing.x, thing.y, thing.half) for thing in things]
+        whole = _stacked([cut(picture, w.x, w.y, w.half, BODY_SIDE) for w in bodies], BODY_SIDE)
+        disc = discs(np.array(marks, dtype=np.float32).reshape(-1, 3), BODY_SIDE)[:, None]
+        if not len(disc):
+            disc = np.zeros((1, 1, BODY_SIDE, BODY_SIDE), np.float32)
+        views = (
+            _stacked([cut(picture, w.x, w.y, w.half, CLOSE_SIDE) for w in close], CLOSE_SIDE),
+            np.concatenate([whole, disc], axis=1),
+            _stacked([cut(picture, w.x, w.y, w.half, CLOSE_SIDE) for w in props], CLOSE_SIDE),
+        )
+        *figures, named = self._namer.run(None, dict(zip(NAMER_INPUTS, views, strict=True)))
+        return (*(part[: len(heads)] for part in figures), named[: len(things)])
+
+
+def _stacked(windows: Sequence[Pixels], side: int) -> NDArray[np.float32]:
+    """Windows as (n, 3, side, side) in 0..1; one black window where there are none, for the network takes no less."""
+    if not windows:
+        return np.zeros((1, 3, side, side), np.float32)
+    return np.stack(windows).transpose(0, 3, 1, 2).astype(np.float32) / 255
+
+
+def _session(model: bytes, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 @cache
@@ -73,10 +122,11 @@ def load_reader() -> Reader:
     Raises:
         KathaError: its weights are missing from the installation.
     """
+    folder = files("katha.eval_bridge.reader")
     try:
-        model = files("katha.eval_bridge.reader").joinpath("sketch_reader.onnx").read_bytes()
+        finder, namer = (folder.joinpath(name).read_bytes() for name in ("finder.onnx", "namer.onnx"))
     except OSError as error:
         raise KathaError(
             "The reader's weights are missing.", hint="Install katha again, or run `make reader`."
         ) from error
-    return Reader(model, load_concepts())
+    return Reader(finder, namer, load_concepts())

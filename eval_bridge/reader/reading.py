@@ -1,23 +1,19 @@
-"""What the reader saw in one frame, and how the network's maps are turned into it."""
+"""What the reader saw in one frame, and how the networks' outputs are turned into it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from katha.eval_bridge.reader.concepts import Concepts
+from katha.eval_bridge.reader.finding import Head, Thing, sigmoid
 
-__all__ = ["FigureReading", "FrameReading", "PropReading", "decode", "nothing"]
+__all__ = ["FigureReading", "FrameReading", "PropReading", "assemble", "nothing"]
 
 Array = NDArray[np.float32]
-_STRIDE = 8
-_APART = 1.5
-"""Peaks of one map nearer than this many cells compete; the higher one stays."""
-_FAINT = 0.08
-"""What is lower than this is no peak."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +76,6 @@ class FrameReading:
         return max(self.times, key=lambda name: self.times[name])
 
 
-def _sigmoid(x: Array) -> Array:
-    return np.asarray(1.0 / (1.0 + np.exp(-x)), dtype=np.float32)
-
-
 def _softmax(x: Array) -> Array:
     e = np.exp(x - x.max())
     return np.asarray(e / e.sum(), dtype=np.float32)
@@ -100,59 +92,51 @@ def nothing(concepts: Concepts) -> FrameReading:
     return FrameReading((), (), settings, times, 1.0, _no_peaks(concepts))
 
 
-def _peaks(heat: Array, names: Array, concepts: tuple[str, ...]) -> list[tuple[float, str, int, int]]:
-    """Local maxima of one map as (p, the likeliest concept, row, column), highest first, none beside a higher one.
-
-    p is the probability of something times that of its name.
-    """
-    found = [
-        (float(heat[r, c]), int(r), int(c))
-        for r, c in np.argwhere(heat >= _FAINT)
-        if heat[r, c] >= heat[max(0, r - 1) : r + 2, max(0, c - 1) : c + 2].max()
-    ]
-    peaks: list[tuple[float, str, int, int]] = []
-    for p, r, c in sorted(found, key=lambda peak: (-peak[0], *peak[1:])):
-        if all((r - row) ** 2 + (c - column) ** 2 > _APART**2 for _, _, row, column in peaks):
-            named = _softmax(names[:, r, c])
-            best = int(named.argmax())
-            peaks.append((p * float(named[best]), concepts[best], r, c))
-    return peaks
-
-
-def decode(maps: Array, names: Array, figure: Array, scene: Array, concepts: Concepts) -> FrameReading:
-    """One frame's outputs, without the batch axis, as a reading. Shapes as in the network's description."""
-    heat, split, actions = _sigmoid(maps), len(concepts.characters), len(concepts.actions)
-    people = _peaks(heat[0], names[:split], concepts.characters)
-    things = _peaks(heat[1], names[split:], concepts.props)
+def assemble(
+    heads: Sequence[Head], things: Sequence[Thing], named: Sequence[Array], scene: Array, concepts: Concepts
+) -> FrameReading:
+    """One frame's reading. named: logits of characters, actions and emotions (a row a head) and props (a row a thing).
+    scene: logits of settings, times and is-sketch. A figure's p is that of a head there times that of its name."""
+    characters, actions, emotions, props = named
+    people = [_likeliest(head.p, row, concepts.characters) for head, row in zip(heads, characters, strict=True)]
+    objects = [_likeliest(thing.p, row, concepts.props) for thing, row in zip(things, props, strict=True)]
     figures = [
         FigureReading(
             name,
             p,
-            *_middle(r, c),
-            _named(_softmax(figure[:actions, r, c]), concepts.actions),
-            _named(_softmax(figure[actions:, r, c]), concepts.emotions),
+            head.x,
+            head.y,
+            _named(_softmax(actions[nth]), concepts.actions),
+            _named(_softmax(emotions[nth]), concepts.emotions),
         )
-        for p, name, r, c in people
+        for nth, (head, (name, p)) in enumerate(zip(heads, people, strict=True))
         if p >= concepts.threshold("character", name)
     ]
-    props = [PropReading(name, p, *_middle(r, c)) for p, name, r, c in things if p >= concepts.threshold("prop", name)]
+    seen = [
+        PropReading(name, p, thing.x, thing.y)
+        for thing, (name, p) in zip(things, objects, strict=True)
+        if p >= concepts.threshold("prop", name)
+    ]
     settings, times = len(concepts.settings), len(concepts.times)
     highest = _no_peaks(concepts)
-    for kind, peaks in (("character", people), ("prop", things)):
-        for p, name, _, _ in peaks:
+    for kind, found in (("character", people), ("prop", objects)):
+        for name, p in found:
             highest[f"{kind}/{name}"] = max(p, highest[f"{kind}/{name}"])
     return FrameReading(
         figures=tuple(sorted(figures, key=lambda one: one.x)),
-        props=tuple(sorted(props, key=lambda one: one.x)),
+        props=tuple(sorted(seen, key=lambda one: one.x)),
         settings=_named(_softmax(scene[:settings]), concepts.settings),
         times=_named(_softmax(scene[settings : settings + times]), concepts.times),
-        is_sketch=float(_sigmoid(scene[-1:])[0]),
+        is_sketch=float(sigmoid(scene[-1:])[0]),
         peaks=highest,
     )
 
 
-def _middle(row: int, column: int) -> tuple[float, float]:
-    return (column + 0.5) * _STRIDE, (row + 0.5) * _STRIDE
+def _likeliest(p: float, logits: Array, names: Sequence[str]) -> tuple[str, float]:
+    """The likeliest name, and the probability that it is there."""
+    chances = _softmax(logits)
+    best = int(chances.argmax())
+    return names[best], p * float(chances[best])
 
 
 def _no_peaks(concepts: Concepts) -> dict[str, float]:

@@ -1,22 +1,38 @@
-"""The trained network as ONNX, checked against the original."""
+"""The trained networks as ONNX, checked against the originals."""
 
 from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH
-from training.reader.net import ReaderNet
+from katha.eval_bridge.reader.reader import FINDER_OUTPUTS, NAMER_INPUTS, NAMER_OUTPUTS
+from katha.eval_bridge.reader.windows import BODY_SIDE, CLOSE_SIDE
+from training.reader.net import FinderNet, NamerNet
 
-__all__ = ["to_onnx"]
+__all__ = ["finder_to_onnx", "namer_to_onnx"]
 
 _TOLERANCE = 2e-3
 
 
-def to_onnx(model: ReaderNet) -> bytes:
+def finder_to_onnx(model: FinderNet) -> bytes:
+    """The finder as ONNX (see `_to_onnx`)."""
+    return _to_onnx(model, {"pixels": (3, HEIGHT, WIDTH)}, FINDER_OUTPUTS)
+
+
+def namer_to_onnx(model: NamerNet) -> bytes:
+    """The namer as ONNX (see `_to_onnx`)."""
+    sides = ((3, CLOSE_SIDE, CLOSE_SIDE), (4, BODY_SIDE, BODY_SIDE), (3, CLOSE_SIDE, CLOSE_SIDE))
+    return _to_onnx(model, dict(zip(NAMER_INPUTS, sides, strict=True)), NAMER_OUTPUTS)
+
+
+def _to_onnx(model: nn.Module, inputs: dict[str, tuple[int, int, int]], outputs: Sequence[str]) -> bytes:
     """`model` as ONNX with half-precision weights and single-precision inputs, outputs and arithmetic.
 
     Raises:
@@ -26,26 +42,27 @@ def to_onnx(model: ReaderNet) -> bytes:
     for parameter in model.state_dict().values():
         if parameter.dtype.is_floating_point:
             parameter.copy_(parameter.half().float())  # what the file will hold, so that both agree
-    x = torch.rand(1, 3, HEIGHT, WIDTH, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    examples = tuple(torch.rand(2, *shape, generator=generator) for shape in inputs.values())
     out = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's own deprecations
         torch.onnx.export(
             model,
-            (x,),
+            examples,
             out,
-            input_names=["pixels"],
-            output_names=["maps", "names", "figure", "scene"],
-            dynamic_axes={name: {0: "batch"} for name in ("pixels", "maps", "names", "figure", "scene")},
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_axes={name: {0: "batch" if name != "things" else "props"} for name in (*inputs, *outputs)},
             opset_version=17,
             dynamo=False,
         )
-    data = _halved(out.getvalue())
-    _check(model, data, x)
+    data = _half_weights(out.getvalue())
+    _check(model, data, dict(zip(inputs, examples, strict=True)))
     return data
 
 
-def _halved(data: bytes) -> bytes:
+def _half_weights(data: bytes) -> bytes:
     """Large weights stored as half precision, each followed by a cast back."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
@@ -68,18 +85,18 @@ def _halved(data: bytes) -> bytes:
     return result
 
 
-def _check(model: ReaderNet, data: bytes, x: torch.Tensor) -> None:
+def _check(model: nn.Module, data: bytes, examples: dict[str, Tensor]) -> None:
     import onnxruntime
 
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    found = session.run(None, {"pixels": x.numpy()})
+    found = session.run(None, {name: x.numpy() for name, x in examples.items()})
     with torch.no_grad():
-        expected = model(x)
+        expected = model(*examples.values())
     for mine, theirs in zip(found, expected, strict=True):
         gap = float(np.abs(_sigmoid(mine) - _sigmoid(theirs.numpy())).max())
         if gap > _TOLERANCE:
             raise RuntimeError(f"The exported network differs from the original by {gap:.2g}.")
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-    return 1 / (1 + np.exp(-x))
+def _sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(1 / (1 + np.exp(-x)), dtype=np.float32)

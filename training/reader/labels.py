@@ -29,8 +29,9 @@ _SOLID = 0.14
 
 @dataclass(frozen=True)
 class Item:
-    """One figure or prop in reader pixels. `action` and `emotion` are None where they do not count (not readable),
-    and "none" where the figure shows none."""
+    """One figure or prop in reader pixels. (x, y) and `radius`: the head of a figure, the visible part of a prop.
+    `window` is the square around the whole of it: middle and half a side. `action` and `emotion` are None where they do
+    not count (not readable), and "none" where the figure shows none."""
 
     concept: str
     kind: str
@@ -38,6 +39,7 @@ class Item:
     y: float
     radius: float
     counts: bool
+    window: tuple[float, float, float]
     action: str | None = None
     emotion: str | None = None
 
@@ -87,6 +89,7 @@ def _character(
         y,
         radius,
         counts,
+        _square(placed.bbox, fit),
         action=(placed.action or "none") if body else None,
         emotion=(placed.emotion or "none") if counts and radius >= EMOTION_RADIUS else None,
     )
@@ -119,4 +122,10 @@ def _prop(placed: Placed, frame: Composition, fit: Fit) -> Item | None:
     x, y = fit.point((left + right) / 2, (top + bottom) / 2)
     side = max(x1 - x0, y1 - y0) * fit.scale
     radius = 0.5 * min(right - left, bottom - top) * fit.scale
-    return Item(placed.concept, "prop", x, y, radius, placed.visible >= PROP_VISIBLE and side >= PROP_SIDE)
+    counts = placed.visible >= PROP_VISIBLE and side >= PROP_SIDE
+    return Item(placed.concept, "prop", x, y, radius, counts, _square((left, top, right, bottom), fit))
+
+
+def _square(box: tuple[float, float, float, float], fit: Fit) -> tuple[float, float, float]:
+    x0, y0, x1, y1 = box
+    return (*fit.point((x0 + x1) / 2, (y0 + y1) / 2), max(x1 - x0, y1 - y0) / 2 * fit.scale)

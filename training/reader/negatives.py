@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
 from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH
 
-__all__ = ["TEST_PHOTOS", "TRAIN_PHOTOS", "negative", "photographs"]
+__all__ = ["TEST_PHOTOS", "TRAIN_PHOTOS", "jpeg", "negative", "photographs", "softened"]
 
 Pixels = NDArray[np.uint8]
 TRAIN_PHOTOS = ("astronaut", "coffee", "rocket", "camera", "page", "text", "immunohistochemistry")
@@ -134,3 +134,10 @@ def jpeg(pixels: Pixels, quality: int) -> Pixels:
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, "JPEG", quality=quality)
     return np.asarray(Image.open(io.BytesIO(out.getvalue())).convert("RGB"))
+
+
+def softened(pixels: Pixels, step: float) -> Pixels:
+    """`pixels` after being made `step` times as large and enlarged again."""
+    image = Image.fromarray(pixels)
+    small = image.resize((int(image.width * step), int(image.height * step)), Image.Resampling.BILINEAR)
+    return np.asarray(small.resize(image.size, Image.Resampling.BILINEAR))

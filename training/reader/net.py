@@ -1,11 +1,14 @@
-"""The reader's network: a small residual pyramid with a stride-8 output.
+"""The reader's two networks: the finder looks over the whole picture, the namer looks closer at what was found.
 
-Input (B, 3, H, W) in 0..1. Outputs on the grid of H/8 x W/8 cells: `maps` (B, 2, ...) logits of "a head's middle is
-here" and "a thing's middle is here"; `names` (B, characters + props, ...) and `figure` (B, actions + emotions, ...)
-logits to be read at such a peak. `scene` (B, settings + times + 1) logits of the whole picture, the last one is-sketch.
+Finder: input (B, 3, H, W) in 0..1. Outputs on the grid of H/8 x W/8 cells: `maps` (B, 2, ...) logits of "a head's middle
+is here" and "a thing's middle is here", `shapes` (B, 9, ...) where exactly and how large (see `katha.eval_bridge.reader.
+finding`); `scene` (B, settings + times + 1) logits of the whole picture, the last one is-sketch.
 
-Where something is and what it is are learnt apart: every head teaches the one head map, and names are told from each
-other only where there is something to name. One map per name would see each name a thousandth of the time.
+Namer: windows of heads (n, 3, s, s), of figures (n, 3, t, t) with a fourth channel that marks the head, of props
+(m, 3, s, s); logits of the names of characters, actions, emotions and props.
+
+Where something is and what it is are learnt apart. A figure fills a window whatever the camera's distance was, so the
+namer needs no examples of every size, and a window costs a thirtieth of a picture.
 """
 
 from __future__ import annotations
@@ -14,7 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["ReaderNet"]
+from katha.eval_bridge.reader.windows import BODY_SIDE, CLOSE_SIDE
+
+__all__ = ["FinderNet", "NamerNet"]
+
+SHAPES = 9
 
 
 def _conv(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
@@ -35,22 +42,23 @@ class _Residual(nn.Module):
         return functional.relu(x + self.second(self.first(x)))
 
 
-class ReaderNet(nn.Module):
-    """See the module's docstring for shapes. `sizes` = (characters, props, actions, emotions, settings, times)."""
+class FinderNet(nn.Module):
+    """`names` = characters + props, only for what it teaches; `settings`, `times`: classes of the whole picture."""
 
-    def __init__(self, sizes: tuple[int, int, int, int, int, int], width: int = 96) -> None:
+    def __init__(self, names: int, settings: int, times: int, width: int = 56) -> None:
         super().__init__()
-        characters, props, actions, emotions, settings, times = sizes
-        deep, mixed = width * 5 // 3, 2 * width
+        deep, mixed = 2 * width, 80
         self.stem = _conv(12, width // 2, stride=2)
         self.near = nn.Sequential(_conv(width // 2, width, stride=2), _Residual(width))
-        self.far = nn.Sequential(_conv(width, deep, stride=2), _Residual(deep), _Residual(deep), _Residual(deep))
-        self.side_near = nn.Conv2d(width, 128, 1)
-        self.side_far = nn.Conv2d(deep, 128, 1)
-        self.mix = _conv(128, mixed)
+        self.far = nn.Sequential(_conv(width, deep, stride=2), _Residual(deep), _Residual(deep))
+        self.whole = nn.Sequential(_conv(deep, deep, stride=2), _Residual(deep))
+        self.side_near = nn.Conv2d(width, mixed, 1)
+        self.side_far = nn.Conv2d(deep, mixed, 1)
+        self.side_whole = nn.Conv2d(deep, mixed, 1)
+        self.mix = _conv(mixed, mixed)
         self.maps = nn.Conv2d(mixed, 2, 1)
-        self.names = nn.Conv2d(mixed, characters + props, 1)
-        self.figure = nn.Conv2d(mixed, actions + emotions, 1)
+        self.shapes = nn.Conv2d(mixed, SHAPES, 1)
+        self.names = nn.Conv2d(mixed, names, 1)
         self.scene = nn.Sequential(nn.Linear(2 * deep, 160), nn.ReLU(), nn.Linear(160, settings + times + 1))
         nn.init.constant_(self.maps.bias, -4.6)  # type: ignore[arg-type]  # a peak is rare: start at p = 0.01
 
@@ -59,15 +67,60 @@ class ReaderNet(nn.Module):
         x = functional.pixel_unshuffle(x, 2).contiguous(memory_format=torch.channels_last)
         near = self.near(self.stem(x))
         far = self.far(near)
-        joined = self.side_near(near) + functional.interpolate(self.side_far(far), scale_factor=2.0, mode="nearest")
-        pooled = torch.cat([far.mean((2, 3)), far.amax((2, 3))], dim=1)
+        whole = self.whole(far)
+        joined = self.side_near(near)
+        for part in (self.side_far(far), self.side_whole(whole)):
+            joined = joined + functional.interpolate(part, size=joined.shape[2:], mode="nearest")
+        pooled = torch.cat([whole.mean((2, 3)), whole.amax((2, 3))], dim=1)
         return self.mix(functional.relu(joined)), self.scene(pooled)
 
-    def read_cells(self, cells: Tensor) -> tuple[Tensor, Tensor]:
-        """`names` and `figure` logits of some cells' features, of shape (n, mixed)."""
-        named = functional.linear(cells, self.names.weight.flatten(1), self.names.bias)
-        return named, functional.linear(cells, self.figure.weight.flatten(1), self.figure.bias)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         features, scene = self.features(x)
-        return self.maps(features), self.names(features), self.figure(features), scene
+        return self.maps(features), self.shapes(features), scene
+
+
+class _Closer(nn.Module):
+    """One window of `side` pixels to a vector of `out` numbers; the grid's cells keep their places until the end."""
+
+    def __init__(self, inputs: int, side: int, out: int) -> None:
+        super().__init__()
+        self.grid = nn.Sequential(
+            _conv(inputs, 32, stride=2),
+            _conv(32, 56, stride=2),
+            _Residual(56),
+            _conv(56, 96, stride=2),
+            _Residual(96),
+            _conv(96, 128, stride=2),
+        )
+        self.narrow = nn.Conv2d(128, 32, 1)
+        self.join = nn.Linear(32 * (side // 16) ** 2, out)  # the strides make 16
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.contiguous(memory_format=torch.channels_last)
+        return functional.relu(self.join(self.narrow(self.grid(x)).flatten(1)))
+
+
+class NamerNet(nn.Module):
+    """`characters`, `actions`, `emotions`, `props`: how many classes each."""
+
+    def __init__(self, characters: int, actions: int, emotions: int, props: int, width: int = 160) -> None:
+        super().__init__()
+        self.head = _Closer(3, CLOSE_SIDE, width)
+        self.body = _Closer(4, BODY_SIDE, width)
+        self.thing = _Closer(3, CLOSE_SIDE, width)
+        self.characters = nn.Linear(2 * width, characters)
+        self.actions = nn.Linear(2 * width, actions)
+        self.emotions = nn.Linear(2 * width, emotions)
+        self.props = nn.Linear(width, props)
+
+    def figures(self, heads: Tensor, bodies: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits of characters, actions and emotions of n figures."""
+        seen = torch.cat([self.head(heads), self.body(bodies)], dim=1)
+        return self.characters(seen), self.actions(seen), self.emotions(seen)
+
+    def things(self, windows: Tensor) -> Tensor:
+        """Logits of the props in m windows."""
+        return self.props(self.thing(windows))
+
+    def forward(self, heads: Tensor, bodies: Tensor, things: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return (*self.figures(heads, bodies), self.things(things))

@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 __all__ = ["Muon", "optimisers"]
 
 _ROUNDS = 5
+_OUTPUTS = ("maps", "names", "shapes")
 _POLYNOMIAL = (3.4445, -4.7750, 2.0315)
 
 
@@ -61,11 +62,11 @@ class Muon(Optimizer):
 
 
 def optimisers(model: nn.Module, rate: float) -> list[Optimizer]:
-    """Muon for the inner convolutions, AdamW for the first layer, the outputs, norms and biases."""
+    """Muon for the inner convolutions and hidden layers, AdamW for first layers, outputs, norms and biases."""
     inner, other = [], []
     for name, weight in model.named_parameters():
-        convolution = (
-            weight.ndim == 4 and min(weight.shape[:2]) > 12 and not name.startswith(("maps", "names", "figure"))
+        hidden = name.endswith("join.weight") or (
+            weight.ndim == 4 and min(weight.shape[:2]) > 12 and not name.startswith(_OUTPUTS)
         )
-        (inner if convolution else other).append(weight)
+        (inner if hidden else other).append(weight)
     return [Muon(inner, rate), torch.optim.AdamW(other, lr=rate, weight_decay=0.02)]

@@ -1,9 +1,10 @@
-"""Labels to training targets on the stride-8 grid, and the loss against them."""
+"""Labels to the finder's training targets on the stride-8 grid, and the loss against them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from katha.eval_bridge.reader.concepts import Concepts
+from katha.eval_bridge.reader.finding import STRIDE
 from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH
 from training.reader.labels import FrameLabels, Item
-from training.reader.net import ReaderNet
+from training.reader.net import FinderNet
 
-__all__ = ["STRIDE", "Targets", "batch_targets", "loss_of"]
+__all__ = ["Targets", "batch_targets", "loss_of", "shape_of"]
 
-STRIDE = 8
 _ROWS, _COLUMNS = HEIGHT // STRIDE, WIDTH // STRIDE
 _IGNORED = 2.0
 _KINDS = ("character", "prop")
@@ -31,14 +32,16 @@ class Targets:
 
     cells: indices (picture, map, row, column) of the map cells that are not plain background, (n,) each; map 0 is for
     heads, 1 for things. wanted: their targets, 0..1, or 2 where nothing is asked. at: (m, 3) picture, row and column of
-    the cells where something is named. labels: (m, 4) its character, prop, action and emotion, -1 where not asked.
-    share: (m,) the cell's part of its item. setting, time: (B,), -1 for no sketch. sketch: (B,).
+    the cells where something is named. names: (m,) what it is, characters before props. shapes: (m, 9) where it is and
+    how large, NaN for what the other kind of thing has. share: (m,) the cell's part of its item. setting, time: (B,), -1
+    for no sketch. sketch: (B,).
     """
 
     cells: tuple[Tensor, ...]
     wanted: Tensor
     at: Tensor
-    labels: Tensor
+    names: Tensor
+    shapes: Tensor
     share: Tensor
     setting: Tensor
     time: Tensor
@@ -71,7 +74,7 @@ def _around(row: int, column: int, radius: int) -> Iterator[tuple[int, int]]:
 
 
 def _named_cells(items: Sequence[Item], kind: str) -> dict[tuple[int, int], tuple[Item, float]]:
-    """The cells in which items of `kind` are named, each given to the nearest one: a cross, or more for a large one."""
+    """The cells in which items of `kind` are described, each given to the nearest one: a cross, or more for a large one."""
     found: dict[tuple[int, int], tuple[Item, float]] = {}
     for item in items:
         if item.kind != kind or not item.counts:
@@ -85,12 +88,15 @@ def _named_cells(items: Sequence[Item], kind: str) -> dict[tuple[int, int], tupl
     return found
 
 
-def _label(item: Item, index: Mapping[str, Mapping[str, int]]) -> tuple[int, int, int, int]:
+def shape_of(item: Item, row: int, column: int) -> list[float]:
+    """The nine numbers that say in the cell (row, column) where `item` is and how large (see `finding`)."""
+    x, y = item.x / STRIDE - column - 0.5, item.y / STRIDE - row - 0.5
+    u, v, half = item.window
     if item.kind == "prop":
-        return (-1, index["prop"][item.concept], -1, -1)
-    action = -1 if item.action is None else index["action"][item.action]
-    emotion = -1 if item.emotion is None else index["emotion"][item.emotion]
-    return (index["character"][item.concept], -1, action, emotion)
+        return [float("nan")] * 6 + [x, y, math.log(max(half, 1.0) / STRIDE)]
+    r = item.radius
+    body = [(u - item.x) / r, (v - item.y) / r, math.log(half / r)]
+    return [x, y, math.log(r / STRIDE), *body, *[float("nan")] * 3]
 
 
 def batch_targets(labels: Sequence[FrameLabels | None], mirrored: Sequence[bool], concepts: Concepts) -> Targets:
@@ -98,7 +104,8 @@ def batch_targets(labels: Sequence[FrameLabels | None], mirrored: Sequence[bool]
     index: Mapping[str, Mapping[str, int]] = concepts.index
     maps = np.zeros((len(labels), len(_KINDS), _ROWS, _COLUMNS), dtype=np.float32)
     at: list[tuple[int, int, int]] = []
-    named: list[tuple[int, int, int, int]] = []
+    names: list[int] = []
+    shapes: list[list[float]] = []
     share: list[float] = []
     for b, (label, mirror) in enumerate(zip(labels, mirrored, strict=True)):
         items = [_mirrored(item) if mirror else item for item in (label.items if label is not None else ())]
@@ -108,14 +115,17 @@ def batch_targets(labels: Sequence[FrameLabels | None], mirrored: Sequence[bool]
             found = _named_cells(items, kind)
             for (r, c), (item, _) in found.items():
                 at.append((b, r, c))
-                named.append(_label(item, index))
+                first = 0 if kind == "character" else len(concepts.characters)
+                names.append(first + index[kind][item.concept])
+                shapes.append(shape_of(item, r, c))
                 share.append(1 / sum(other is item for other, _ in found.values()))
     cells = np.nonzero(maps)
     return Targets(
         tuple(torch.from_numpy(part) for part in cells),
         torch.from_numpy(maps[cells]),
         torch.tensor(at, dtype=torch.long).reshape(-1, 3),
-        torch.tensor(named, dtype=torch.long).reshape(-1, 4),
+        torch.tensor(names, dtype=torch.long),
+        torch.tensor(shapes, dtype=torch.float32).reshape(-1, 9),
         torch.tensor(share),
         torch.tensor([-1 if label is None else index["setting"][label.setting] for label in labels]),
         torch.tensor([-1 if label is None else index["time"][label.time] for label in labels]),
@@ -124,7 +134,8 @@ def batch_targets(labels: Sequence[FrameLabels | None], mirrored: Sequence[bool]
 
 
 def _mirrored(item: Item) -> Item:
-    return Item(**{**vars(item), "x": WIDTH - 1 - item.x})
+    u, v, half = item.window
+    return replace(item, x=WIDTH - item.x, window=(WIDTH - u, v, half))
 
 
 class _Focal(torch.autograd.Function):
@@ -163,17 +174,25 @@ def _entropy(logits: Tensor, wanted: Tensor, share: Tensor) -> Tensor:
     return (losses * share[asked]).sum() / share[asked].sum()
 
 
-def loss_of(model: ReaderNet, pixels: Tensor, targets: Targets, concepts: Concepts) -> Tensor:
-    """The sum of map, name, action, emotion, setting, time and is-sketch losses of a batch (B, 3, H, W)."""
+def _distance(found: Tensor, wanted: Tensor, share: Tensor) -> Tensor:
+    """Huber loss where something is asked (`wanted` is a number), each item weighing the same."""
+    asked = ~wanted.isnan()
+    losses = functional.huber_loss(found[asked], wanted[asked], reduction="none", delta=0.3)
+    weights = share[:, None].expand_as(wanted)[asked]
+    return (losses * weights).sum() / weights.sum().clamp(min=1e-6)
+
+
+def loss_of(model: FinderNet, pixels: Tensor, targets: Targets, concepts: Concepts) -> Tensor:
+    """The sum of map, shape, name, setting, time and is-sketch losses of a batch (B, 3, H, W)."""
     features, scene = model.features(pixels)
     maps = model.maps(features)
     total = _Focal.apply(maps, targets.cells, targets.wanted) / (targets.wanted == 1).sum().clamp(min=1)
     b, r, c = targets.at.T
-    names, figure = (part.float() for part in model.read_cells(features[b, :, r, c]))
-    people, actions = len(concepts.characters), len(concepts.actions)
-    columns = (names[:, :people], names[:, people:], figure[:, :actions], figure[:, actions:])
-    for logits, wanted in zip(columns, targets.labels.T, strict=True):
-        total = total + _entropy(logits, wanted, targets.share)
+    cells = features[b, :, r, c]
+    names = functional.linear(cells, model.names.weight.flatten(1), model.names.bias).float()
+    shapes = functional.linear(cells, model.shapes.weight.flatten(1), model.shapes.bias).float()
+    total = total + 0.25 * _entropy(names, targets.names, targets.share)
+    total = total + 4 * _distance(shapes, targets.shapes, targets.share)
     settings, times, whole = len(concepts.settings), len(concepts.times), scene.float()
     for logits, wanted in (
         (whole[:, :settings], targets.setting),

@@ -1,0 +1,56 @@
+"""The windows through which the reader looks closer: a figure's head, the whole figure, a prop.
+
+All lengths are in pixels of the coarse picture; a window is its middle and half a side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BODY_SIDE", "CLOSE_SIDE", "Window", "body_window", "discs", "head_window", "mark", "prop_window"]
+
+CLOSE_SIDE, BODY_SIDE = 64, 80
+"""Pixels a side that the network sees of a head or prop, and of a whole figure."""
+_HEAD_REACH, _BODY_REACH, _PROP_REACH = 2.0, 1.3, 1.25
+_SMALLEST = 6.0
+
+
+@dataclass(frozen=True)
+class Window:
+    """The square around (x, y) that reaches `half` to each side."""
+
+    x: float
+    y: float
+    half: float
+
+
+def head_window(x: float, y: float, radius: float) -> Window:
+    """A head with its ears, horns, hat and the signs around it."""
+    return Window(x, y, max(_SMALLEST, _HEAD_REACH * radius))
+
+
+def body_window(x: float, y: float, half: float) -> Window:
+    """A whole figure, given the middle of its box and half of the box's longer side."""
+    return Window(x, y, max(_SMALLEST, _BODY_REACH * half))
+
+
+def prop_window(x: float, y: float, half: float) -> Window:
+    """A prop with a little of what is around it."""
+    return Window(x, y, max(_SMALLEST, _PROP_REACH * half))
+
+
+def mark(x: float, y: float, radius: float, window: Window) -> tuple[float, float, float]:
+    """Where a head lies in a window: middle and radius as shares of the window's side."""
+    side = 2 * window.half
+    return ((x - window.x) / side + 0.5, (y - window.y) / side + 0.5, radius / side)
+
+
+def discs(marks: NDArray[np.float32], side: int) -> NDArray[np.float32]:
+    """(n, 3) marks as (n, side, side) soft discs: 1 on the marked head, so that the network knows whose figure it is."""
+    at = (np.arange(side, dtype=np.float32) + 0.5) / side
+    x, y, r = (marks[:, i, None, None] for i in range(3))
+    distance = np.sqrt((at[None, None, :] - x) ** 2 + (at[None, :, None] - y) ** 2)
+    return np.clip(1.5 - distance / np.maximum(r, 1 / side), 0, 1).astype(np.float32)

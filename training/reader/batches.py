@@ -1,0 +1,158 @@
+"""Batches for both networks, each picture and window changed a little every time it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from katha.eval_bridge.reader.concepts import Concepts
+from katha.eval_bridge.reader.windows import BODY_SIDE, CLOSE_SIDE, discs
+from training.reader.drawing import Drawn
+from training.reader.negatives import jpeg, softened
+from training.reader.targets import Targets, batch_targets
+from training.reader.windows import ROOM, Windows
+
+__all__ = ["NamerBatch", "finder_batches", "namer_batches", "network_input"]
+
+Bytes = NDArray[np.uint8]
+_SHIFT, _ZOOM = 0.13, 0.1
+"""How far a window is shifted (share of its half side) and zoomed (spread of the logarithm): as the finder errs."""
+
+
+def network_input(pixels: Bytes, half: bool = False) -> Tensor:
+    """(B, H, W, 3) bytes to (B, 3, H, W) floats in 0..1; `half` for bfloat16, as the convolutions take them."""
+    return (
+        torch.from_numpy(np.ascontiguousarray(pixels))
+        .permute(0, 3, 1, 2)
+        .contiguous()
+        .to(torch.bfloat16 if half else torch.float32)
+        .div_(255)
+    )
+
+
+def _picks(count: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[list[int]]:
+    """`steps` batches of numbers below `count`, each number once before any comes again."""
+    order: list[int] = []
+    for _ in range(steps):
+        while len(order) < batch:
+            order = [int(one) for one in rng.permutation(count)] + order
+        yield [order.pop() for _ in range(batch)]
+
+
+def _augmented(pixels: Bytes, rng: np.random.Generator) -> Bytes:
+    """JPEG, softening by down- and upscaling, brightness and contrast: what happens to pictures on their way."""
+    out = pixels
+    if rng.random() < 0.1:
+        out = softened(out, float(rng.uniform(0.55, 0.9)))
+    if rng.random() < 0.12:
+        out = jpeg(out, int(rng.integers(50, 96)))
+    if rng.random() < 0.4:
+        levels = np.arange(256) * rng.uniform(0.88, 1.12) + rng.uniform(-14, 14)
+        out = np.clip(levels, 0, 255).astype(np.uint8)[out]
+    return out
+
+
+def finder_batches(
+    drawn: Drawn, concepts: Concepts, batch: int, steps: int, seed: int
+) -> Iterator[tuple[Tensor, Targets]]:
+    """`steps` batches of whole pictures (B, 3, H, W) and what is asked of them, half of them mirrored."""
+    rng = np.random.default_rng(seed)
+    for picked in _picks(len(drawn.labels), min(batch, len(drawn.labels)), steps, rng):
+        mirrored = [bool(rng.random() < 0.5) for _ in picked]
+        pictures = []
+        for index, mirror in zip(picked, mirrored, strict=True):
+            one = drawn.pixels[index][:, ::-1] if mirror else drawn.pixels[index]
+            pictures.append(_augmented(np.ascontiguousarray(one), rng))
+        labels = [drawn.labels[index] for index in picked]
+        yield network_input(np.stack(pictures), half=True), batch_targets(labels, mirrored, concepts)
+
+
+@dataclass(frozen=True)
+class NamerBatch:
+    """n figures and as many props. heads, bodies, props: (n, channels, side, side). The rest: class numbers (n,), -1
+    where not asked."""
+
+    heads: Tensor
+    bodies: Tensor
+    props: Tensor
+    characters: Tensor
+    actions: Tensor
+    emotions: Tensor
+    things: Tensor
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """How each of n windows is changed: mirrored (-1 or 1), zoom, shift (x, y) in half sides, light and contrast."""
+
+    flip: Tensor
+    zoom: Tensor
+    x: Tensor
+    y: Tensor
+    light: Tensor
+    contrast: Tensor
+
+
+def _changes(count: int, flip: Tensor, generator: torch.Generator) -> _Changes:
+    def uniform(low: float, high: float) -> Tensor:
+        return low + (high - low) * torch.rand(count, generator=generator)
+
+    zoom = torch.exp(_ZOOM * torch.randn(count, generator=generator)).clamp(0.76, 1.3)
+    return _Changes(flip, zoom, uniform(-_SHIFT, _SHIFT), uniform(-_SHIFT, _SHIFT), uniform(-0.06, 0.06),
+                    uniform(0.88, 1.12))  # fmt: skip
+
+
+def _seen(windows: Sequence[Bytes], changes: _Changes, side: int) -> Tensor:
+    """Stored windows (with room around them) as the changed ones of `side` pixels, (n, 3, side, side)."""
+    pixels = network_input(np.stack(windows))
+    theta = torch.zeros(len(windows), 2, 3)
+    theta[:, 0, 0], theta[:, 0, 2] = changes.zoom * changes.flip / ROOM, changes.x / ROOM
+    theta[:, 1, 1], theta[:, 1, 2] = changes.zoom / ROOM, changes.y / ROOM
+    grid = functional.affine_grid(theta, [len(windows), 3, side, side], align_corners=False)
+    seen = functional.grid_sample(pixels, grid, align_corners=False)
+    return (seen * changes.contrast[:, None, None, None] + changes.light[:, None, None, None]).clamp(0, 1)
+
+
+def _marks(marks: NDArray[np.float32], changes: _Changes, generator: torch.Generator) -> NDArray[np.float32]:
+    """Where the heads are in the changed windows, a little wrong."""
+    at = torch.from_numpy(marks)
+    x = (2 * at[:, 0] - 1 - changes.x) / changes.zoom * changes.flip
+    y = (2 * at[:, 1] - 1 - changes.y) / changes.zoom
+    wrong = 1 + 0.12 * torch.randn(len(at), 3, generator=generator).clamp(-2, 2)
+    r = at[:, 2] / changes.zoom
+    moved = [(x + 1) / 2 + r * (wrong[:, 0] - 1), (y + 1) / 2 + r * (wrong[:, 1] - 1), r * wrong[:, 2]]
+    return torch.stack(moved, dim=1).numpy()
+
+
+def namer_batches(windows: Windows, concepts: Concepts, batch: int, steps: int, seed: int) -> Iterator[NamerBatch]:
+    """`steps` batches of `batch` figures and as many props; head and body of a figure are mirrored together."""
+    rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
+    index = concepts.index
+    things = np.array([index["prop"][name] for name in windows.things])
+    kinds = ("character", "action", "emotion")
+    figures = np.array(
+        [[index[kind].get(name, -1) for kind, name in zip(kinds, row, strict=True)] for row in windows.figures]
+    )
+    props = _picks(len(things), batch, steps, rng)
+    for picked, other in zip(_picks(len(figures), batch, steps, rng), props, strict=True):
+        flip = torch.sign(torch.rand(batch, generator=generator) - 0.5)
+        heads, bodies = _changes(batch, flip, generator), _changes(batch, flip, generator)
+        marks = _marks(windows.marks[picked], bodies, generator)
+        body = _seen([windows.bodies[nth] for nth in picked], bodies, BODY_SIDE)
+        disc = torch.from_numpy(discs(marks, BODY_SIDE))[:, None]
+        asked = torch.from_numpy(figures[picked])
+        yield NamerBatch(
+            _seen([windows.heads[nth] for nth in picked], heads, CLOSE_SIDE).bfloat16(),
+            torch.cat([body, disc], dim=1).bfloat16(),
+            _seen([windows.props[nth] for nth in other], _changes(batch, flip, generator), CLOSE_SIDE).bfloat16(),
+            asked[:, 0],
+            asked[:, 1],
+            asked[:, 2],
+            torch.from_numpy(things[other]),
+        )
