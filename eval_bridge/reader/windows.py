@@ -49,7 +49,7 @@ def mark(x: float, y: float, radius: float, window: Window) -> tuple[float, floa
 
 
 def discs(marks: NDArray[np.float32], side: int) -> NDArray[np.float32]:
-    """(n, 3) marks as (n, side, side) soft discs: 1 on the marked head, so that the network knows whose figure it is."""
+    """(n, 3) marks as (n, side, side) soft discs: 1 on the marked head, to tell whose figure it is."""
     at = (np.arange(side, dtype=np.float32) + 0.5) / side
     x, y, r = (marks[:, i, None, None] for i in range(3))
     distance = np.sqrt((at[None, None, :] - x) ** 2 + (at[None, :, None] - y) ** 2)

@@ -32,8 +32,8 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How long and how fast to train one network: for `epochs`, or for `minutes` if that is sooner; the rate rises, then
-    falls to nothing, over whichever it is. `average` is how much of the averaged weights each step keeps."""
+    """How long and how fast to train one network: for `epochs`, or for `minutes` if that is sooner; the rate rises,
+    then falls to nothing, over whichever it is. `average` is how much of the averaged weights each step keeps."""
 
     epochs: float
     minutes: float

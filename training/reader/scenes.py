@@ -37,7 +37,7 @@ def _actor(rng: Random, concept: str, others: list[str]) -> Actor:
 
 
 def random_scene(rng: Random, full: bool = False) -> SceneReading:
-    """One random moment, `full` or not. Concepts are drawn uniformly, so rare ones are learnt as well as common ones."""
+    """One random moment, `full` or not. Concepts are drawn uniformly: rare ones are learnt as well as common ones."""
     cast = rng.sample(_ids("character"), rng.choice(_FULL_ACTORS if full else _ACTORS))
     props = tuple(rng.sample(_ids("prop"), rng.choice(_FULL_PROPS if full else _PROPS)))
     actors = tuple(_actor(rng, who, [other for other in (*cast, *props[:1]) if other != who]) for who in cast)

@@ -33,8 +33,8 @@ class Targets:
     cells: indices (picture, map, row, column) of the map cells that are not plain background, (n,) each; map 0 is for
     heads, 1 for things. wanted: their targets, 0..1, or 2 where nothing is asked. at: (m, 3) picture, row and column of
     the cells where something is named. names: (m,) what it is, characters before props. shapes: (m, 9) where it is and
-    how large, NaN for what the other kind of thing has. share: (m,) the cell's part of its item. setting, time: (B,), -1
-    for no sketch. sketch: (B,).
+    how large, NaN for what the other kind of thing has. share: (m,) the cell's part of its item. setting, time: (B,),
+    -1 for no sketch. sketch: (B,).
     """
 
     cells: tuple[Tensor, ...]
@@ -74,7 +74,7 @@ def _around(row: int, column: int, radius: int) -> Iterator[tuple[int, int]]:
 
 
 def _named_cells(items: Sequence[Item], kind: str) -> dict[tuple[int, int], tuple[Item, float]]:
-    """The cells in which items of `kind` are described, each given to the nearest one: a cross, or more for a large one."""
+    """The cells in which items of `kind` are described, each given to the nearest: a cross, or more for a large one."""
     found: dict[tuple[int, int], tuple[Item, float]] = {}
     for item in items:
         if item.kind != kind or not item.counts:

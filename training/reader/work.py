@@ -1,7 +1,7 @@
 """Both networks trained side by side, a process and a core each.
 
-One thread a network, for two threads on one small network wait for each other more than they gain, and on a busy machine
-they stand still.
+One thread a network, for two threads on one small network wait for each other more than they gain, and on a busy
+machine they stand still.
 """
 
 from __future__ import annotations
