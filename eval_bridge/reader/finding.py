@@ -2,7 +2,8 @@
 
 `shapes` are nine numbers a cell. Of a head: where its middle is in the cell (x, y, in cells from the cell's middle),
 the logarithm of its radius in cells, the middle of its figure's box (x, y, from the head's middle, in radii), the
-logarithm of half of the box's longer side in radii. Of a thing: its middle in the cell, the logarithm of half its side in cells.
+logarithm of half of the box's longer side in radii. Of a thing: its middle in the cell, the logarithm of half its side
+in cells.
 """
 
 from __future__ import annotations
