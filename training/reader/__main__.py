@@ -17,7 +17,6 @@ from katha.language import load_vocabulary
 from katha.renderers.sketch import SketchRenderer
 from training.reader.card import card_text, measure_card
 from training.reader.drawing import TRAIN, Drawn, draw_set
-from training.reader.fit import Recipe
 from training.reader.measure import calibrate
 from training.reader.work import train_both
 
@@ -54,11 +53,9 @@ def _losses(name: str, losses: list[float]) -> dict[str, Any]:
     return {f"{name}_steps": len(losses), f"{name}_first_loss": first, f"{name}_last_loss": last}
 
 
-def train(
-    out: Path, data: Path, counts: tuple[int, int, int], recipes: tuple[Recipe, Recipe], workers: int
-) -> dict[str, Any]:
-    """Make the reader and its card in `out`; `counts` are training, calibration and test frames, `recipes` those of the
-    finder and the namer. Returns the card."""
+def train(out: Path, data: Path, counts: tuple[int, int, int], effort: float, workers: int) -> dict[str, Any]:
+    """Make the reader and its card in `out`; `counts` are training, calibration and test frames, `effort` multiplies
+    how often the training frames are seen. Returns the card."""
     start = time.perf_counter()
     drawings = dict(SketchRenderer().spec())
     key = f"{drawings['version']}/{drawings['vocabulary']}"
@@ -69,9 +66,9 @@ def train(
     print(f"drawn in {time.perf_counter() - start:.0f} s", flush=True)
     concepts, windows = vocabulary_concepts(), sets[TRAIN].windows
     assert windows is not None
-    (finder, found), (namer, named) = train_both(data, counts[0], key, concepts, recipes)
+    (finder, found), (namer, named) = train_both(data, counts[0], key, concepts, effort)
     models = finder, namer
-    version = f"{drawings['version']}-{recipes[0].seed}-{len(found)}-{len(named)}"
+    version = f"{drawings['version']}-{len(found)}-{len(named)}"
     concepts = replace(concepts, version=version, trained_on=drawings)
     concepts = _calibrated(Reader(*models, concepts, threads=2), sets["calibration"])
     facts = {
@@ -100,14 +97,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT / "training" / "data", help="where drawings are kept")
     parser.add_argument("--frames", type=int, default=18_000, help="how many frames to train on")
     parser.add_argument("--test-frames", type=int, default=1_500, help="how many to measure on (and to calibrate on)")
-    parser.add_argument("--epochs", type=float, default=6.0, help="how often the finder sees each frame")
-    parser.add_argument("--closer", type=float, default=10.0, help="how often the namer sees each figure")
-    parser.add_argument("--minutes", type=float, default=32.0, help="how long to train the two, side by side, at most")
+    parser.add_argument("--effort", type=float, default=1.0, help="multiplies how often the frames are seen")
     parser.add_argument("--workers", type=int, default=2, help="processes that draw")
     given = parser.parse_args()
     counts = (given.frames, given.test_frames, given.test_frames)
-    recipes = Recipe(given.epochs, given.minutes, batch=32), Recipe(given.closer, given.minutes, batch=96)
-    card = train(given.out, given.data, counts, recipes, given.workers)
+    card = train(given.out, given.data, counts, given.effort, given.workers)
     print(card["macro_f1"], card["taken_for_sketches"], f"{card['minutes']} minutes, {card['bytes']:,} bytes")
 
 

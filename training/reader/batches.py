@@ -18,11 +18,24 @@ from training.reader.negatives import jpeg, softened
 from training.reader.targets import Targets, batch_targets
 from training.reader.windows import ROOM, Windows
 
-__all__ = ["NamerBatch", "finder_batches", "namer_batches", "network_input"]
+__all__ = ["ERRORS", "SMALL", "Jitter", "NamerBatch", "finder_batches", "namer_batches", "network_input"]
 
 Bytes = NDArray[np.uint8]
-_SHIFT, _ZOOM = 0.13, 0.1
-"""How far a window is shifted (share of its half side) and zoomed (spread of the logarithm): as the finder errs."""
+
+
+@dataclass(frozen=True)
+class Jitter:
+    """How far windows of heads, bodies and props are shifted at most (share of the half side) and zoomed (spread of the
+    logarithm)."""
+
+    heads: tuple[float, float]
+    bodies: tuple[float, float]
+    props: tuple[float, float]
+
+
+SMALL = Jitter((0.13, 0.1), (0.13, 0.1), (0.13, 0.1))
+ERRORS = Jitter((0.14, 0.13), (0.23, 0.18), (0.2, 0.18))
+"""As far as a trained finder errs: its measured spread on pictures it never saw."""
 
 
 def network_input(pixels: Bytes, half: bool = False) -> Tensor:
@@ -99,13 +112,15 @@ class _Changes:
     contrast: Tensor
 
 
-def _changes(count: int, flip: Tensor, generator: torch.Generator) -> _Changes:
+def _changes(flip: Tensor, jitter: tuple[float, float], generator: torch.Generator) -> _Changes:
+    count, (shift, spread) = len(flip), jitter
+
     def uniform(low: float, high: float) -> Tensor:
         return low + (high - low) * torch.rand(count, generator=generator)
 
-    zoom = torch.exp(_ZOOM * torch.randn(count, generator=generator)).clamp(0.76, 1.3)
-    return _Changes(flip, zoom, uniform(-_SHIFT, _SHIFT), uniform(-_SHIFT, _SHIFT), uniform(-0.06, 0.06),
-                    uniform(0.88, 1.12))  # fmt: skip
+    zoom = torch.exp((spread * torch.randn(count, generator=generator)).clamp(-0.45, 0.4))
+    x, y = uniform(-shift, shift), uniform(-shift, shift)
+    return _Changes(flip, zoom, x, y, uniform(-0.06, 0.06), uniform(0.88, 1.12))
 
 
 def _seen(windows: Sequence[Bytes], changes: _Changes, side: int) -> Tensor:
@@ -130,7 +145,9 @@ def _marks(marks: NDArray[np.float32], changes: _Changes, generator: torch.Gener
     return torch.stack(moved, dim=1).numpy()
 
 
-def namer_batches(windows: Windows, concepts: Concepts, batch: int, steps: int, seed: int) -> Iterator[NamerBatch]:
+def namer_batches(
+    windows: Windows, concepts: Concepts, batch: int, steps: int, seed: int, jitter: Jitter
+) -> Iterator[NamerBatch]:
     """`steps` batches of `batch` figures and as many props; head and body of a figure are mirrored together."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     index = concepts.index
@@ -142,7 +159,8 @@ def namer_batches(windows: Windows, concepts: Concepts, batch: int, steps: int, 
     props = _picks(len(things), batch, steps, rng)
     for picked, other in zip(_picks(len(figures), batch, steps, rng), props, strict=True):
         flip = torch.sign(torch.rand(batch, generator=generator) - 0.5)
-        heads, bodies = _changes(batch, flip, generator), _changes(batch, flip, generator)
+        heads, bodies = _changes(flip, jitter.heads, generator), _changes(flip, jitter.bodies, generator)
+        things_changes = _changes(flip, jitter.props, generator)
         marks = _marks(windows.marks[picked], bodies, generator)
         body = _seen([windows.bodies[nth] for nth in picked], bodies, BODY_SIDE)
         disc = torch.from_numpy(discs(marks, BODY_SIDE))[:, None]
@@ -150,7 +168,7 @@ def namer_batches(windows: Windows, concepts: Concepts, batch: int, steps: int, 
         yield NamerBatch(
             _seen([windows.heads[nth] for nth in picked], heads, CLOSE_SIDE).bfloat16(),
             torch.cat([body, disc], dim=1).bfloat16(),
-            _seen([windows.props[nth] for nth in other], _changes(batch, flip, generator), CLOSE_SIDE).bfloat16(),
+            _seen([windows.props[nth] for nth in other], things_changes, CLOSE_SIDE).bfloat16(),
             asked[:, 0],
             asked[:, 1],
             asked[:, 2],

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from katha.eval_bridge.reader.concepts import Concepts
-from training.reader.batches import NamerBatch, finder_batches, namer_batches
+from training.reader.batches import SMALL, Jitter, NamerBatch, finder_batches, namer_batches
 from training.reader.drawing import Drawn
 from training.reader.net import FinderNet, NamerNet
 from training.reader.optimiser import optimisers
@@ -33,7 +33,8 @@ Say = Callable[[str], None]
 @dataclass(frozen=True)
 class Recipe:
     """How long and how fast to train one network: for `epochs`, or for `minutes` if that is sooner; the rate rises,
-    then falls to nothing, over whichever it is. `average` is how much of the averaged weights each step keeps."""
+    then falls to nothing, over whichever it is. `average` is how much of the averaged weights each step keeps.
+    `jitter`: how far the namer's windows are moved."""
 
     epochs: float
     minutes: float
@@ -41,6 +42,7 @@ class Recipe:
     rate: float = 3e-3
     average: float = 0.996
     seed: int = 42
+    jitter: Jitter = SMALL
 
 
 def _ahead(batches: Iterator[_Batch]) -> Iterator[_Batch]:
@@ -52,23 +54,28 @@ def _ahead(batches: Iterator[_Batch]) -> Iterator[_Batch]:
             yield batch
 
 
-def fit_finder(drawn: Drawn, concepts: Concepts, recipe: Recipe, say: Say = print) -> tuple[FinderNet, list[float]]:
-    """Train a finder on whole pictures; its averaged weights and the loss of every step."""
+def fit_finder(
+    drawn: Drawn, concepts: Concepts, recipe: Recipe, model: FinderNet | None = None, say: Say = print
+) -> tuple[FinderNet, list[float]]:
+    """Train a finder, new or given, on whole pictures; its averaged weights and the loss of every step."""
     torch.manual_seed(recipe.seed)
     names = len(concepts.characters) + len(concepts.props)
-    model = FinderNet(names, len(concepts.settings), len(concepts.times))
+    model = model or FinderNet(names, len(concepts.settings), len(concepts.times))
     steps = max(2, round(recipe.epochs * len(drawn.labels) / recipe.batch))
     batches = finder_batches(drawn, concepts, recipe.batch, steps, recipe.seed)
     return _fit(model, batches, lambda net, batch: loss_of(net, *batch, concepts), steps, recipe, say)
 
 
-def fit_namer(windows: Windows, concepts: Concepts, recipe: Recipe, say: Say = print) -> tuple[NamerNet, list[float]]:
-    """Train a namer on windows; its averaged weights and the loss of every step. An epoch sees every figure once."""
+def fit_namer(
+    windows: Windows, concepts: Concepts, recipe: Recipe, model: NamerNet | None = None, say: Say = print
+) -> tuple[NamerNet, list[float]]:
+    """Train a namer, new or given, on windows; its averaged weights and the loss of every step. An epoch sees every
+    figure once."""
     torch.manual_seed(recipe.seed)
     sizes = (concepts.characters, concepts.actions, concepts.emotions, concepts.props)
-    model = NamerNet(*(len(names) for names in sizes))
+    model = model or NamerNet(*(len(names) for names in sizes))
     steps = max(2, round(recipe.epochs * len(windows.figures) / recipe.batch))
-    batches = namer_batches(windows, concepts, recipe.batch, steps, recipe.seed)
+    batches = namer_batches(windows, concepts, recipe.batch, steps, recipe.seed, recipe.jitter)
     return _fit(model, batches, named_loss, steps, recipe, say)
 
 
@@ -97,6 +104,7 @@ def _fit(
     say: Say,
 ) -> tuple[_Net, list[float]]:
     model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    model.train()
     averaged = copy.deepcopy(model)
     both = optimisers(model, recipe.rate)
     losses: list[float] = []
