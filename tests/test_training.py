@@ -140,8 +140,8 @@ def test_only_what_a_person_could_read_is_asked(module: Any) -> None:
 
 def test_calibration_takes_the_threshold_of_best_f1(module: Any) -> None:
     measure = module("measure")
-    assert measure._best([(0.9, True), (0.8, True), (0.5, False), (0.2, False)]) == pytest.approx(0.65, abs=0.11)
-    assert measure._best([(0.9, False)]) == 0.3
+    assert measure._best([[(0.9, True), (0.8, True), (0.5, False), (0.2, False)]]) == pytest.approx(0.65, abs=0.16)
+    assert measure._best([[(0.9, True), (0.5, False)], [(0.6, True), (0.2, False)]]) == pytest.approx(0.55, abs=0.06)
 
 
 def test_the_finder_finds_what_the_targets_say(module: Any) -> None:
@@ -178,8 +178,22 @@ def test_a_changed_window_keeps_its_mark_on_the_head(module: Any) -> None:
     one = torch.ones(1)
     for flip in (-1.0, 1.0):
         changes = batches._Changes(flip * one, 1.2 * one, 0.1 * one, -0.05 * one, 0 * one, one)
-        seen = batches._seen([stored], changes, 80)[0, 0].numpy()
+        seen = batches._seen([stored], changes, torch.eye(3)[None], 80)[0, 0].numpy()
         row, column = np.unravel_index(seen.argmax(), seen.shape)
         moved = batches._marks(mark, changes, torch.Generator().manual_seed(1))[0]
         assert abs(moved[0] * 80 - column - 0.5) < 2.5
         assert abs(moved[1] * 80 - row - 0.5) < 2.5
+
+
+def test_changed_colours_keep_their_lightness(module: Any) -> None:
+    import torch
+
+    batches = module("batches")
+    wild = batches.Jitter((0, 0), (0, 0), (0, 0), greys=0.5, tints=0.5)
+    colours = batches._colours(64, wild, torch.Generator().manual_seed(1))
+    assert torch.allclose(colours.sum(1), torch.ones(64, 3), atol=1e-5)
+    red = colours @ torch.tensor([1.0, 0.0, 0.0])
+    grey = (red - red.mean(1, keepdim=True)).abs().amax(1) < 1e-6
+    assert 15 < int(grey.sum()) < 50
+    plain = batches._colours(8, batches.SMALL, torch.Generator().manual_seed(1))
+    assert torch.equal(plain, torch.eye(3).expand(8, 3, 3))

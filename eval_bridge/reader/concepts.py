@@ -16,7 +16,7 @@ __all__ = ["Concepts", "load_concepts"]
 
 @dataclass(frozen=True)
 class Concepts:
-    """Class names in output order, and the peak that a character or prop needs to count as present.
+    """Class names in output order, and the peak that a character or a prop needs to count as present.
 
     `actions` and `emotions` begin with "none"; `settings` ends with "none". `trained_on` names the drawings' version.
     """
@@ -50,9 +50,9 @@ class Concepts:
         }
         return {kind: {name: nth for nth, name in enumerate(names)} for kind, names in kinds.items()}
 
-    def threshold(self, kind: str, concept: str) -> float:
-        """The peak from which `concept` counts as present."""
-        return self.thresholds.get(f"{kind}/{concept}", 0.3)
+    def threshold(self, kind: str) -> float:
+        """The peak from which a concept of `kind` ("character" or "prop") counts as present."""
+        return self.thresholds.get(kind, 0.35)
 
 
 def load_concepts() -> Concepts:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_HEADS", "MOST_THINGS", "STRIDE", "Head", "Thing", "find_heads", "find_things", "sigmoid"]
+__all__ = ["MOST_HEADS", "MOST_THINGS", "STRIDE", "Head", "Thing", "find_heads", "find_things", "sigmoid", "softmax"]
 
 Array = NDArray[np.float32]
 STRIDE = 8
@@ -49,6 +49,12 @@ class Thing:
 def sigmoid(x: Array) -> Array:
     """The logistic function."""
     return np.asarray(1.0 / (1.0 + np.exp(-x)), dtype=np.float32)
+
+
+def softmax(x: Array) -> Array:
+    """Probabilities along the last axis."""
+    e = np.exp(x - x.max(axis=-1, keepdims=True)) if x.size else x
+    return np.asarray(e / e.sum(axis=-1, keepdims=True), dtype=np.float32)
 
 
 def _peaks(heat: Array) -> Iterator[tuple[float, int, int]]:

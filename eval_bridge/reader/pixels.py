@@ -59,7 +59,7 @@ def to_input(data: bytes) -> NDArray[np.uint8]:
     fit = fit_into(*picture.size)
     size = (max(1, round(picture.width * fit.scale * FINER)), max(1, round(picture.height * fit.scale * FINER)))
     inside = picture.resize(size, Image.Resampling.BILINEAR)
-    if is_blank(np.asarray(inside)):
+    if _is_blank(inside):
         return np.asarray(inside.resize((FINER * WIDTH, FINER * HEIGHT)))
     canvas = Image.new("RGB", (FINER * WIDTH, FINER * HEIGHT), _PAPER)
     canvas.paste(inside, (round(fit.left * FINER), round(fit.top * FINER)))
@@ -88,4 +88,12 @@ def cut(picture: Image, x: float, y: float, half: float, side: int) -> NDArray[n
 
 def is_blank(pixels: NDArray[np.uint8]) -> bool:
     """Whether an array of shape (height, width, 3) is an empty sheet of one colour."""
-    return bool(pixels.std(axis=(0, 1)).max() < _FLAT)
+    from PIL import Image
+
+    return _is_blank(Image.fromarray(pixels))
+
+
+def _is_blank(picture: Image) -> bool:
+    from PIL import ImageStat
+
+    return max(ImageStat.Stat(picture).stddev) < _FLAT

@@ -1,22 +1,24 @@
 """The embedded reader: pixels in, concepts out, by two small ONNX networks on the CPU.
 
 The finder looks over the whole picture and says where heads and things are, and where and when the scene is; the namer
-looks through a window at each of them and says who it is, what it does and how it feels.
+looks through a window at each of them and says who it is, what it does and how it feels. Where it is not sure it looks
+again from nearer and from farther, for the finder may have misjudged the size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from katha.errors import KathaError
 from katha.eval_bridge.reader.concepts import Concepts, load_concepts
-from katha.eval_bridge.reader.finding import Head, Thing, find_heads, find_things, sigmoid
+from katha.eval_bridge.reader.finding import Head, Thing, find_heads, find_things, sigmoid, softmax
 from katha.eval_bridge.reader.pixels import coarse, cut, is_blank, to_input
 from katha.eval_bridge.reader.reading import FrameReading, assemble, nothing
 from katha.eval_bridge.reader.windows import (
@@ -30,13 +32,19 @@ from katha.eval_bridge.reader.windows import (
 )
 from katha.jsonio import sha256_hex
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 __all__ = ["FINDER_OUTPUTS", "NAMER_INPUTS", "NAMER_OUTPUTS", "Reader", "load_reader"]
 
 FINDER_OUTPUTS = ("maps", "shapes", "scene")
 NAMER_INPUTS = ("heads", "bodies", "things")
 NAMER_OUTPUTS = ("characters", "actions", "emotions", "props")
 Pixels = NDArray[np.uint8]
-Logits = NDArray[np.float32]
+Chances = NDArray[np.float32]
+_SURE = 0.95
+_AGAIN = (0.75, 0.87, 1.15, 1.35)
+"""What is named with less certainty is looked at again through windows so many times as wide."""
 
 
 class Reader:
@@ -74,13 +82,28 @@ class Reader:
         heads, things = find_heads(heat[0], shapes[0]), find_things(heat[1], shapes[0])
         return assemble(heads, things, self._named(pixels, heads, things), scene[0], self.concepts)
 
-    def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Logits, ...]:
-        """The namer's logits of each head (characters, actions, emotions) and thing (props), in order."""
+    def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Chances, ...]:
+        """The probabilities of each head (characters, actions, emotions) and thing (props), in order."""
         from PIL import Image
 
+        picture = Image.fromarray(pixels)
+        *figures, props = self._look(picture, heads, things)
+        unsure = [nth for nth, row in enumerate(figures[0]) if row.max() < _SURE]
+        unclear = [nth for nth, row in enumerate(props) if row.max() < _SURE]
+        *more, again = self._look(
+            picture,
+            [_resized_head(heads[nth], times) for nth in unsure for times in _AGAIN],
+            [replace(things[nth], half=things[nth].half * times) for nth in unclear for times in _AGAIN],
+        )
+        for rows, seen in zip(figures, more, strict=True):
+            rows[unsure] = _averaged(rows[unsure], seen)
+        props[unclear] = _averaged(props[unclear], again)
+        return (*figures, props)
+
+    def _look(self, picture: Image, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Chances, ...]:
+        """One look at each head and thing: the probabilities that the namer gives, rows in order."""
         if not heads and not things:
             return tuple(np.zeros((0, len(names)), np.float32) for names in self.concepts.named)
-        picture = Image.fromarray(pixels)
         bodies = [body_window(*head.body) for head in heads]
         marks = [mark(head.x, head.y, head.radius, body) for head, body in zip(heads, bodies, strict=True)]
         close = [head_window(head.x, head.y, head.radius) for head in heads]
@@ -95,7 +118,18 @@ class Reader:
             _stacked([cut(picture, w.x, w.y, w.half, CLOSE_SIDE) for w in props], CLOSE_SIDE),
         )
         *figures, named = self._namer.run(None, dict(zip(NAMER_INPUTS, views, strict=True)))
-        return (*(part[: len(heads)] for part in figures), named[: len(things)])
+        return (*(softmax(part[: len(heads)]) for part in figures), softmax(named[: len(things)]))
+
+
+def _resized_head(head: Head, times: float) -> Head:
+    x, y, half = head.body
+    return replace(head, radius=head.radius * times, body=(x, y, half * times))
+
+
+def _averaged(first: Chances, more: Chances) -> Chances:
+    """Means of the rows of `first` (n, classes) and the looks that follow each in `more` (n * looks, classes)."""
+    looks = more.reshape(len(first), len(_AGAIN), first.shape[1])
+    return np.asarray((first + looks.sum(axis=1)) / (1 + len(_AGAIN)), dtype=np.float32)
 
 
 def _stacked(windows: Sequence[Pixels], side: int) -> NDArray[np.float32]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.eval_bridge.reader.concepts import Concepts
-from katha.eval_bridge.reader.finding import Head, Thing, sigmoid
+from katha.eval_bridge.reader.finding import Head, Thing, sigmoid, softmax
 
 __all__ = ["FigureReading", "FrameReading", "PropReading", "assemble", "nothing"]
 
@@ -76,11 +76,6 @@ class FrameReading:
         return max(self.times, key=lambda name: self.times[name])
 
 
-def _softmax(x: Array) -> Array:
-    e = np.exp(x - x.max())
-    return np.asarray(e / e.sum(), dtype=np.float32)
-
-
 def _named(values: Array, names: tuple[str, ...]) -> dict[str, float]:
     return {name: float(value) for name, value in zip(names, values, strict=True)}
 
@@ -95,8 +90,9 @@ def nothing(concepts: Concepts) -> FrameReading:
 def assemble(
     heads: Sequence[Head], things: Sequence[Thing], named: Sequence[Array], scene: Array, concepts: Concepts
 ) -> FrameReading:
-    """One frame's reading. named: logits of characters, actions and emotions (a row a head) and props (a row a thing).
-    scene: logits of settings, times and is-sketch. A figure's p is that of a head there times that of its name."""
+    """One frame's reading. named: probabilities of characters, actions and emotions (a row a head) and props (a row a
+    thing). scene: logits of settings, times and is-sketch. A figure's p is that of a head there times that of its
+    name."""
     characters, actions, emotions, props = named
     people = [_likeliest(head.p, row, concepts.characters) for head, row in zip(heads, characters, strict=True)]
     objects = [_likeliest(thing.p, row, concepts.props) for thing, row in zip(things, props, strict=True)]
@@ -106,16 +102,16 @@ def assemble(
             p,
             head.x,
             head.y,
-            _named(_softmax(actions[nth]), concepts.actions),
-            _named(_softmax(emotions[nth]), concepts.emotions),
+            _named(actions[nth], concepts.actions),
+            _named(emotions[nth], concepts.emotions),
         )
         for nth, (head, (name, p)) in enumerate(zip(heads, people, strict=True))
-        if p >= concepts.threshold("character", name)
+        if p >= concepts.threshold("character")
     ]
     seen = [
         PropReading(name, p, thing.x, thing.y)
         for thing, (name, p) in zip(things, objects, strict=True)
-        if p >= concepts.threshold("prop", name)
+        if p >= concepts.threshold("prop")
     ]
     settings, times = len(concepts.settings), len(concepts.times)
     highest = _no_peaks(concepts)
@@ -125,16 +121,15 @@ def assemble(
     return FrameReading(
         figures=tuple(sorted(figures, key=lambda one: one.x)),
         props=tuple(sorted(seen, key=lambda one: one.x)),
-        settings=_named(_softmax(scene[:settings]), concepts.settings),
-        times=_named(_softmax(scene[settings : settings + times]), concepts.times),
+        settings=_named(softmax(scene[:settings]), concepts.settings),
+        times=_named(softmax(scene[settings : settings + times]), concepts.times),
         is_sketch=float(sigmoid(scene[-1:])[0]),
         peaks=highest,
     )
 
 
-def _likeliest(p: float, logits: Array, names: Sequence[str]) -> tuple[str, float]:
+def _likeliest(p: float, chances: Array, names: Sequence[str]) -> tuple[str, float]:
     """The likeliest name, and the probability that it is there."""
-    chances = _softmax(logits)
     best = int(chances.argmax())
     return names[best], p * float(chances[best])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from training.reader.negatives import jpeg, softened
 from training.reader.targets import Targets, batch_targets
 from training.reader.windows import ROOM, Windows
 
-__all__ = ["ERRORS", "SMALL", "Jitter", "NamerBatch", "finder_batches", "namer_batches", "network_input"]
+__all__ = ["ERRORS", "SMALL", "WILD", "Jitter", "NamerBatch", "finder_batches", "namer_batches", "network_input"]
 
 Bytes = NDArray[np.uint8]
 
@@ -26,16 +27,21 @@ Bytes = NDArray[np.uint8]
 @dataclass(frozen=True)
 class Jitter:
     """How far windows of heads, bodies and props are shifted at most (share of the half side) and zoomed (spread of the
-    logarithm)."""
+    logarithm); which shares of them lose their colours and change them; how many props there are for each figure."""
 
     heads: tuple[float, float]
     bodies: tuple[float, float]
     props: tuple[float, float]
+    greys: float = 0.0
+    tints: float = 0.0
+    things: float = 1.0
 
 
 SMALL = Jitter((0.13, 0.1), (0.13, 0.1), (0.13, 0.1))
 ERRORS = Jitter((0.14, 0.13), (0.23, 0.18), (0.2, 0.18))
 """As far as a trained finder errs: its measured spread on pictures it never saw."""
+WILD = Jitter((0.2, 0.15), (0.3, 0.25), (0.22, 0.2), greys=0.12, tints=0.1, things=0.5)
+"""Farther than most of its errors, and other colours: a blue jackal is a jackal, and so is one drawn in ink."""
 
 
 def network_input(pixels: Bytes, half: bool = False) -> Tensor:
@@ -88,8 +94,8 @@ def finder_batches(
 
 @dataclass(frozen=True)
 class NamerBatch:
-    """n figures and as many props. heads, bodies, props: (n, channels, side, side). The rest: class numbers (n,), -1
-    where not asked."""
+    """n figures and m props. heads, bodies, props: (n or m, channels, side, side). The rest: class numbers (n,) or
+    (m,), -1 where not asked."""
 
     heads: Tensor
     bodies: Tensor
@@ -123,7 +129,18 @@ def _changes(flip: Tensor, jitter: tuple[float, float], generator: torch.Generat
     return _Changes(flip, zoom, x, y, uniform(-0.06, 0.06), uniform(0.88, 1.12))
 
 
-def _seen(windows: Sequence[Bytes], changes: _Changes, side: int) -> Tensor:
+def _colours(count: int, jitter: Jitter, generator: torch.Generator) -> Tensor:
+    """(n, 3, 3) matrices that leave colours as they are, take them away, or turn them around the grey axis."""
+    dice = torch.rand(count, generator=generator)
+    angle = 2 * math.pi * torch.rand(count, generator=generator)
+    grey = torch.full((3, 3), 1 / 3)
+    across = torch.tensor([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]]) / math.sqrt(3)
+    turned = grey + torch.cos(angle)[:, None, None] * (torch.eye(3) - grey) + torch.sin(angle)[:, None, None] * across
+    matrices = torch.where((dice < jitter.greys + jitter.tints)[:, None, None], turned, torch.eye(3))
+    return torch.where((dice < jitter.greys)[:, None, None], grey, matrices)
+
+
+def _seen(windows: Sequence[Bytes], changes: _Changes, colours: Tensor, side: int) -> Tensor:
     """Stored windows (with room around them) as the changed ones of `side` pixels, (n, 3, side, side)."""
     pixels = network_input(np.stack(windows))
     theta = torch.zeros(len(windows), 2, 3)
@@ -131,6 +148,7 @@ def _seen(windows: Sequence[Bytes], changes: _Changes, side: int) -> Tensor:
     theta[:, 1, 1], theta[:, 1, 2] = changes.zoom / ROOM, changes.y / ROOM
     grid = functional.affine_grid(theta, [len(windows), 3, side, side], align_corners=False)
     seen = functional.grid_sample(pixels, grid, align_corners=False)
+    seen = torch.einsum("nij,njhw->nihw", colours, seen)
     return (seen * changes.contrast[:, None, None, None] + changes.light[:, None, None, None]).clamp(0, 1)
 
 
@@ -148,7 +166,7 @@ def _marks(marks: NDArray[np.float32], changes: _Changes, generator: torch.Gener
 def namer_batches(
     windows: Windows, concepts: Concepts, batch: int, steps: int, seed: int, jitter: Jitter
 ) -> Iterator[NamerBatch]:
-    """`steps` batches of `batch` figures and as many props; head and body of a figure are mirrored together."""
+    """`steps` batches of `batch` figures and their share of props; a figure's head and body are mirrored together."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     index = concepts.index
     things = np.array([index["prop"][name] for name in windows.things])
@@ -156,19 +174,21 @@ def namer_batches(
     figures = np.array(
         [[index[kind].get(name, -1) for kind, name in zip(kinds, row, strict=True)] for row in windows.figures]
     )
-    props = _picks(len(things), batch, steps, rng)
+    props = _picks(len(things), max(1, round(jitter.things * batch)), steps, rng)
     for picked, other in zip(_picks(len(figures), batch, steps, rng), props, strict=True):
         flip = torch.sign(torch.rand(batch, generator=generator) - 0.5)
         heads, bodies = _changes(flip, jitter.heads, generator), _changes(flip, jitter.bodies, generator)
-        things_changes = _changes(flip, jitter.props, generator)
+        colours = _colours(batch, jitter, generator)
+        other_flip = torch.sign(torch.rand(len(other), generator=generator) - 0.5)
+        moved, other_colours = _changes(other_flip, jitter.props, generator), _colours(len(other), jitter, generator)
         marks = _marks(windows.marks[picked], bodies, generator)
-        body = _seen([windows.bodies[nth] for nth in picked], bodies, BODY_SIDE)
+        body = _seen([windows.bodies[nth] for nth in picked], bodies, colours, BODY_SIDE)
         disc = torch.from_numpy(discs(marks, BODY_SIDE))[:, None]
         asked = torch.from_numpy(figures[picked])
         yield NamerBatch(
-            _seen([windows.heads[nth] for nth in picked], heads, CLOSE_SIDE).bfloat16(),
+            _seen([windows.heads[nth] for nth in picked], heads, colours, CLOSE_SIDE).bfloat16(),
             torch.cat([body, disc], dim=1).bfloat16(),
-            _seen([windows.props[nth] for nth in other], things_changes, CLOSE_SIDE).bfloat16(),
+            _seen([windows.props[nth] for nth in other], moved, other_colours, CLOSE_SIDE).bfloat16(),
             asked[:, 0],
             asked[:, 1],
             asked[:, 2],

@@ -19,7 +19,7 @@ from training.reader.batches import SMALL, Jitter, NamerBatch, finder_batches, n
 from training.reader.drawing import Drawn
 from training.reader.net import FinderNet, NamerNet
 from training.reader.optimiser import optimisers
-from training.reader.targets import loss_of
+from training.reader.targets import Targets, loss_of
 from training.reader.windows import Windows
 
 __all__ = ["Recipe", "fit_finder", "fit_namer", "named_loss"]
@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 class Recipe:
     """How long and how fast to train one network: for `epochs`, or for `minutes` if that is sooner; the rate rises,
     then falls to nothing, over whichever it is. `average` is how much of the averaged weights each step keeps.
-    `jitter`: how far the namer's windows are moved."""
+    `jitter`: how far the namer's windows are moved. `shapes`, `names`: weights of those parts of the finder's loss."""
 
     epochs: float
     minutes: float
@@ -43,6 +43,8 @@ class Recipe:
     average: float = 0.996
     seed: int = 42
     jitter: Jitter = SMALL
+    shapes: float = 4.0
+    names: float = 0.25
 
 
 def _ahead(batches: Iterator[_Batch]) -> Iterator[_Batch]:
@@ -63,7 +65,11 @@ def fit_finder(
     model = model or FinderNet(names, len(concepts.settings), len(concepts.times))
     steps = max(2, round(recipe.epochs * len(drawn.labels) / recipe.batch))
     batches = finder_batches(drawn, concepts, recipe.batch, steps, recipe.seed)
-    return _fit(model, batches, lambda net, batch: loss_of(net, *batch, concepts), steps, recipe, say)
+
+    def loss(net: FinderNet, batch: tuple[Tensor, Targets]) -> Tensor:
+        return loss_of(net, *batch, concepts, recipe.shapes, recipe.names)
+
+    return _fit(model, batches, loss, steps, recipe, say)
 
 
 def fit_namer(

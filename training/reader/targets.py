@@ -182,8 +182,10 @@ def _distance(found: Tensor, wanted: Tensor, share: Tensor) -> Tensor:
     return (losses * weights).sum() / weights.sum().clamp(min=1e-6)
 
 
-def loss_of(model: FinderNet, pixels: Tensor, targets: Targets, concepts: Concepts) -> Tensor:
-    """The sum of map, shape, name, setting, time and is-sketch losses of a batch (B, 3, H, W)."""
+def loss_of(
+    model: FinderNet, pixels: Tensor, targets: Targets, concepts: Concepts, shape_weight: float, name_weight: float
+) -> Tensor:
+    """The weighted sum of map, shape, name, setting, time and is-sketch losses of a batch (B, 3, H, W)."""
     features, scene = model.features(pixels)
     maps = model.maps(features)
     total = _Focal.apply(maps, targets.cells, targets.wanted) / (targets.wanted == 1).sum().clamp(min=1)
@@ -191,8 +193,8 @@ def loss_of(model: FinderNet, pixels: Tensor, targets: Targets, concepts: Concep
     cells = features[b, :, r, c]
     names = functional.linear(cells, model.names.weight.flatten(1), model.names.bias).float()
     shapes = functional.linear(cells, model.shapes.weight.flatten(1), model.shapes.bias).float()
-    total = total + 0.25 * _entropy(names, targets.names, targets.share)
-    total = total + 4 * _distance(shapes, targets.shapes, targets.share)
+    total = total + name_weight * _entropy(names, targets.names, targets.share)
+    total = total + shape_weight * _distance(shapes, targets.shapes, targets.share)
     settings, times, whole = len(concepts.settings), len(concepts.times), scene.float()
     for logits, wanted in (
         (whole[:, :settings], targets.setting),
