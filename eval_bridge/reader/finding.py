@@ -20,8 +20,8 @@ Array = NDArray[np.float32]
 STRIDE = 8
 MOST_HEADS, MOST_THINGS = 10, 14
 """So many of each are looked at more closely; a frame that shows more has no room for faces."""
-_FAINT = 0.1
-"""What is lower than this is no peak."""
+_FAINT = 0.2
+"""What is lower than this is no peak: no name can lift it over the threshold."""
 _FARTHEST, _LARGEST = 8.0, 4.0
 
 
