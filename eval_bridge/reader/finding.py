@@ -70,7 +70,7 @@ def _middle(shape: Array, row: int, column: int) -> tuple[float, float]:
     return (column + 0.5 + float(x)) * STRIDE, (row + 0.5 + float(y)) * STRIDE
 
 
-def _length(logarithm: np.floating) -> float:  # type: ignore[type-arg]
+def _length(logarithm: np.float32) -> float:
     return float(np.exp(np.clip(logarithm, -_LARGEST, _LARGEST)))
 
 

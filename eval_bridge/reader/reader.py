@@ -136,7 +136,8 @@ def _stacked(windows: Sequence[Pixels], side: int) -> NDArray[np.float32]:
     """Windows as (n, 3, side, side) in 0..1; one black window where there are none, for the network takes no less."""
     if not windows:
         return np.zeros((1, 3, side, side), np.float32)
-    return np.stack(windows).transpose(0, 3, 1, 2).astype(np.float32) / 255
+    scaled = np.stack(windows).transpose(0, 3, 1, 2).astype(np.float32) / 255
+    return np.asarray(scaled, dtype=np.float32)
 
 
 def _session(model: bytes, threads: int) -> Any:

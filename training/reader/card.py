@@ -94,7 +94,8 @@ def card_text(card: dict[str, Any]) -> str:
         "A recogniser for the drawings of katha's `sketch` renderer, trained by `make reader` on drawings that the",
         "renderer made. It sees pixels and nothing else. It is a default and a test bed; it refuses other pictures.",
         "",
-        f"Trained {card['date']} on {card['train_frames']:,} frames in {card['core_minutes']} core-minutes ({card['machine']}); "
+        f"Trained {card['date']} on {card['train_frames']:,} frames in {card['core_minutes']} core-minutes "
+        f"({card['machine']}); "
         f"measured on {card['test_frames']:,} frames with other seeds and other compositions, thresholds chosen on "
         f"{card['calibration_frames']:,} further ones.",
         "",
