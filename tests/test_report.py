@@ -251,8 +251,11 @@ def test_it_prints_on_pages(page: Chrome) -> None:
     assert pdf.startswith(b"%PDF")
     assert 2 <= pdf.count(b"/Type /Page\n") + pdf.count(b"/Type/Page/") <= 30
     assert pdf.count(b"/Subtype /Image") + pdf.count(b"/Subtype/Image") >= 6
+    resize(page, 700, 900, dark=False)  # about the width that paper leaves
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert not all_of(page, "nav")[0].is_displayed()
+    cut = "return [...document.querySelectorAll('table')].filter(t => t.scrollWidth > t.parentNode.clientWidth).length"
+    assert page.execute_script(cut) == 0
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
