@@ -216,10 +216,11 @@ def test_the_lists_name_the_embedded_plugins(katha: Katha, verb: str, name: str)
 def test_doctor_says_what_is_there_and_never_a_key(katha: Katha, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret-1234")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("GEMINI_API_KEY", "sk-secret-5678")
     text, machine = katha("doctor").stdout, katha("doctor", "--json").stdout
     assert "sk-secret" not in text + machine
     value = json.loads(machine)
-    assert value["keys"] == {"ANTHROPIC_API_KEY": "set", "OPENAI_API_KEY": "not set"}
+    assert value["keys"] == {"ANTHROPIC_API_KEY": "set", "OPENAI_API_KEY": "not set", "GEMINI_API_KEY": "set"}
     assert value["packages"]["langgraph"][0].isdigit()
     assert value["would run"]["embedded"].startswith("rule + sketch + sketch-reader")
     assert {"devices", "folders", "katha"} <= set(value)

@@ -343,16 +343,18 @@ def test_another_model_is_let_go_when_there_is_no_room_beside_it(model: Model, m
     assert process_pool().loads == loads + 1
 
 
-def test_the_published_shapes_have_the_published_sizes() -> None:
+def test_the_published_shapes_have_the_published_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     from benchmarks.diffusion_shapes import need_table
 
     sdxl, flux = need_table("sdxl", 0), need_table("flux-dev", 0)
     assert 3.4e9 < sdxl["full"]["device"] / 2 < 3.6e9
     assert 16.5e9 < flux["full"]["device"] / 2 < 17e9
-    assert flux["quantized"]["device"] < 13e9 < 23e9 < flux["model-offload"]["device"] < 24e9
+    assert 12e9 < flux["quantized"]["device"] < 14e9 < 23e9 < flux["model-offload"]["device"] < 24e9
 
 
-def test_the_figures_in_the_documents_are_the_calculated_ones() -> None:
+def test_the_figures_in_the_documents_are_the_calculated_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     from benchmarks.diffusion_shapes import need_table
 
     page = (Path(__file__).parents[1] / "docs" / "renderers.md").read_text(encoding="utf-8")

@@ -122,6 +122,7 @@ def test_each_distinct_prompt_is_encoded_once_for_all_seeds(folder: Path) -> Non
 
 def test_one_pipeline_is_shared_and_let_go_when_another_is_needed(folder: Path) -> None:
     pool = process_pool()
+    pool.release()
     before = pool.loads
     for seed in (1, 2):
         list(sdxl(folder).render_board([frame(seed=seed)]))

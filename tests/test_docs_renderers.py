@@ -111,9 +111,9 @@ def test_the_methods_file_of_the_page_is_one(tmp_path: Path) -> None:
 
 def test_the_tables_name_every_layout_capability_and_renderer() -> None:
     from dataclasses import fields
+    from importlib.metadata import entry_points
 
     from katha.protocols import Capabilities
-    from katha.registry import default_registry
     from katha.renderers.folder import load_layouts
 
     for name in load_layouts():
@@ -121,5 +121,5 @@ def test_the_tables_name_every_layout_capability_and_renderer() -> None:
     for field in fields(Capabilities):
         if field.name != "memory_bytes":
             assert f"`{field.name}`" in section("Write your own in ten minutes")
-    for name in default_registry("renderers").names():
+    for name in entry_points(group="katha.renderers").names:
         assert f"`{name}`" in PAGE

@@ -12,7 +12,6 @@ from doubles import PixelJudge, plugins, story
 from katha.agents import ReviewChoice, ReviewRequest, RunResult, run_story
 from katha.config import RunConfig
 from katha.errors import UsageError
-from katha.schema import CompassSettings
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +20,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def review_run(out: Path, review: Callable[[ReviewRequest], ReviewChoice], **changes: Any) -> RunResult:
-    settings = CompassSettings(repair_threshold=1.5)
     config = RunConfig(
-        planner="scenes", renderer="block", judges=("pixel",), seeds=(42, 123), review=True, compass=settings
+        planner="scenes", renderer="block", judges=("pixel",), seeds=(42, 123), review=True, mode="full_always"
     )
     return run_story(story(), config, out, review=review, plugins=plugins(**changes))
 

@@ -78,6 +78,6 @@ def test_options_come_from_flags_files_and_the_environment_in_that_order() -> No
     assert found.renderer_options == {"steps": "1", "lora": "a b"}
     assert found.bridge_renderer == "sketch"
     flags: dict[str, Any] = {"renderer_options": ["steps=9"]}
-    assert config.resolve(flags, environment=environment).renderer_options == {"steps": "9"}
+    assert config.resolve(flags, environment=environment).renderer_options == {"steps": "9", "lora": "a b"}
     with pytest.raises(UsageError, match="not KEY=VALUE"):
         config.resolve({"renderer_options": ["steps"]}, environment={})

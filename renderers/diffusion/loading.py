@@ -98,11 +98,6 @@ def _check_weights(checkpoint: Checkpoint, pipe: Any) -> None:
     import torch
 
     parts = [(name, part) for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)]
-    empty = next((name for name, part in parts if any(weight.is_meta for weight in part.parameters())), None)
-    if empty is not None:
-        raise InputFileError(
-            f"{checkpoint.name!r} lacks weights of the {empty}.", hint="Download the whole file again."
-        )
     for name, files in checkpoint.weights().items() if checkpoint.file is None else ():
         model = getattr(pipe, name)
         stored = {tensor for file in files for tensor in read_header(file).shapes}
@@ -115,6 +110,11 @@ def _check_weights(checkpoint: Checkpoint, pipe: Any) -> None:
                 f"{checkpoint.name!r}, {name}, lacks {count} weights{first}.",
                 hint="Download the whole checkpoint again.",
             )
+    empty = next((name for name, part in parts if any(weight.is_meta for weight in part.parameters())), None)
+    if empty is not None:
+        raise InputFileError(
+            f"{checkpoint.name!r} lacks weights of the {empty}.", hint="Download the whole file again."
+        )
 
 
 @contextmanager
