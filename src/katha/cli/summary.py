@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["headline", "tell"]
 
-_LINE = "  {name:<14}{frames:>7}{text:>10}{image:>10}{stg:>10}{valid:>14}"
+_LINE = "  {name:<14}{frames:>7}{text:>10}{image:>10}{stg:>10}{valid:>17}"
 
 
 def headline(scores: dict[str, Any], method: str) -> dict[str, Any]:
