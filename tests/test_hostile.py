@@ -227,6 +227,7 @@ def _plan(**changes: Any) -> str:
         (_plan(panels=[{"index": number, "prompt": " "} for number in range(1, 6)]), "prompt"),
         (_plan(transitions=[{"from_scene": 4, "to_scene": 9}]), "transition"),
         (_plan(panels="none"), "panels"),
+        (_plan(format=2), "no plan of this version: format"),
         ("[]", "plan"),
         (TEXT.read_text(encoding="utf-8"), "not json"),
         ("", "not json"),
