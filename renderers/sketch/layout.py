@@ -14,7 +14,7 @@ from random import Random
 from katha.language import Actor, SceneReading
 from katha.renderers.sketch.figures import Figure, FigureSpec, draw_figure
 from katha.renderers.sketch.pieces import Box, Piece, piece_of_figure, piece_of_prop, union
-from katha.renderers.sketch.relations import attach
+from katha.renderers.sketch.relations import attach, captor
 
 __all__ = ["COPIES", "arrange"]
 
@@ -106,8 +106,9 @@ def _fill(reading: SceneReading, order: Sequence[int | str], place: int, rng: Ra
     actor = reading.actors[name]
     facing = _facing(reading, order, name) if len(order) > 1 else rng.choice((1, -1))
     pieces: list[Piece] = []
+    held_by = captor(reading, actor, used)
     for copy in range(min(max(actor.count, 1), COPIES)):
-        figure = _draw(actor, facing, (0.29 * copy + 0.17 * name) % 1.0)
+        figure = _draw(actor, facing, (0.29 * copy + 0.17 * name) % 1.0, held_by)
         piece = piece_of_figure(actor, figure, facing, name, depth=10.0 - 0.1 * name - 0.3 * copy)
         step = 0.62 * (figure.bbox[2] - figure.bbox[0])
         aloft = (_ALOFT if len(order) > 1 else 0.3 * _ALOFT) * (actor.action == "fly")
@@ -118,7 +119,7 @@ def _fill(reading: SceneReading, order: Sequence[int | str], place: int, rng: Ra
     return _Token(name, None, extra + pieces[1:])
 
 
-def _draw(actor: Actor, facing: int, phase: float) -> Figure:
+def _draw(actor: Actor, facing: int, phase: float, held_by: str | None) -> Figure:
     return draw_figure(
         FigureSpec(
             concept=actor.concept,
@@ -126,6 +127,7 @@ def _draw(actor: Actor, facing: int, phase: float) -> Figure:
             action=actor.action,
             emotion=actor.emotion,
             carries=actor.carries,
+            held_by=held_by,
             facing=facing,
             phase=phase,
         )

@@ -14,7 +14,7 @@ from katha.renderers.sketch.figures.data import drawing
 from katha.renderers.sketch.pieces import Piece, piece_of_prop
 from katha.renderers.sketch.svg import el
 
-__all__ = ["attach"]
+__all__ = ["attach", "captor"]
 
 _SMALLEST_HELD = 17.0
 _WORN: Mapping[str, float] = {"crown": 0.9, "hat": 1.05}
@@ -46,6 +46,15 @@ def attach(reading: SceneReading, actor: Actor, piece: Piece, facing: int, phase
             props.append(_held(actor, piece, prop, nth, phase, facing))
             taken.add(prop)
     return [piece, *props], taken
+
+
+def captor(reading: SceneReading, actor: Actor, used: Set[str]) -> str | None:
+    """The prop of the picture that holds a trapped actor captive."""
+    if actor.action != "trapped":
+        return None
+    others = {prop for other in reading.actors if other is not actor for prop in other.carries}
+    picks = (relation.pick(actor, reading.props, used | others) for relation in _RELATIONS)
+    return next((prop for prop in picks if prop is not None), None)
 
 
 def _held(actor: Actor, piece: Piece, prop: str, nth: int, phase: float, facing: int) -> Piece:
@@ -135,8 +144,11 @@ def _climbing(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Pie
 
 
 def _inside(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece, Piece]:
-    """At the rim of a hole or well, which stands behind."""
-    return piece, prop.moved(0.0, 0.0, depth=-0.05)
+    """In a hole or well: it stands behind, as wide as the body, and its near side is a sign of the figure."""
+    x0, _, x1, _ = piece.box
+    a0, _, a1, _ = prop.local
+    scale = max(1.0, 1.12 * (x1 - x0) / (a1 - a0))
+    return piece, _scaled(prop, scale).moved((x0 + x1) / 2 - scale * (a0 + a1) / 2, 0.0, depth=-0.05)
 
 
 def _perches(concept: str) -> bool:

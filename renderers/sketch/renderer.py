@@ -15,7 +15,7 @@ from katha.renderers.sketch.looks import LOOKS, in_look
 
 __all__ = ["SketchRenderer"]
 
-_VERSION = "1"
+_VERSION = "2"
 _SMALLEST, _LARGEST = 64, 4096
 
 

@@ -14,6 +14,8 @@ from katha.renderers.sketch.figures.rig import FaceParams, FigureSpec, Pose
 __all__ = ["face_of", "pose_of"]
 
 _SWING = 5.0  # degrees that `phase` moves a limb by
+_HOLDS: Mapping[str, tuple[str, ...]] = {"rope": ("ropes",), "well": ("wall",), "hole": ("pit",)}
+"""What is drawn around a captive in place of the usual sign, by the thing that holds it; others need nothing."""
 
 
 def pose_of(spec: FigureSpec) -> Pose:
@@ -27,6 +29,8 @@ def pose_of(spec: FigureSpec) -> Pose:
     other = math.sin(2 * math.pi * spec.phase + 2.0) - math.sin(2.0)
     if spec.carries and pose.tool is None and abs(pose.arm_near[0]) <= 35:
         pose = replace(pose, arm_near=(28.0, 92.0))
+    if spec.held_by is not None:
+        pose = replace(pose, emanata=_HOLDS.get(spec.held_by, ()))
     return replace(
         pose,
         arm_near=_shifted(pose.arm_near, wave),

@@ -24,7 +24,7 @@ class FigureSpec:
     """What to draw: a character of the vocabulary with what it looks like, does and feels (all ids of the vocabulary).
 
     `facing` is 1 (right) or -1 (left); `phase` in 0..1 varies the pose a little, so that repeated figures are not
-    copies.
+    copies. `held_by` is the prop of the picture that holds the figure captive; without one, captivity needs a sign.
     """
 
     concept: str
@@ -32,6 +32,7 @@ class FigureSpec:
     action: str | None = None
     emotion: str | None = None
     carries: tuple[str, ...] = ()
+    held_by: str | None = None
     facing: int = 1
     phase: float = 0.0
 

@@ -10,6 +10,7 @@ from katha.renderers.sketch.figures.crawler import draw_crawler
 from katha.renderers.sketch.figures.hopper import draw_hopper
 from katha.renderers.sketch.figures.insect import draw_insect
 from katha.renderers.sketch.figures.rig import Rig
+from katha.renderers.sketch.figures.sky import draw_sky
 from katha.renderers.sketch.figures.swimmer import draw_crab, draw_fish
 from katha.renderers.sketch.figures.upright import draw_upright
 
@@ -24,5 +25,6 @@ RIGS: Mapping[str, Rig] = {
     "fish": draw_fish,
     "crab": draw_crab,
     "insect": draw_insect,
+    "sky": draw_sky,
 }
 """Every rig; add a body plan by writing a function with the signature of `Rig` and naming it here."""

@@ -56,6 +56,20 @@ def _blast(ink: Ink, a: Around) -> None:
     ink.at(mx + 3, my, -10).polygon(points, fill="yellow", stroke="#d8584f", width=1.4)
 
 
+def _gust(ink: Ink, a: Around) -> None:
+    """Streams of air that widen from the mouth, each ending in a curl."""
+    mx, my = a.joints.mouth
+    for rise, reach, curl in ((-26, 46, -9), (-9, 62, -9), (9, 54, 9), (26, 40, 9)):
+        x, y = mx + reach, my + rise
+        ink.draw(
+            f"M {mx + 9:.1f} {my + rise * 0.3:.1f} Q {mx + reach * 0.5:.1f} {y:.1f} {x:.1f} {y:.1f}"
+            f" Q {x + 10:.1f} {y:.1f} {x + 9:.1f} {y + curl:.1f}"
+            f" Q {x + 4:.1f} {y + 1.5 * curl:.1f} {x + 1:.1f} {y + 0.7 * curl:.1f}",
+            stroke="#5f9ec2",
+            width=1.9,
+        )
+
+
 def _notes(ink: Ink, a: Around) -> None:
     x, y = _ahead(a, 0.55, -0.7)
     for dx, dy, size, lean in ((0, 4, 1.0, -8), (17, -12, 1.2, 8), (30, 6, 0.95, 14)):
@@ -168,6 +182,6 @@ VOICE: Mapping[str, tuple[bool, Emanation]] = {
     "speech": (False, _speech), "blast": (False, _blast), "notes": (False, _notes), "ha": (False, _laughter),
     "fountain": (False, _fountain), "puddle": (True, _puddle), "thought": (False, _thought), "gaze": (False, _gaze),
     "arrow": (False, _arrow), "humble": (False, _humble), "plea": (False, _plea), "love": (False, _love),
-    "offer": (False, _offer),
+    "offer": (False, _offer), "gust": (False, _gust),
 }  # fmt: skip
 """Signs of voice and mind by name, each with whether it lies behind the figure."""

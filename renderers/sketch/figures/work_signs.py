@@ -158,6 +158,58 @@ def _net(ink: Ink, a: Around) -> None:
     ink.draw(f"M {cx} {y0} L {cx} {y0 - 14}", stroke="#7a4f35", width=2)
 
 
+def _ropes(ink: Ink, a: Around) -> None:
+    """Rope wound around the body below the head."""
+    x0, _, x1, y1 = a.body
+    hx, hy, r = a.joints.head
+    top = min(hy + 1.15 * r, -6.0)
+    middle, half = (x0 + x1 + hx) / 3, 0.2 * (x1 - x0) + 2
+    for share in (0.15, 0.4, 0.65):
+        y = top * (1 - share) + min(y1, 0.0) * share
+        ink.limb([(middle - half, y - 1), (middle, y + 3.5), (middle + half, y - 2)], 4.4, "sand")
+    ink.ellipse(middle + half * 0.4, top * 0.6, 4.6, 3.8, fill="sand")
+
+
+def _wall(ink: Ink, a: Around) -> None:
+    """The round wall of a well before the legs."""
+    x0, _, x1, _ = a.body
+    middle, half, high = (x0 + x1) / 2, 0.56 * (x1 - x0), _rim(a)
+    ink.draw(
+        f"M {middle - half} {-high} L {middle - half} -6 Q {middle} 8 {middle + half} -6 L {middle + half} {-high}"
+        f" Q {middle} {-high + 12} {middle - half} {-high} Z",
+        fill="stone",
+    )
+    for row in (0.34, 0.68):
+        y = -high * (1 - row)
+        ink.draw(f"M {middle - half} {y:.1f} Q {middle} {y + 12:.1f} {middle + half} {y:.1f}", width=0.7)
+    for column, row in ((-0.5, 0.1), (0.1, 0.12), (0.62, 0.08), (-0.2, 0.46), (0.4, 0.44), (-0.55, 0.74), (0.1, 0.76)):
+        x, y = middle + column * half, -high * (1 - row) + 6 * (1 - column * column)
+        ink.line([(x, y), (x, y + 0.2 * high)], width=0.7)
+
+
+def _pit(ink: Ink, a: Around) -> None:
+    """The near edge of a pit, with grass, before the legs."""
+    x0, _, x1, _ = a.body
+    left, right, high = x0 - 12, x1 + 12, _rim(a)
+    wide = right - left
+    ink.draw(
+        f"M {left} 2 Q {left - 2} {-high * 0.9} {left + 0.2 * wide} {-high} Q {left + 0.5 * wide} {-high * 0.7}"
+        f" {right - 0.2 * wide} {-high} Q {right + 2} {-high * 0.9} {right} 2 Z",
+        fill="brown",
+    )
+    for share in (0.1, 0.3, 0.5, 0.7, 0.88):
+        x, y = left + share * wide, -high * (0.82 if share in (0.1, 0.88) else 0.92 - 0.2 * (share == 0.5))
+        ink.polygon(
+            [(x - 5, y + 5), (x - 3, y - 5), (x, y + 1), (x + 3, y - 6), (x + 5, y + 5)], fill="green", width=0.9
+        )
+
+
+def _rim(a: Around) -> float:
+    """How high a wall or edge stands that hides the legs and leaves head and shoulders free."""
+    _, hy, r = a.joints.head
+    return max(8.0, min(0.42 * -a.body[1], -(hy + 1.25 * r)))
+
+
 def _loosed(ink: Ink, a: Around) -> None:
     """Strokes of release around hands that cut a rope."""
     x, y = a.joints.hand
@@ -184,7 +236,8 @@ WORK: Mapping[str, tuple[bool, Emanation]] = {
     "crumbs": (False, _crumbs), "gulps": (False, _gulps), "effort": (False, _effort), "grab": (False, _grab),
     "swing": (True, _swing), "impact": (False, _impact), "fangs": (False, _fangs), "bush": (False, _bush),
     "clods": (False, _clods), "hole": (True, _hole), "log": (True, _log), "chips": (False, _chips),
-    "steam": (False, _steam), "net": (False, _net), "loosed": (False, _loosed), "droplets": (False, _droplets),
+    "steam": (False, _steam), "net": (False, _net), "ropes": (False, _ropes), "wall": (False, _wall),
+    "pit": (False, _pit), "loosed": (False, _loosed), "droplets": (False, _droplets),
     "knock": (False, _knock),
 }  # fmt: skip
 """Signs of work and struggle by name, each with whether it lies behind the figure."""
