@@ -178,7 +178,7 @@ _REST = frozenset({"sit", "sleep", "sing"})
 _RELATIONS: tuple[_Relation, ...] = (
     _Relation(frozenset({"trapped"}), frozenset({"net", "cage", "web"}), _caught),
     _Relation(frozenset({"trapped"}), frozenset({"trap", "rope"}), _clamped),
-    _Relation(frozenset({"trapped", "fall"}), frozenset({"hole", "well"}), _inside),
+    _Relation(frozenset({"trapped", "fall"}), frozenset({"hole", "well", "vat"}), _inside),
     _Relation(frozenset({"sit", "sleep"}), frozenset({"chair", "throne", "bed", "nest", "hay", "log"}), _seat),
     _Relation(_REST, frozenset({"throne", "bed", "table", "stone", "box", "well", "fence", "log"}), _seat, True),
     _Relation(frozenset({"ride", "sit"}), frozenset({"boat", "cart"}), _vessel),
