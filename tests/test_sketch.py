@@ -218,6 +218,23 @@ def test_a_net_lets_the_caught_be_seen_and_is_drawn_once() -> None:
     assert Counter(placed.concept for placed in compose_scene(bed, 0, W, H).placed)["bed"] == 1
 
 
+def test_captives_are_held_by_what_the_picture_names_and_by_a_cage_only_without_it() -> None:
+    bare = pieces(scene(Actor("lion", action="trapped")))["lion"].svg
+    netted = pieces(scene(Actor("lion", action="trapped", target="net"), props=("net",)))["lion"].svg
+    bound = pieces(scene(Actor("lion", action="trapped", target="rope"), props=("rope",)))["lion"].svg
+    assert len(netted) < len(bare)
+    assert len(netted) < len(bound)
+
+
+def test_a_net_goes_over_all_that_it_caught() -> None:
+    reading = scene(Actor("dove", action="trapped", target="net", count=3), props=("net",), shot="medium")
+    placed = compose_scene(reading, 0, W, H).placed
+    net = next(one.bbox for one in placed if one.concept == "net")
+    for dove in (one.head for one in placed if one.concept == "dove"):
+        assert dove is not None
+        assert net[0] < dove[0] < net[2]
+
+
 def test_somebody_flying_is_above_those_who_stand() -> None:
     flight = pieces(scene(Actor("bear", action="fly"), Actor("rabbit", action="look", target="bear")))
     assert flight["bear"].box[3] < flight["rabbit"].box[3] - 20

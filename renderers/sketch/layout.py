@@ -114,7 +114,7 @@ def _fill(reading: SceneReading, order: Sequence[int | str], place: int, rng: Ra
         aloft = (_ALOFT if len(order) > 1 else 0.3 * _ALOFT) * (actor.action == "fly")
         piece = replace(piece, x=-facing * step * copy, y=-5.0 * (copy % 2) - aloft)
         pieces.append(piece)
-    extra, taken = attach(reading, actor, pieces[0], facing, rng.random(), used)
+    extra, taken = attach(reading, actor, pieces, facing, rng.random(), used)
     used |= taken
     return _Token(name, None, extra + pieces[1:])
 

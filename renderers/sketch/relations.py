@@ -6,12 +6,12 @@ moves the actor). A prop used by a relation is not placed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from katha.language import Actor, SceneReading
 from katha.renderers.sketch.figures.data import drawing
-from katha.renderers.sketch.pieces import Piece, piece_of_prop
+from katha.renderers.sketch.pieces import Box, Piece, piece_of_prop, union
 from katha.renderers.sketch.svg import el
 
 __all__ = ["attach", "captor"]
@@ -28,8 +28,14 @@ Pair = tuple[list[Piece], set[str]]
 Placer = Callable[[Actor, Piece, Piece, int], tuple[Piece, Piece]]
 
 
-def attach(reading: SceneReading, actor: Actor, piece: Piece, facing: int, phase: float, used: Set[str]) -> Pair:
-    """The actor's piece (first, perhaps moved) with the props that belong to it, and those props' ids."""
+def attach(
+    reading: SceneReading, actor: Actor, figures: Sequence[Piece], facing: int, phase: float, used: Set[str]
+) -> Pair:
+    """The actor's first figure (perhaps moved) with the props that belong to it, and those props' ids.
+
+    A net or cage goes over all its `figures`, everything else belongs to the first.
+    """
+    piece = figures[0]
     taken: set[str] = set()
     props: list[Piece] = []
     others = {prop for other in reading.actors if other is not actor for prop in other.carries}
@@ -37,7 +43,11 @@ def attach(reading: SceneReading, actor: Actor, piece: Piece, facing: int, phase
         prop = relation.pick(actor, reading.props, used | others)
         if prop is None:
             continue
-        piece, placed = relation.place(actor, piece, piece_of_prop(prop, phase, depth=piece.depth), facing)
+        raw = piece_of_prop(prop, phase, depth=piece.depth)
+        if relation.place is _caught:
+            placed = _over(raw, union(figure.box for figure in figures))
+        else:
+            piece, placed = relation.place(actor, piece, raw, facing)
         props.append(placed)
         taken.add(prop)
         break
@@ -108,13 +118,17 @@ def _vessel(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece
 
 
 def _caught(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece, Piece]:
-    """Over the whole body, its mesh or bars in front."""
-    x0, y0, x1, y1 = piece.box
+    return piece, _over(prop, piece.box)
+
+
+def _over(prop: Piece, box: Box) -> Piece:
+    """Over all of `box`, its mesh or bars in front."""
+    x0, y0, x1, y1 = box
     a0, b0, a1, b1 = prop.local
     scale = max(1.12 * (x1 - x0) / (a1 - a0), 1.08 * (y1 - y0) / (b1 - b0), 0.6)
     middle = (x0 + x1) / 2 - scale * (a0 + a1) / 2
     prop = replace(prop, svg=el("g", prop.svg, fill_opacity=0.12), veil=True)
-    return piece, _scaled(prop, scale).moved(middle, y1 + 3.0, depth=0.05)
+    return _scaled(prop, scale).moved(middle, y1 + 3.0, depth=0.05)
 
 
 def _clamped(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece, Piece]:
