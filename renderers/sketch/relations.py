@@ -161,7 +161,7 @@ def _inside(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece
     """In a hole or well: it stands behind, as wide as the body, and its near side is a sign of the figure."""
     x0, _, x1, _ = piece.box
     a0, _, a1, _ = prop.local
-    scale = max(1.0, 1.12 * (x1 - x0) / (a1 - a0))
+    scale = max(0.5, 1.12 * (x1 - x0) / (a1 - a0))
     return piece, _scaled(prop, scale).moved((x0 + x1) / 2 - scale * (a0 + a1) / 2, 0.0, depth=-0.05)
 
 

@@ -160,9 +160,9 @@ def _net(ink: Ink, a: Around) -> None:
 
 def _ropes(ink: Ink, a: Around) -> None:
     """Rope wound around the body below the head."""
-    x0, _, x1, y1 = a.body
+    x0, y0, x1, y1 = a.body
     hx, hy, r = a.joints.head
-    top = min(hy + 1.15 * r, -6.0)
+    top = min(hy + 1.15 * r, 0.4 * y0)
     middle, half = (x0 + x1 + hx) / 3, 0.2 * (x1 - x0) + 2
     for share in (0.15, 0.4, 0.65):
         y = top * (1 - share) + min(y1, 0.0) * share
@@ -182,9 +182,9 @@ def _wall(ink: Ink, a: Around) -> None:
     for row in (0.34, 0.68):
         y = -high * (1 - row)
         ink.draw(f"M {middle - half} {y:.1f} Q {middle} {y + 12:.1f} {middle + half} {y:.1f}", width=0.7)
-    for column, row in ((-0.5, 0.1), (0.1, 0.12), (0.62, 0.08), (-0.2, 0.46), (0.4, 0.44), (-0.55, 0.74), (0.1, 0.76)):
-        x, y = middle + column * half, -high * (1 - row) + 6 * (1 - column * column)
-        ink.line([(x, y), (x, y + 0.2 * high)], width=0.7)
+    for column, row in ((-0.5, 0.1), (0.1, 0.12), (0.62, 0.08), (-0.2, 0.46), (0.4, 0.44), (-0.55, 0.72), (0.1, 0.72)):
+        x, y = middle + column * half, -high * (1 - row) + 4 * (1 - column * column)
+        ink.line([(x, y), (x, y + 0.17 * high)], width=0.7)
 
 
 def _pit(ink: Ink, a: Around) -> None:
