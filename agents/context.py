@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from katha.agents.drawers import make_bridge, make_planner, make_renderer
 from katha.compass.features import BoardFeatures, BoardKey
 from katha.compass.modes import Mode, load_mode
 from katha.config import RunConfig
@@ -61,7 +62,6 @@ def load_plugins(config: RunConfig) -> Plugins:
     """
     from katha.eval_bridge.judges.making import make_judges
 
-    renderers, bridge = default_registry("renderers"), config.bridge_renderer
     judges = make_judges(
         config.judges,
         base_url=config.base_url,
@@ -69,11 +69,11 @@ def load_plugins(config: RunConfig) -> Plugins:
         options=config.judge_options,
     )
     return Plugins(
-        planner=default_registry("planners").configure(config.planner, config.planner_options),
-        renderer=renderers.configure(config.renderer, config.renderer_options),
+        planner=make_planner(config),
+        renderer=make_renderer(config),
         judges=dict(judges),
         similarity=default_registry("similarities").create(config.similarity),
-        bridge=renderers.configure(bridge, config.bridge_renderer_options) if bridge is not None else None,
+        bridge=make_bridge(config),
     )
 
 

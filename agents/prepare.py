@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from katha.agents.context import RunContext
+from katha.agents.drawers import make_planner, make_renderer
 from katha.config import RunConfig
 from katha.errors import PlanError
 from katha.protocols import Planner, PlanRequest, Renderer
-from katha.registry import default_registry
 from katha.schema import Plan, Question, StoryRecord, Transition
 
 __all__ = ["check_plan", "make_plan", "plan_with", "plan_within", "prepare_story"]
@@ -20,9 +20,7 @@ def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
     Raises:
         UsageError: the story cannot be planned, with what to do.
     """
-    planner = default_registry("planners").configure(config.planner, config.planner_options)
-    renderer = default_registry("renderers").configure(config.renderer, config.renderer_options)
-    return plan_with(planner, renderer, record, config)
+    return plan_with(make_planner(config), make_renderer(config), record, config)
 
 
 def plan_with(planner: Planner, renderer: Renderer, record: StoryRecord, config: RunConfig) -> Plan:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from katha import __version__
 from katha.agents.context import Plugins, RunContext
-from katha.config import RunConfig
+from katha.config import RunConfig, identity_of
 from katha.errors import OutputFolderError
 from katha.jsonio import digest, sha256_hex
 from katha.schema import Answer, Candidates, Plan, StoryRecord
@@ -65,12 +65,18 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], out: Path) -> Non
     Raises:
         OutputFolderError: it does; what differs is named.
     """
-    differs = [words for key, words in _PARTS.items() if digest(old.get(key)) != digest(new[key])]
+    differs = [words for key, words in _PARTS.items() if digest(_part(old, key)) != digest(_part(new, key))]
     if differs:
         raise OutputFolderError(
             f"{str(out)!r} holds a run of {old.get('story_id')!r} with {' and '.join(differs)}.",
             hint="Choose another --out, or remove that folder.",
         )
+
+
+def _part(record: Mapping[str, Any], key: str) -> Any:
+    """One part of a run's record; of the configuration what its plug-ins' specifications do not hold."""
+    value = record.get(key)
+    return identity_of(value) if key == "config" and isinstance(value, Mapping) else value
 
 
 def same_plugins(old: Mapping[str, Any], plugins: Plugins, out: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from katha.agents.context import Plugins, RunContext, load_plugins
 from katha.agents.critique import measure
+from katha.agents.drawers import require_memory
 from katha.agents.frames import redraw
 from katha.agents.inserting import board_requests
 from katha.agents.record import same_plugins
@@ -24,9 +25,17 @@ __all__ = ["redo_frame"]
 
 
 def redo_frame(
-    run: Path, frame: int, seed: int, on_event: Emit | None = None, *, plugins: Plugins | None = None
+    run: Path,
+    frame: int,
+    seed: int,
+    on_event: Emit | None = None,
+    *,
+    plugins: Plugins | None = None,
+    changes: Mapping[str, Any] | None = None,
 ) -> RunResult:
     """Draw frame number `frame` (from 1) of the storyboard in `run` with `seed`; the old version goes to `versions/`.
+
+    changes: settings that go over the run's own and change no picture (`memory`, options of the renderers).
 
     A call that was killed leaves the old version or the new one; the same call again finishes it.
 
@@ -40,7 +49,8 @@ def redo_frame(
     with folder.claim():
         folder.restore()
         state = _finished(folder)
-        config = RunConfig.model_validate(state["config"])
+        config = RunConfig.model_validate(state["config"]).with_plugins(**changes or {})
+        require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
         made = plugins or load_plugins(config)
         same_plugins(state, made, run)
         with Store(cache_folder(), owner=state["run_id"]) as store:

@@ -64,7 +64,7 @@ def run_story(
         known = folder.read_run()
         if known is not None:
             check_same(known, fresh, out)
-        state = known or fresh
+        state = {**known, "config": fresh["config"]} if known is not None else fresh
         with Store(cache_folder(), owner=state["run_id"]) as store:
             context = RunContext(record, config, made, store, folder, plan)
             if state["status"] == "finished" and _is_whole(context):

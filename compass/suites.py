@@ -54,7 +54,7 @@ class Scoring(_Data):
 
 
 class Row(_Data):
-    """One line of the table. `mode` is the row's own name unless given."""
+    """One line of the table. `mode` is the row's own name unless given; `renderer_options` go over the command's."""
 
     name: str
     about: str = ""
@@ -63,6 +63,7 @@ class Row(_Data):
     compass: dict[str, float] = {}
     planner: str | None = None
     renderer: str | None = None
+    renderer_options: dict[str, Any] = {}
     prompts: Half = "held_out"
     questions: Half = "held_out"
     scoring: Scoring = Scoring()

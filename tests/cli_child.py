@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -19,6 +20,9 @@ from doubles import BlockRenderer, PixelJudge, PixelSimilarity
 from katha.compass import similarity
 from katha.protocols import FrameRequest
 from katha.registry import default_registry
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class SlowRenderer(BlockRenderer):
@@ -30,12 +34,13 @@ class SlowRenderer(BlockRenderer):
             yield png
 
 
-def install() -> None:
-    """Make the doubles known, and put the pixel similarity in the place of the reader's."""
+def install(patch: pytest.MonkeyPatch | None = None) -> None:
+    """Make the doubles known, and put the pixel similarity in the place of the reader's, until `patch` is undone."""
     default_registry("renderers").register("block")(SlowRenderer)
     default_registry("judges").register("pixel")(PixelJudge)
     default_registry("judges").register("second")(lambda: PixelJudge(name="second"))
-    setattr(similarity, "ReaderSimilarity", PixelSimilarity)  # noqa: B010 - the class is replaced by another
+    put = setattr if patch is None else patch.setattr
+    put(similarity, "ReaderSimilarity", PixelSimilarity)
 
 
 if __name__ == "__main__":

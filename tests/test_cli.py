@@ -33,7 +33,7 @@ def katha(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Katha:
     """Call the command line in this process, in an empty folder; errors are raised as they are."""
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    cli_child.install()
+    cli_child.install(monkeypatch)
 
     def call(*words: object) -> Result:
         return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)

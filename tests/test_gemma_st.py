@@ -414,7 +414,7 @@ def test_a_failed_plan_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_it_goes_through_a_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    cli_child.install()
+    cli_child.install(monkeypatch)
     (tmp_path / "letter.txt").write_text(TEXT)
     words = ["run", str(tmp_path / "letter.txt"), "--planner", "gemma-st:openai:gpt-4o", "--panels", "2",
              "--seeds", "42",

@@ -77,7 +77,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     folder.mkdir()
     monkeypatch.setenv("KATHA_CACHE", str(folder / "cache"))
     monkeypatch.chdir(folder)
-    cli_child.install()
+    cli_child.install(monkeypatch)
     return Place(folder, monkeypatch, capsys)
 
 

@@ -59,8 +59,8 @@ def boards(tmp_path: Path) -> list[object]:
     return ["eval", tmp_path / "stories.jsonl", "--boards", draw(tmp_path / "flux", stories).folder, "--resamples", 9]
 
 
-def test_a_run_asks_the_server_that_it_is_told(server: Server, tmp_path: Path) -> None:
-    cli_child.install()
+def test_a_run_asks_the_server_that_it_is_told(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli_child.install(monkeypatch)
     words = ["run", TEXT, "--renderer", "block", "--size", "96x64", "--mode", "base", "--json", "--out", "out"]
     done = call(*words, "--judge", "openai:gpt-4o", "--base-url", server.url, "--variant", "uncertain")
     assert done.exit_code == 0, done.output

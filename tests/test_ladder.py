@@ -235,7 +235,7 @@ def test_cutting_loses_nothing_and_keeps_the_order(text: str, parts: int) -> Non
 @pytest.mark.parametrize("name", LADDER)
 def test_each_goes_through_a_whole_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    cli_child.install()
+    cli_child.install(monkeypatch)
     words = ["run", str(ROOT / "examples" / "lion_and_mouse.json"), "--planner", name, "--json", "--seeds", "42"]
     done = CliRunner().invoke(app, [*words, "--renderer", "block", "--judge", "pixel", "--size", "96x64",
                                     "--out", str(tmp_path / "out")], catch_exceptions=False)  # fmt: skip

@@ -49,7 +49,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     story.write_text(TEXT, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KATHA_CACHE", str(folder / "cache"))
-        cli_child.install()
+        cli_child.install(patch)
         runs = (_run(folder, story, seed) for seed in SEEDS)
         yield next(out for out in runs if json.loads((out / "candidates.json").read_text())["decision"]["accepted"])
 

@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    cli_child.install()
+    cli_child.install(monkeypatch)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -11,9 +11,10 @@ from typing import Any
 
 from katha import __version__
 from katha.agents.context import Plugins, check_able, load_plugins
+from katha.agents.drawers import make_planner, make_renderer
 from katha.agents.record import prompt_hashes
 from katha.compass.suites import Row, Suite
-from katha.config import RunConfig
+from katha.config import RunConfig, identity_of
 from katha.errors import KathaError, UnknownPluginError, UsageError
 from katha.jsonio import digest
 from katha.registry import Family, default_registry
@@ -22,6 +23,7 @@ from katha.schema import StoryRecord
 __all__ = ["AblationJob", "AblationResult"]
 
 _FAMILIES: tuple[tuple[Family, str], ...] = (("planners", "planner"), ("renderers", "renderer"))
+_OF_ROW = ("planner", "renderer", "renderer_options")
 
 
 @dataclass(frozen=True)
@@ -53,34 +55,31 @@ class AblationJob:
     def row_config(self, row: Row, record: StoryRecord | None = None) -> RunConfig:
         """The configuration of one row (for one story: with as many panels as it has scenes)."""
         changes: dict[str, Any] = {"compass": row.settings(self.config.compass), "mode": row.mode}
-        changes |= {name: value for name in ("planner", "renderer") if (value := getattr(row, name)) is not None}
         if record is not None and record.scenes:
             changes["panels"] = len(record.scenes)
-        return self.config.model_copy(update=changes)
+        names: dict[str, Any] = {name: value for name in _OF_ROW if (value := getattr(row, name))}
+        return self.config.with_plugins(**names).model_copy(update=changes)
 
     @cached_property
-    def _made(self) -> dict[tuple[str, str], Plugins]:
+    def _made(self) -> dict[str, Plugins]:
         return {}
 
     def plugins(self, row: Row) -> Plugins:
         """The row's plug-ins; judges and similarity are the same objects for all rows."""
         config = self.row_config(row)
-        key = (config.planner, config.renderer)
+        key = _drawn_by(config)
         if key not in self._made:
             first = next(iter(self._made.values()), None)
             self._made[key] = self._make(config, first)
         return self._made[key]
 
     def _make(self, config: RunConfig, first: Plugins | None) -> Plugins:
-        same = (config.planner, config.renderer) == (self.config.planner, self.config.renderer)
-        if self.given is not None and same:
+        if self.given is not None and _drawn_by(config) == _drawn_by(self.config):
             return self.given
         shared = first or self.given
         if shared is None:
             return load_plugins(config)
-        planner = default_registry("planners").configure(config.planner, config.planner_options)
-        renderer = default_registry("renderers").configure(config.renderer, config.renderer_options)
-        return Plugins(planner, renderer, shared.judges, shared.similarity, shared.bridge)
+        return Plugins(make_planner(config), make_renderer(config), shared.judges, shared.similarity, shared.bridge)
 
     def check(self) -> None:
         """Refuse, before any work, what could not be run.
@@ -127,7 +126,7 @@ class AblationJob:
                 "katha": __version__,
                 "suite": self.suite.model_dump(mode="json"),
                 "modes": {row.name: row.build_mode().model_dump(mode="json") for row in self.suite.rows},
-                "config": self.config.model_dump(mode="json"),
+                "config": identity_of(self.config.model_dump(mode="json")),
                 "plugins": specs,
                 "prompts": prompt_hashes(),
                 "lock": dict(self.lock) if self.lock else None,
@@ -138,3 +137,8 @@ class AblationJob:
     def story_identity(self, record: StoryRecord) -> str:
         """The hash of everything that can change one story's result."""
         return digest([self.identity, record.model_dump(mode="json")])
+
+
+def _drawn_by(config: RunConfig) -> str:
+    """What rows have in common that share a planner and a renderer."""
+    return digest([config.planner, config.planner_options, config.renderer, config.renderer_options])

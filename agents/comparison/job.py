@@ -11,13 +11,13 @@ from typing import Any
 from katha import __version__
 from katha.agents.comparison.methods import Method
 from katha.agents.context import Plugins, check_able
+from katha.agents.drawers import make_bridge, make_planner, make_renderer
 from katha.agents.record import prompt_hashes
-from katha.compass.similarity import ReaderSimilarity
-from katha.config import RunConfig
+from katha.config import RunConfig, identity_of
 from katha.eval_bridge.evaluation import name_judges
 from katha.eval_bridge.judges.making import make_judges
 from katha.jsonio import digest
-from katha.protocols import Judge
+from katha.protocols import Judge, Similarity
 from katha.registry import default_registry
 from katha.schema import StoryRecord
 
@@ -74,29 +74,33 @@ class CompareJob:
             UnknownPluginError, MissingExtraError: a plug-in cannot be made. UsageError: it cannot do what is asked.
         """
         made: dict[str, Any] = {}
-
-        def make(family: Any, spec: str, options: Mapping[str, Any]) -> Any:
-            key = digest([family, spec, dict(options)])
-            if key not in made:
-                made[key] = default_registry(family).configure(spec, options)
-            return made[key]
-
         found = {}
-
-        def assemble(config: RunConfig) -> Plugins:
-            bridge = config.bridge_renderer
-            return Plugins(
-                planner=make("planners", config.planner, config.planner_options),
-                renderer=make("renderers", config.renderer, config.renderer_options),
-                judges=self.judges,
-                similarity=ReaderSimilarity(),
-                bridge=make("renderers", bridge, config.bridge_renderer_options) if bridge is not None else None,
-            )
-
         for method in self.methods:
-            found[method.name] = self.given.get(method.name) or assemble(method.config)
+            found[method.name] = self.given.get(method.name) or self._assemble(method.config, made)
             check_able(method.config, found[method.name])
         return found
+
+    def _assemble(self, config: RunConfig, made: dict[str, Any]) -> Plugins:
+        """The plug-ins of one method; those in `made` are used again where their settings are the same."""
+
+        def once(kind: str, make: Callable[[RunConfig], Any]) -> Any:
+            key = digest([kind, getattr(config, kind), getattr(config, f"{kind}_options"), config.memory])
+            if key not in made:
+                made[key] = make(config)
+            return made[key]
+
+        return Plugins(
+            planner=once("planner", make_planner),
+            renderer=once("renderer", make_renderer),
+            judges=self.judges,
+            similarity=self._similarity,
+            bridge=once("bridge_renderer", make_bridge),
+        )
+
+    @cached_property
+    def _similarity(self) -> Similarity:
+        made: Similarity = default_registry("similarities").create(self.config.similarity)
+        return made
 
     @property
     def prompt_tokens(self) -> int | None:
@@ -127,9 +131,11 @@ class CompareJob:
             {
                 "katha": __version__,
                 "stories": [record.model_dump(mode="json") for record in self.records],
-                "methods": [[method.name, method.config.model_dump(mode="json")] for method in self.methods],
+                "methods": [
+                    [method.name, identity_of(method.config.model_dump(mode="json"))] for method in self.methods
+                ],
                 "plugins": {name: made.specs() for name, made in self.plugins.items()},
-                "config": self.config.model_dump(mode="json"),
+                "config": identity_of(self.config.model_dump(mode="json")),
                 "resamples": [self.resamples, self.seed],
                 "prompts": prompt_hashes(),
             }

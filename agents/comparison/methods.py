@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from katha.agents.drawers import fitting_options
 from katha.compass.modes import load_mode
 from katha.config import RunConfig
 from katha.errors import UsageError
@@ -23,7 +24,7 @@ __all__ = ["Method", "cross_methods", "read_methods"]
 _FIELDS = frozenset(
     (
         *("planner", "planner_options", "renderer", "renderer_options"),
-        *("bridge_renderer", "bridge_renderer_options", "mode", "size"),
+        *("bridge_renderer", "bridge_renderer_options", "mode", "size", "memory"),
     )
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+:/-]{0,63}")
@@ -49,24 +50,31 @@ class Method:
 
 
 def cross_methods(
-    config: RunConfig, planners: Sequence[str] = (), renderers: Sequence[str] = (), modes: Sequence[str] = ()
+    config: RunConfig,
+    planners: Sequence[str] = (),
+    renderers: Sequence[str] = (),
+    modes: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
 ) -> list[Method]:
     """Every planner with every renderer in every mode; what is not given is `config`'s. A name says what varies.
 
+    options: of the renderers; each gets those that it has.
+
     Raises:
-        UsageError: fewer than two methods, or two that are the same.
+        UsageError: fewer than two methods, or two that are the same; or an option that none of the renderers has.
     """
     asked = (
         tuple(planners) or (config.planner,),
         tuple(renderers) or (config.renderer,),
         tuple(modes) or (config.mode,),
     )
+    fitting = fitting_options(asked[1], options or {})
     varies = [len(part) > 1 for part in asked]
     made = []
     for planner, renderer, mode in product(*asked):
         parts = [_short(part) for part, shown in zip((planner, renderer, mode), varies, strict=True) if shown]
-        changes = {"planner": planner, "renderer": renderer, "mode": mode}
-        made.append(Method(" + ".join(parts) or _short(renderer), config.model_copy(update=changes)))
+        changed = config.with_plugins(planner=planner, renderer=renderer, renderer_options=fitting[renderer], mode=mode)
+        made.append(Method(" + ".join(parts) or _short(renderer), changed))
     return _checked(made)
 
 
@@ -93,7 +101,7 @@ def _read(path: Path, place: int, row: Mapping[str, Any], config: RunConfig) -> 
         raise UsageError(f"{where} has the unknown field {strange[0]!r}.", hint=f"Known: name, {known}.")
     values = {key: value for key, value in row.items() if key != "name"}
     try:
-        return Method(str(row["name"]), RunConfig.model_validate({**config.model_dump(), **values}))
+        return Method(str(row["name"]), config.with_plugins(**values))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))

@@ -22,13 +22,19 @@ from katha.errors import UnknownPluginError, UsageError
 from katha.jsonio import read_text
 from katha.schema import CompassSettings
 
-__all__ = ["RunConfig", "cache_folder", "load_preset", "preset_names", "resolve"]
+__all__ = ["RunConfig", "cache_folder", "identity_of", "load_preset", "preset_names", "resolve"]
 
 _WITH_OPTIONS = ("planner", "renderer", "bridge_renderer")
+_DRAWERS = ("renderer", "bridge_renderer")
+_IN_SPECS = frozenset(("memory", "judge_options", *(f"{name}_options" for name in _WITH_OPTIONS)))
+"""Settings whose effect on a result is in the plug-ins' own specifications."""
 
 
 class RunConfig(BaseModel):
-    """Everything that decides what a run draws, asks and accepts (paths of input and output are not part of it)."""
+    """Everything that decides what a run draws, asks and accepts (paths of input and output are not part of it).
+
+    `memory` goes to every renderer that has an option of that name and was given none by its own options.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,6 +44,7 @@ class RunConfig(BaseModel):
     renderer_options: dict[str, Any] = {}
     bridge_renderer: str | None = None
     bridge_renderer_options: dict[str, Any] = {}
+    memory: str | None = None
     judges: tuple[str, ...] = ("sketch-reader",)
     judge_options: dict[str, Any] = {}
     mode: str = "full"
@@ -102,6 +109,23 @@ class RunConfig(BaseModel):
             raise ValueError("a size is WIDTHxHEIGHT in pixels, for example 768x512")
         return (int(match[1]), int(match[2]))
 
+    def with_plugins(self, **names: Any) -> RunConfig:
+        """The same settings with other plug-ins (`renderer="flux"`, `renderer_options={"steps": 4}`); options stay with
+        the plug-in that they were given for.
+
+        Raises:
+            ValidationError: a value cannot be.
+        """
+        merged: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        _lay_over(merged, names)
+        return type(self).model_validate(merged)
+
+
+def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a dumped `RunConfig` makes two runs the same, beside the specifications of their plug-ins: where a model
+    is kept in memory or how long a service is waited for changes no result, and a run may go on with another value."""
+    return {name: value for name, value in settings.items() if name not in _IN_SPECS}
+
 
 def preset_names() -> list[str]:
     """The presets that ship with katha, sorted."""
@@ -138,7 +162,13 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _lay_over(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
-    """Put `layer` over `merged`. Options are put over one by one, unless the layer names another plug-in."""
+    """Put `layer` over `merged`. Options are put over one by one, unless the layer names another plug-in.
+
+    A `memory` of the layer goes over the renderers' own of the layers below.
+    """
+    for name in _DRAWERS if layer.get("memory") is not None else ():
+        below = _options_of(merged.get(f"{name}_options"))
+        merged[f"{name}_options"] = {key: value for key, value in below.items() if key != "memory"}
     for name in _WITH_OPTIONS:
         options, before = f"{name}_options", str(merged.get(name, RunConfig.model_fields[name].default))
         if name in layer and str(layer[name]).split(":")[0] != before.split(":")[0]:

@@ -34,6 +34,7 @@ def ablate(
     renderer_option: options.RendererOptions = None,
     bridge_renderer: options.BridgeRenderer = None,
     bridge_option: options.BridgeOptions = None,
+    memory: options.Memory = None,
     judge: options.Judges = None,
     judge_option: options.JudgeOptions = None,
     similarity: options.Similarity = None,
@@ -59,6 +60,7 @@ def ablate(
     """
     from katha.agents import load_plugins
     from katha.agents.ablation import AblationJob, run_ablation
+    from katha.agents.drawers import require_memory
     from katha.agents.freezing import freeze
     from katha.cli.ablation_report import write_ablation_report
     from katha.cli.eval_inputs import read_stories
@@ -73,6 +75,7 @@ def ablate(
         renderer_option=renderer_option,
         bridge_renderer=bridge_renderer,
         bridge_option=bridge_option,
+        memory=memory,
         judge=judge,
         judge_option=judge_option,
         similarity=similarity,
@@ -89,6 +92,7 @@ def ablate(
     chosen = load_suite(suite).for_judges(config.judges)
     if rows is not None:
         chosen = chosen.only(tuple(part.strip() for part in rows.split(",") if part.strip()))
+    require_memory(memory, [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)])
     records = of_split(read_stories(stories), split, stories)
     plugins, frozen = load_plugins(config), None
     if lock is not None:

@@ -14,7 +14,8 @@ import typer
 from katha.cli import options
 
 if TYPE_CHECKING:
-    from katha.agents.comparison import CompareJob
+    from katha.agents.comparison import Method
+    from katha.config import RunConfig
 
 __all__ = ["compare"]
 
@@ -36,13 +37,20 @@ def compare(
     methods: Annotated[
         Path | None, typer.Option("--methods", help="A YAML list of methods, each with options of its own.")
     ] = None,
+    renderer_option: Annotated[
+        list[str] | None,
+        typer.Option("--renderer-option", help="KEY=VALUE for those of the renderers that have it."),
+    ] = None,
     bridge_renderer: options.BridgeRenderer = None,
+    bridge_option: options.BridgeOptions = None,
+    memory: options.Memory = None,
     judge: options.Judges = None,
     judge_option: options.JudgeOptions = None,
     seeds: options.Seeds = None,
     panels: options.Panels = None,
     size: options.Size = None,
     style: options.Style = None,
+    similarity: options.Similarity = None,
     preset: options.Preset = None,
     answers: options.Answers = None,
     matching: options.Matching = None,
@@ -63,25 +71,41 @@ def compare(
     Every method gets the same plans, questions and judges. A story that a method cannot draw is counted as invalid,
     with the reason. The same command again does nothing; after a kill it goes on.
     """
-    from katha.agents.comparison import run_comparison
+    from katha.agents.comparison import CompareJob, run_comparison
+    from katha.agents.drawers import require_memory
     from katha.cli.compare_report import write_compare_report
+    from katha.cli.eval_inputs import read_stories
+    from katha.cli.inputs import configuration
     from katha.eval_bridge.budget import Budget
 
-    flags = {
-        "bridge_renderer": bridge_renderer,
-        "judges": tuple(judge) if judge else None,
-        "judge_options": judge_option or None,
-        "mode": "base",
-        "seeds": seeds,
-        "panels": panels,
-        "size": size,
-        "style": style,
-        "answers": answers,
-        "matching": matching,
-        "variant": variant,
-        "base_url": base_url,
-    }
-    job = _job(stories, flags, preset, planner or (), renderer or (), mode or (), methods, resamples)
+    config = configuration(
+        preset,
+        bridge_renderer=bridge_renderer,
+        bridge_option=bridge_option,
+        memory=memory,
+        judge=judge,
+        judge_option=judge_option,
+        mode="base",
+        seeds=seeds,
+        panels=panels,
+        size=size,
+        style=style,
+        similarity=similarity,
+        answers=answers,
+        matching=matching,
+        variant=variant,
+        base_url=base_url,
+    )
+    found = _methods(config, methods, planner or (), renderer or (), mode or (), renderer_option)
+    require_memory(memory, [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)])
+    job = CompareJob(
+        records=read_stories(stories),
+        methods=found,
+        config=config,
+        prepare=_prepare(stories),
+        resamples=resamples,
+        command=("katha", *sys.argv[1:]),
+    )
     total = len(job.records) * len(job.methods)
     with _progress(total, quiet=as_json) as on_story:
         result = run_comparison(job, out, budget=Budget(max_calls, max_cost), on_story=on_story)
@@ -93,36 +117,27 @@ def compare(
     _tell(result.table, report)
 
 
-def _job(
-    stories: str,
-    flags: Mapping[str, Any],
-    preset: str | None,
+def _methods(
+    config: RunConfig,
+    file: Path | None,
     planners: Sequence[str],
     renderers: Sequence[str],
     modes: Sequence[str],
-    methods: Path | None,
-    resamples: int,
-) -> CompareJob:
-    """Check every option before any work."""
-    from katha.agents.comparison import CompareJob, cross_methods, read_methods
-    from katha.cli.eval_inputs import read_stories
-    from katha.config import resolve
+    given: Sequence[str] | None,
+) -> list[Method]:
+    """The methods of a file, or every planner with every renderer in every mode."""
+    from katha.agents.comparison import cross_methods, read_methods
+    from katha.arguments import read_options
     from katha.errors import UsageError
-    from katha.eval_bridge import require_rule
 
-    config = resolve(flags, preset=preset)
-    require_rule(config.matching)
-    if methods is not None and (planners or renderers or modes):
-        raise UsageError("--methods names the methods already.", hint="Leave --renderer, --planner and --mode out.")
-    found = read_methods(methods, config) if methods else cross_methods(config, planners, renderers, modes)
-    return CompareJob(
-        records=read_stories(stories),
-        methods=found,
-        config=config,
-        prepare=_prepare(stories),
-        resamples=resamples,
-        command=("katha", *sys.argv[1:]),
-    )
+    if file is None:
+        return cross_methods(config, planners, renderers, modes, read_options(given or ()))
+    if planners or renderers or modes or given:
+        raise UsageError(
+            "--methods names the methods already.",
+            hint="Leave --renderer, --planner, --mode and --renderer-option out.",
+        )
+    return read_methods(file, config)
 
 
 def _prepare(stories: str) -> Callable[[Any], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from katha.schema import Plan, StoryRecord
 if TYPE_CHECKING:
     from katha.config import RunConfig
 
-__all__ = ["configuration", "finished_run", "read_plan"]
+__all__ = ["configuration", "finished_run", "read_plan", "settings_of"]
 
 
 _FIELDS = {
@@ -27,7 +28,7 @@ _FIELDS = {
 
 
 def configuration(preset: str | None, **flags: Any) -> RunConfig:
-    """The configuration of a verb that runs many stories, from its options by their names.
+    """The configuration of a verb that draws, from its options by their names.
 
     Raises:
         UsageError: an option, matching rule or prompt variant is wrong.
@@ -35,11 +36,19 @@ def configuration(preset: str | None, **flags: Any) -> RunConfig:
     from katha.config import resolve
     from katha.eval_bridge import require_rule, require_variant
 
-    given = {_FIELDS.get(name, name): value or None for name, value in flags.items()}
-    config = resolve(given, preset=preset)
+    config = resolve(settings_of(flags), preset=preset)
     require_rule(config.matching)
     require_variant(config.variant, reporting=True)
     return config
+
+
+def settings_of(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by the names of the settings that they set; those that were not given are left out."""
+    return {_FIELDS.get(name, name): value for name, value in flags.items() if not _absent(value)}
+
+
+def _absent(value: Any) -> bool:
+    return value is None or value is False or value == []
 
 
 def read_plan(path: Path, record: StoryRecord) -> Plan:

@@ -50,7 +50,7 @@ RendererOptions = Annotated[
 ]
 Memory = Annotated[
     str | None,
-    typer.Option("--memory", help="For renderers on this machine: full, model-offload, sequential-offload, quantized."),
+    typer.Option("--memory", help="For renderers on this machine: full, model-offload, quantized, sequential-offload."),
 ]
 BridgeRenderer = Annotated[
     str | None, typer.Option("--bridge-renderer", help="Who draws inserted frames, if not the board's renderer.")

@@ -47,41 +47,40 @@ def run(
     The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on.
     """
     from katha.agents import load_plugins, run_story
+    from katha.agents.drawers import require_memory
     from katha.agents.freezing import freeze
-    from katha.cli.inputs import read_plan
+    from katha.cli.inputs import configuration, read_plan
     from katha.cli.progress import live_view
     from katha.cli.report import write_report
     from katha.cli.review import reviewer
     from katha.cli.summary import tell
-    from katha.config import resolve
-    from katha.eval_bridge import require_rule, require_variant
     from katha.stories import check_scene_count, load_story
 
-    flags = {
-        "planner": planner,
-        "planner_options": options.with_adapter(planner_option, adapter),
-        "renderer": renderer,
-        "renderer_options": [*(renderer_option or []), *([f"memory={memory}"] if memory else [])] or None,
-        "bridge_renderer": bridge_renderer,
-        "bridge_renderer_options": bridge_option or None,
-        "judges": tuple(judge) if judge else None,
-        "judge_options": judge_option or None,
-        "mode": mode,
-        "seeds": seeds,
-        "panels": panels,
-        "size": size,
-        "style": style,
-        "similarity": similarity,
-        "review": review or None,
-        "answers": answers,
-        "matching": matching,
-        "variant": variant,
-        "base_url": base_url,
-        "verify_reuse": verify_reuse,
-    }
-    config = resolve(flags, preset=preset)
-    require_rule(config.matching)
-    require_variant(config.variant, reporting=True)
+    config = configuration(
+        preset,
+        planner=planner,
+        planner_option=options.with_adapter(planner_option, adapter),
+        renderer=renderer,
+        renderer_option=renderer_option,
+        bridge_renderer=bridge_renderer,
+        bridge_option=bridge_option,
+        memory=memory,
+        judge=judge,
+        judge_option=judge_option,
+        mode=mode,
+        seeds=seeds,
+        panels=panels,
+        size=size,
+        style=style,
+        similarity=similarity,
+        review=review,
+        answers=answers,
+        matching=matching,
+        variant=variant,
+        base_url=base_url,
+        verify_reuse=verify_reuse,
+    )
+    require_memory(memory, [config.renderer, config.bridge_renderer])
     record = load_story(story)
     given = read_plan(plan, record) if plan is not None else None
     if given is not None:

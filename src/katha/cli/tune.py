@@ -25,6 +25,7 @@ def tune(
     renderer_option: options.RendererOptions = None,
     bridge_renderer: options.BridgeRenderer = None,
     bridge_option: options.BridgeOptions = None,
+    memory: options.Memory = None,
     judge: options.Judges = None,
     judge_option: options.JudgeOptions = None,
     similarity: options.Similarity = None,
@@ -49,6 +50,7 @@ def tune(
     Stories are drawn and judged once; then thousands of settings a second are tried on what was measured. Where stories
     carry splits, `validation` is tuned on unless told.
     """
+    from katha.agents.drawers import require_memory
     from katha.agents.tuning import TuneJob
     from katha.agents.tuning import tune as run
     from katha.cli.ablate import of_split, progress
@@ -64,6 +66,7 @@ def tune(
         renderer_option=renderer_option,
         bridge_renderer=bridge_renderer,
         bridge_option=bridge_option,
+        memory=memory,
         judge=judge,
         judge_option=judge_option,
         similarity=similarity,
@@ -77,6 +80,7 @@ def tune(
         base_url=base_url,
         verify_reuse=verify_reuse,
     )
+    require_memory(memory, [config.renderer, config.bridge_renderer])
     records = read_stories(stories)
     wanted = split or ("validation" if any(record.split for record in records) else None)
     chosen = of_split(records, wanted, stories)
