@@ -158,11 +158,15 @@ def _climbing(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Pie
 
 
 def _inside(actor: Actor, piece: Piece, prop: Piece, facing: int) -> tuple[Piece, Piece]:
-    """In a hole or well: it stands behind, as wide as the body, and its near side is a sign of the figure."""
+    """In a hole or well: it stands behind, as wide as the body, and its near side is a sign of the figure. Who falls is
+    above it, and it is not smaller than usual."""
+    falls = actor.action == "fall"
     x0, _, x1, _ = piece.box
     a0, _, a1, _ = prop.local
-    scale = max(0.5, 1.12 * (x1 - x0) / (a1 - a0))
-    return piece, _scaled(prop, scale).moved((x0 + x1) / 2 - scale * (a0 + a1) / 2, 0.0, depth=-0.05)
+    scale = max(1.0 if falls else 0.5, 1.12 * (x1 - x0) / (a1 - a0))
+    return piece.moved(0.0, 0.3 * scale * prop.local[1] * falls), _scaled(prop, scale).moved(
+        (x0 + x1) / 2 - scale * (a0 + a1) / 2, 0.0, depth=-0.05
+    )
 
 
 def _perches(concept: str) -> bool:
