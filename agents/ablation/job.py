@@ -15,7 +15,14 @@ from katha.agents.drawers import make_planner, make_renderer
 from katha.agents.record import prompt_hashes
 from katha.compass.suites import Row, Suite
 from katha.config import RunConfig, identity_of
-from katha.errors import KathaError, UnknownPluginError, UsageError
+from katha.errors import (
+    AbsentModelError,
+    KathaError,
+    MissingExtraError,
+    ModelError,
+    UnknownPluginError,
+    UsageError,
+)
 from katha.jsonio import digest
 from katha.registry import Family, default_registry
 from katha.schema import StoryRecord
@@ -24,6 +31,8 @@ __all__ = ["AblationJob", "AblationResult"]
 
 _FAMILIES: tuple[tuple[Family, str], ...] = (("planners", "planner"), ("renderers", "renderer"))
 _OF_ROW = ("planner", "renderer", "renderer_options")
+_ABSENT = (AbsentModelError, MissingExtraError, ModelError)
+"""What a plug-in raises that needs something which is not on this machine."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class AblationJob:
 
     config: everything that the rows do not replace; its mode is not used. given: plug-ins instead of the named ones
     (for tests and callers that made them). lock: the name and hash of the lock that froze `config.compass`, if any.
+    strict: refuse a row whose planner or renderer is not on this machine; otherwise `settle` leaves it out, and
+    `not_run` says why.
     """
 
     records: Sequence[StoryRecord]
@@ -51,6 +62,12 @@ class AblationJob:
     resamples: int = 10_000
     seed: int = 42
     command: Sequence[str] = field(default_factory=lambda: list(sys.argv))
+    strict: bool = False
+    whole: Suite = field(init=False)
+    not_run: dict[str, str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.whole = self.suite
 
     def row_config(self, row: Row, record: StoryRecord | None = None) -> RunConfig:
         """The configuration of one row (for one story: with as many panels as it has scenes)."""
@@ -81,8 +98,9 @@ class AblationJob:
             return load_plugins(config)
         return Plugins(make_planner(config), make_renderer(config), shared.judges, shared.similarity, shared.bridge)
 
-    def check(self) -> None:
-        """Refuse, before any work, what could not be run.
+    def settle(self) -> None:
+        """Refuse, before any work, what could not be run, and leave out the rows whose own planner or renderer needs a
+        model or package that is not on this machine.
 
         Raises:
             UnknownPluginError: a row's planner or renderer is not installed. MissingExtraError: a package is missing.
@@ -92,18 +110,27 @@ class AblationJob:
             raise UsageError("There is no story to run the suite on.", hint="Check --split, or give another file.")
         for family, name in _FAMILIES:
             self._check_installed(family, name)
-        for row in self.suite.rows:
-            judge = row.scoring.judge
-            if judge not in (None, *self.config.judges, "ensemble"):
-                known = ", ".join(self.config.judges)
-                raise UsageError(
-                    f"The suite {self.suite.name!r}, row {row.name!r}: no judge {judge!r}; there is {known}."
-                )
+        for row in self.whole.rows:
             try:
-                check_able(self.row_config(row), self.plugins(row))
+                self._check_row(row)
             except KathaError as error:
-                error.message = f"The suite {self.suite.name!r}, row {row.name!r}: {error.message}"
+                own = row.planner is not None or row.renderer is not None
+                if isinstance(error, _ABSENT) and own and not self.strict:
+                    self.not_run[row.name] = str(error)
+                    continue
+                error.message = f"The suite {self.whole.name!r}, row {row.name!r}: {error.message}"
                 raise
+        kept = tuple(row.name for row in self.whole.rows if row.name not in self.not_run)
+        if not kept:
+            name, reason = next(iter(self.not_run.items()))
+            raise UsageError(f"No row of the suite {self.whole.name!r} can be run here. {name}: {reason}")
+        self.suite = self.whole.only(kept)
+
+    def _check_row(self, row: Row) -> None:
+        judge = row.scoring.judge
+        if judge not in (None, *self.config.judges, "ensemble"):
+            raise UsageError(f"no judge {judge!r}; there is {', '.join(self.config.judges)}.")
+        check_able(self.row_config(row), self.plugins(row))
 
     def _check_installed(self, family: Family, name: str) -> None:
         registry = default_registry(family)

@@ -40,7 +40,7 @@ def run_ablation(
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`).
         JudgeError, StoreError: the work failed; call again to go on.
     """
-    job.check()
+    job.settle()
     folder = AblationFolder(out)
     with folder.claim():
         state = _begin(job, folder)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from katha.agents.ablation.cases import repair_cases
+from katha.agents.ablation.comparing import compared
 from katha.agents.ablation.conclude import conclude
 from katha.agents.ablation.folder import HELD_OUT, AblationFolder, protocol_of
 from katha.agents.ablation.job import AblationJob
+from katha.agents.ablation.notes import notes_of
 from katha.agents.ablation.tally import Tally
 from katha.compass.suites import Row
 from katha.eval_bridge import score
-from katha.eval_bridge.paired import FEWEST_STORIES, compare, correct, row_numbers
+from katha.eval_bridge.paired import row_numbers
 from katha.eval_bridge.statistics import averages
 from katha.jsonio import write_json
 from katha.schema import MORAL_LABELS
@@ -23,7 +24,8 @@ from katha.schema import MORAL_LABELS
 __all__ = ["write_table"]
 
 _TEXT, _IMAGE, _BOTH = range(3)
-Floats = NDArray[np.float64]
+_UNCHANGED: dict[str, Any] = {"harmed": None, "equal": None, "improved": None}
+"""Nothing to count: the baseline itself, its boards measured otherwise, or no story with both."""
 
 
 def write_table(job: AblationJob, folder: AblationFolder) -> dict[str, Any]:
@@ -56,16 +58,11 @@ def build_table(tally: Tally) -> dict[str, Any]:
     counts = {row.name: tally.counts(row) for row in suite.rows}
     pooled = {name: item.pooled() for name, item in counts.items()}
     numbers = row_numbers(pooled, job.resamples, job.seed)
-    others = [row for row in suite.rows if row.name != suite.baseline]
-    against = compare([_together(tally, pooled, row.name, suite.baseline) for row in others], job.resamples, job.seed)
-    correct(against)
-    deltas = {row.name: item for row, item in zip(others, against, strict=True)}
+    others = [(row.name, suite.baseline) for row in suite.rows if row.name != suite.baseline]
+    against = compared(tally, pooled, others, "all stories")
+    deltas = {item["a"]: item for item in against}
     rows = [_row(tally, row, numbers[row.name], deltas.get(row.name)) for row in suite.rows]
-    comparisons = [
-        {"a": row.name, "b": suite.baseline, "what": "all stories", **item}
-        for row, item in zip(others, against, strict=True)
-    ]
-    comparisons += _pairs(tally, pooled)
+    pairs = [compared(tally, pooled, suite.compare, what) for what in ("all stories", "equal length")]
     table: dict[str, Any] = {
         "suite": suite.name,
         "about": suite.about,
@@ -74,17 +71,29 @@ def build_table(tally: Tally) -> dict[str, Any]:
         "focus": suite.focus,
         "stories": len(tally.results),
         "judges": list(job.config.judges),
-        "rows": rows,
-        "comparisons": comparisons,
+        "rows": _every_row(job, rows),
+        "comparisons": [*against, *pairs[0], *pairs[1]],
         "budget": _budget(tally),
         "cases": repair_cases(tally),
         "frozen": job.lock is not None,
         "lock": job.lock["file"] if job.lock else None,
         "scores": "scores.json" if any(protocol_of(row) == HELD_OUT for row in suite.rows) else None,
     }
-    table["notes"] = _notes(tally, table)
+    table["notes"] = notes_of(tally, table)
     table["conclusion"] = conclude(table)
     return table
+
+
+def _every_row(job: AblationJob, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The suite's rows in its order; one that was not run has its reason and no number."""
+    made = {row["mode"]: row for row in rows}
+    blank = dict.fromkeys(rows[0]) | {"invalid_stories": {}}
+    return [
+        made.get(row.name)
+        or blank | {"mode": row.name, "about": row.build_mode().about, "steered": row.steered, "not_run": reason}
+        for row in job.whole.rows
+        for reason in [job.not_run.get(row.name)]
+    ]
 
 
 def _row(tally: Tally, row: Row, numbers: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -101,9 +110,9 @@ def _row(tally: Tally, row: Row, numbers: Mapping[str, Any], delta: Mapping[str,
         "text": numbers["text"] if told else None,
         "image": numbers["image"] if seen else None,
         "stg": numbers["stg"] if told and seen else None,
-        "delta_stg": delta["difference"] if delta and told and seen else None,
-        "ci95": delta["ci95"] if delta and told and seen else None,
-        "p_corrected": delta["p_corrected"] if delta and told and seen else None,
+        "delta_stg": delta["difference"] if delta else None,
+        "ci95": delta["ci95"] if delta else None,
+        "p_corrected": delta["p_corrected"] if delta else None,
         "image_ci95": numbers["image_ci95"] if seen else None,
         "stg_ci95": numbers["stg_ci95"] if told and seen else None,
         "stories": len({place for place, _ in tally.boards(row)}),
@@ -118,9 +127,10 @@ def _row(tally: Tally, row: Row, numbers: Mapping[str, Any], delta: Mapping[str,
         "accepted_bridges": inserted / methods,
         "copy_rate": 100.0 * float(np.mean([board.score.copy_penalty for board in boards])) if boards else None,
         "boards_per_story": methods,
-        **_against_base(tally, row),
+        **(_better_or_worse(tally, row) if delta and delta["same"] is None else _UNCHANGED),
         **_moral(row),
         "steered": row.steered,
+        "not_run": None,
     }
 
 
@@ -132,50 +142,16 @@ def _moral(row: Row) -> dict[str, Any]:
     return {"labels": count, "chance": 100.0 / count}
 
 
-def _against_base(tally: Tally, row: Row) -> dict[str, Any]:
+def _better_or_worse(tally: Tally, row: Row) -> dict[str, Any]:
     """Shares of stories whose boards are worse, equal or better than the baseline's, by image recoverability on every
     scored question (no filter, so that a board cannot lose a question by failing it)."""
     base = tally.job.suite.row(tally.job.suite.baseline)
-    if row.name == base.name:
-        return {"harmed": None, "equal": None, "improved": None}
     ours, theirs = (averages(tally.counts(item, filtered=False).pooled())[:, _IMAGE] for item in (row, base))
     change = (ours - theirs)[~np.isnan(ours - theirs)]
     if not change.size:
-        return {"harmed": None, "equal": None, "improved": None}
+        return _UNCHANGED
     worse, better = float((change < -1e-9).mean()), float((change > 1e-9).mean())
     return {"harmed": 100.0 * worse, "equal": 100.0 * (1.0 - worse - better), "improved": 100.0 * better}
-
-
-def _pairs(tally: Tally, pooled: Mapping[str, Floats]) -> list[dict[str, Any]]:
-    """The suite's own pairs: over all stories, and over the boards that show equally many frames."""
-    suite, job = tally.job.suite, tally.job
-    whole = compare([_together(tally, pooled, a, b) for a, b in suite.compare], job.resamples, job.seed)
-    even = compare([_equal_length(tally, a, b) for a, b in suite.compare], job.resamples, job.seed)
-    correct(whole)
-    correct(even)
-    found = []
-    for what, rows in (("all stories", whole), ("equal length", even)):
-        found += [{"a": a, "b": b, "what": what, **row} for (a, b), row in zip(suite.compare, rows, strict=True)]
-    return found
-
-
-Pair = tuple[Floats, Floats, NDArray[np.bool_]]
-
-
-def _together(tally: Tally, pooled: Mapping[str, Floats], a: str, b: str) -> Pair:
-    """Pooled counts of two rows, and which stories have a board of both."""
-    boards = [tally.lengths(tally.job.suite.row(name)) for name in (a, b)]
-    both: NDArray[np.bool_] = np.all([lengths.any(axis=0) for lengths in boards], axis=0)
-    return pooled[a], pooled[b], both
-
-
-def _equal_length(tally: Tally, a: str, b: str) -> Pair:
-    """Pooled counts of two rows from the boards of each story that show equally many frames."""
-    first, second = (tally.job.suite.row(name) for name in (a, b))
-    ours, theirs = tally.lengths(first), tally.lengths(second)
-    equal = (ours[:, None] == theirs[None]) & (ours[:, None] > 0)
-    same_a, same_b = equal.any(axis=1), equal.any(axis=0)
-    return tally.counts(first).pooled(same_a), tally.counts(second).pooled(same_b), same_a.any(axis=0)
 
 
 def _budget(tally: Tally) -> dict[str, Any]:
@@ -192,32 +168,3 @@ def _budget(tally: Tally) -> dict[str, Any]:
         "questions_by_rows": sum(item[1] for item in alone),
         "questions_naive": sum(len(board.questions) for board in boards),
     }
-
-
-def _notes(tally: Tally, table: Mapping[str, Any]) -> list[str]:
-    notes = [
-        f"{table['baseline']}: what the others are compared with, so it has no difference of its own.",
-        "delta_stg, ci95, p_corrected: STG minus the baseline's; percentile bootstrap over stories, the same resamples "
-        f"for every row; Wilcoxon's p times the {max(1, len(table['rows']) - 1)} rows compared.",
-        "harmed, equal, improved: shares of stories by image recoverability on the reporting questions, against the "
-        "baseline.",
-        "frames_naive, questions_naive: had every board been made and judged on its own; *_by_rows: every row.",
-    ]
-    if table["stories"] < FEWEST_STORIES:
-        notes.append(_too_few(table["stories"]))
-    for row in tally.job.suite.rows:
-        left = tally.invalid(row)
-        if left:
-            shown = "; ".join(f"{story}: {reason}" for story, reason in list(left.items())[:5])
-            notes.append(f"{row.name}: {len(left)} stories have no board and are left out ({shown}).")
-        missing = [name for name in ("text", "image") if name not in row.scoring.conditions]
-        if missing:
-            notes.append(f"{row.name}: asks nothing under {' and '.join(missing)}, so what needs it is null.")
-    notes += tally.unsettled
-    if any(row["steered"] for row in table["rows"]):
-        notes.append("Rows marked steered use steering questions or prompts: they are no held-out numbers.")
-    return notes
-
-
-def _too_few(stories: int) -> str:
-    return f"Stories: {stories}, fewer than a bootstrap can carry ({FEWEST_STORIES}): intervals and p-values are null."

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from katha.agents.ablation.folder import AblationFolder, protocol_of
 from katha.agents.ablation.job import AblationJob
 from katha.agents.ablation.records import RowBoard, StoryResult
+from katha.compass.features import BoardKey, board_key
 from katha.compass.suites import Row, Scoring
 from katha.eval_bridge.normal import normalise
 from katha.eval_bridge.outcomes import Outcomes, Selection, collect
@@ -74,6 +75,25 @@ class Tally:
         for place, board in self.boards(row):
             table[methods.index(board.method), place] = len(board.board.frames)
         return table
+
+    def same(self, a: Row, b: Row, *, even: bool = False) -> str | None:
+        """What two rows share: "boards" (asked or scored otherwise), "all", or None.
+
+        even: of boards that show equally many frames.
+        """
+        looks = [self._looks(row) for row in (a, b)]
+        places = looks[0].keys() & looks[1].keys() if even else looks[0].keys() | looks[1].keys()
+        if not places or any(looks[0].get(place) != looks[1].get(place) for place in places):
+            return None
+        measured = [(row.scoring, row.prompts, row.questions) for row in (a, b)]
+        return "all" if measured[0] == measured[1] else "boards"
+
+    def _looks(self, row: Row) -> dict[tuple[int, int], set[BoardKey]]:
+        """The row's boards by story and number of frames."""
+        found: dict[tuple[int, int], set[BoardKey]] = {}
+        for place, item in self.boards(row):
+            found.setdefault((place, len(item.board.frames)), set()).add(board_key(item.board.frames))
+        return found
 
     def counts(self, row: Row, *, filtered: bool | None = None) -> RowCounts:
         """The row's counts by its own scoring; `filtered` replaces its rule of validity."""

@@ -77,7 +77,7 @@ def tune(job: TuneJob, out: Path, lock: Path, *, on_story: OnStory | None = None
     Raises:
         UsageError: something is wrong with the input, before any work. JudgeError, StoreError: the work failed.
     """
-    job.work.check()
+    job.work.settle()
     folder = AblationFolder(out)
     with folder.claim():
         if folder.read_state() is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from katha.errors import InputFileError, UsageError
+from katha.errors import AbsentModelError, InputFileError, UsageError
 from katha.jsonio import read_json
 from katha.renderers.diffusion.families import Family, name_single_file
 from katha.renderers.diffusion.weights import files_sha256, read_header, weight_files
@@ -78,7 +78,8 @@ def find_checkpoint(
     base: for a single file, the folder or hub name that brings configuration, tokenizers and missing components.
 
     Raises:
-        UsageError: not a checkpoint of `family`, or not on this machine; the hint is the command that fetches it.
+        UsageError: not a checkpoint of `family`. AbsentModelError: not on this machine; the hint is the command that
+            fetches it.
         InputFileError: a file is missing or broken.
     """
     named = argument or family.model
@@ -117,7 +118,7 @@ def _snapshot(family: Family, name: str, revision: str | None, download: bool) -
         return Path(snapshot_download(name, revision=revision, local_files_only=True))
     except (OSError, ValueError, RuntimeError) as error:
         if not download:
-            raise UsageError(
+            raise AbsentModelError(
                 f"The checkpoint {name!r} is not on this machine.",
                 hint=f"Run `hf download {wanted}` where there is a network, or give its folder.",
             ) from error

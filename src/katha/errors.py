@@ -7,6 +7,7 @@
     |   +-- PlanError          a plan that does not fit its story
     |   +-- UnknownPluginError no renderer, planner, judge or preset of that name
     |   +-- MissingExtraError  an optional dependency is not installed
+    |   +-- AbsentModelError   a renderer's weights are not on this machine
     |   +-- OutputFolderError  the run's folder cannot be written or belongs to something else
     +-- StoreError             the disk failed (no space left, permission lost) while work went on
     |   +-- CorruptEntryError  a stored entry whose bytes do not have their hash (quarantined)
@@ -25,6 +26,7 @@ A message names the file, record and field and says what to do; `hint` holds the
 from __future__ import annotations
 
 __all__ = [
+    "AbsentModelError",
     "BlankFrameError",
     "CorruptEntryError",
     "InputFileError",
@@ -84,6 +86,10 @@ class UnknownPluginError(UsageError):
 
 class MissingExtraError(UsageError):
     """An optional dependency is not installed; the hint is the exact `pip install` line."""
+
+
+class AbsentModelError(UsageError):
+    """Weights that are not on this machine; the hint is the command that fetches them."""
 
 
 class OutputFolderError(UsageError):

@@ -98,7 +98,7 @@ def ablate(
     if lock is not None:
         config = freeze(config, lock, plugins, records)
         frozen = {"file": lock.name, "sha256": config.lock}
-    job = AblationJob(records, chosen, config, given=plugins, lock=frozen, resamples=resamples)
+    job = AblationJob(records, chosen, config, given=plugins, lock=frozen, resamples=resamples, strict=rows is not None)
     with progress(len(records), quiet=as_json) as on_story:
         result = run_ablation(job, out or Path("out") / chosen.name, on_story=on_story)
     _tell(result.table, result.out, write_ablation_report(result.out), as_json=as_json)
@@ -160,8 +160,12 @@ def _tell(table: Mapping[str, Any], out: Path, report: Path, *, as_json: bool) -
 
 
 def _line(row: Mapping[str, Any]) -> str:
+    from katha.agents.ablation.conclude import p_words
+
+    if row["not_run"] is not None:
+        return f"  {row['mode']:<26} not run: {row['not_run']}"
     span = f"{row['ci95'][0]:+.1f} to {row['ci95'][1]:+.1f}" if row["ci95"] else "-"
-    p = "-" if row["p_corrected"] is None else f"{row['p_corrected']:.3f}"
+    p = "-" if row["p_corrected"] is None else p_words(row["p_corrected"])
     change = "-" if row["delta_stg"] is None else f"{row['delta_stg']:+.1f}"
     frames = "-" if row["frames"] is None else f"{row['frames']:.2f}"
     numbers = f"{_points(row['image']):>7}{_points(row['stg']):>7}{change:>8}{span:>17}{p:>8}{frames:>8}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from katha.agents.ablation.conclude import p_words
 from katha.cli.report.load import panel_uri
 from katha.cli.report.words import DIMENSION_WORDS, points
 from katha.jsonio import dumps, read_json
@@ -31,7 +32,8 @@ def build_view(out: Path) -> dict[str, Any]:
     return {
         "table": table,
         "tone": _TONES.get(table["conclusion"]["verdict"], "open"),
-        "rows": [_row(row, table, low, high) for row in table["rows"]],
+        "rows": [_row(row, table, low, high) for row in table["rows"] if row["not_run"] is None],
+        "not_run": [(row["mode"], row["about"], row["not_run"]) for row in table["rows"] if row["not_run"] is not None],
         "zero": _place(0.0, low, high),
         "comparisons": [_comparison(row) for row in table["comparisons"]],
         "groups": _groups(table["cases"], out),
@@ -41,6 +43,7 @@ def build_view(out: Path) -> dict[str, Any]:
         "lock": state["lock"],
         "repeat": _repeat(state),
         "moral": any("chance" in row for row in table["rows"]),
+        "leaks": any(row["ambiguity_leakage"] for row in table["rows"]),
     }
 
 
@@ -84,6 +87,7 @@ def _row(row: Mapping[str, Any], table: Mapping[str, Any], low: float, high: flo
         "asked": f"{row['questions_asked']:,}",
         "bridges": f"{row['accepted_bridges']:.1f}".removesuffix(".0"),
         "copies": points(row["copy_rate"]),
+        "leakage": points(row["ambiguity_leakage"]),
         "harmed": points(row["harmed"]),
         "improved": points(row["improved"]),
         "chance": points(row.get("chance")),
@@ -101,7 +105,7 @@ def _plain(value: Sequence[float] | None) -> str:
 
 def p_value(value: float | None) -> str:
     """A corrected p-value, or a dash."""
-    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "–" if value is None else p_words(value)
 
 
 def _comparison(row: Mapping[str, Any]) -> dict[str, Any]:
