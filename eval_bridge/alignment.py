@@ -20,7 +20,7 @@ from katha.eval_bridge.outcomes import RIGHT, WRONG, Outcomes, Selection, collec
 from katha.eval_bridge.statistics import averages, interval, resample_counts, story_counts
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
 
-__all__ = ["alignment"]
+__all__ = ["Placed", "alignment", "correlation", "localization"]
 
 _TEXT, _IMAGE, _BOTH = range(3)
 Floats = NDArray[np.float64]
@@ -53,13 +53,14 @@ def alignment(
     for at, judge in enumerate(outcomes.judges):
         counts = np.stack([_counts(outcomes, m, at) for m in range(len(outcomes.methods))])
         found["judges"][judge] = {
-            "localization": _localization(placed, counts, resamples, seed),
-            "human_score": _correlation(placed, counts),
+            "localization": localization(placed, counts, resamples, seed),
+            "human_score": correlation(placed, counts),
         }
     return found
 
 
 Placed = list[tuple[int, int, Mapping[str, Any]]]
+"""Judgments, each with the places of its method and story in an array of counts (methods, stories, dimensions, 4)."""
 
 
 def _placed(rows: list[Mapping[str, Any]], outcomes: Outcomes) -> Placed:
@@ -95,7 +96,8 @@ def _failing(counts: Floats) -> str | None:
     return DIMENSIONS[int(best[0])] if len(best) == 1 and gaps.max() > 0 else None
 
 
-def _localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> dict[str, Any] | None:
+def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> dict[str, Any] | None:
+    """How often the failing dimension of `counts` is the one that people name; None without such a judgment."""
     own = [
         (story, _failing(counts[method, story]) == row["failing"]) for method, story, row in placed if "failing" in row
     ]
@@ -113,7 +115,7 @@ def _localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> 
     return {"n": len(own), "right": 100.0 * hits / len(own), "chance": 100.0 / len(DIMENSIONS), "ci95": ci95}
 
 
-def _correlation(placed: Placed, counts: Floats) -> dict[str, Any] | None:
+def correlation(placed: Placed, counts: Floats) -> dict[str, Any] | None:
     """Spearman and pairwise agreement of a board's image recoverability with people's score of it."""
     pairs = [
         (float(averages(counts[method, story])[CONDITIONS.index("image")]), float(row["human_score"]))

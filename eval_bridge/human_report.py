@@ -15,10 +15,12 @@ from katha.eval_bridge.human_files import read_judgments
 from katha.eval_bridge.statistics import averages, interval, replicates
 from katha.schema import CONDITIONS, DIMENSIONS
 
-__all__ = ["calibrate"]
+__all__ = ["BOARD_SECTIONS", "board_sections", "calibrate"]
 
 Row = Mapping[str, Any]
 _RATINGS = ("ncs", "mas", "ees")
+BOARD_SECTIONS = ("recoverability", "moral", *_RATINGS)
+"""What people can say about one method's boards, without a second method or a judge beside it."""
 
 
 def calibrate(path: Path, resamples: int = 10_000, seed: int = 42) -> dict[str, Any]:
@@ -48,14 +50,30 @@ def calibrate(path: Path, resamples: int = 10_000, seed: int = 42) -> dict[str, 
     return found
 
 
+def board_sections(path: Path, rows: Sequence[Row], resamples: int, seed: int) -> dict[str, Any]:
+    """The `BOARD_SECTIONS` of judgments that are all about one method's boards; None for what they do not judge.
+
+    Raises:
+        RecordError: a rater judged the same thing twice.
+    """
+    found: dict[str, Any] = dict.fromkeys(BOARD_SECTIONS)
+    for name, columns, section in _SECTIONS:
+        own = [row for row in rows if all(column in row for column in columns)]
+        if own and name in found:
+            _refuse_twins(path, own, name)
+            found[name] = section(own, resamples, seed)
+            found[name].pop("notes", None)
+    return found
+
+
 _IDENTITY = {
     "labels": ("rater", "story_id"),
-    "moral": ("rater", "story_id"),
-    "ncs": ("rater", "story_id"),
-    "mas": ("rater", "story_id"),
-    "ees": ("rater", "story_id"),
+    "moral": ("rater", "method", "story_id"),
+    "ncs": ("rater", "method", "story_id"),
+    "mas": ("rater", "method", "story_id"),
+    "ees": ("rater", "method", "story_id"),
     "preference": ("rater", "story_id", "criterion"),
-    "recoverability": ("rater", "story_id", "question_id", "condition"),
+    "recoverability": ("rater", "method", "story_id", "question_id", "condition"),
 }
 
 

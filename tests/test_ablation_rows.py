@@ -115,6 +115,7 @@ def pair(a: str, b: str, ci: tuple[float, float], what: str = "all stories", **m
         "n_stories": 40,
         "same": None,
         "nothing": None,
+        "wilcoxon": {"n_nonzero": 9},
     }
     return {"a": a, "b": b, "what": what, **shown, **more}
 

@@ -42,7 +42,7 @@ def _sentence(row: Mapping[str, Any]) -> str:
     if row["ci95"] is None:
         return f"{what}: {size}; too few for an interval, so nothing is concluded."
     low, high = row["ci95"]
-    p = "" if row["p_corrected"] is None else f", corrected p {p_words(row['p_corrected'])}"
+    p = "" if row["p_corrected"] is None else f", corrected p {p_words(row['p_corrected'])} by {_nonzero(row)}"
     measured = row["same"] == "boards"
     supports = {
         "lower": "a lower STG is measured on the same boards." if measured else f"{row['a']} loses less.",
@@ -50,6 +50,12 @@ def _sentence(row: Mapping[str, Any]) -> str:
         "open": f"no difference is shown ({_why_open(row)}).",
     }[finding(row)]
     return f"{what}: {size} (95% {low:+.1f} to {high:+.1f}{p}): {supports}"
+
+
+def _nonzero(row: Mapping[str, Any]) -> str:
+    """How many stories carry the test: those whose two boards differ."""
+    count = row["wilcoxon"]["n_nonzero"]
+    return f"{count} {'story that differs' if count == 1 else 'stories that differ'}"
 
 
 def _why_open(row: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from katha import __version__
+from katha.agents.ablation.judgments import Judgments
 from katha.agents.context import Plugins, check_able, load_plugins
 from katha.agents.drawers import make_planner, make_renderer
 from katha.agents.record import prompt_hashes
@@ -50,6 +51,7 @@ class AblationJob:
 
     config: everything that the rows do not replace; its mode is not used. given: plug-ins instead of the named ones
     (for tests and callers that made them). lock: the name and hash of the lock that froze `config.compass`, if any.
+    human: people's judgments of the boards (see `judgments.py`); they change the table and no board.
     strict: refuse a row whose planner or renderer is not on this machine; otherwise `settle` leaves it out, and
     `not_run` says why.
     """
@@ -63,6 +65,8 @@ class AblationJob:
     seed: int = 42
     command: Sequence[str] = field(default_factory=lambda: list(sys.argv))
     strict: bool = False
+    human: Path | None = None
+    people: Judgments | None = field(init=False, default=None)
     whole: Suite = field(init=False)
     not_run: dict[str, str] = field(init=False, default_factory=dict)
 
@@ -125,6 +129,8 @@ class AblationJob:
             name, reason = next(iter(self.not_run.items()))
             raise UsageError(f"No row of the suite {self.whole.name!r} can be run here. {name}: {reason}")
         self.suite = self.whole.only(kept)
+        if self.human is not None:
+            self.people = Judgments.read(self.human, self.suite, self.config.seeds)
 
     def _check_row(self, row: Row) -> None:
         judge = row.scoring.judge

@@ -35,10 +35,23 @@ def notes_of(tally: Tally, table: Mapping[str, Any]) -> list[str]:
         if missing:
             notes.append(f"{row.name}: asks nothing under {' and '.join(missing)}, so what needs it is null.")
     notes += _cannot_differ(tally)
+    notes.append(_human(tally))
     notes += tally.unsettled
     if any(row["steered"] for row in table["rows"]):
         notes.append("Rows marked steered use steering questions or prompts: they are no held-out numbers.")
     return notes
+
+
+def _human(tally: Tally) -> str:
+    people = tally.job.people
+    if people is None:
+        return (
+            "human: no judgments by people were given (--human FILE), so what needs them is null: human recoverability "
+            "and STG, HMR@1 and HMR@3, ratings, dimension localization, correlation and agreement with people."
+        )
+    unused = people.unused(tally.names)
+    lost = f"; {unused:,} are about other stories or boards and are left out" if unused else ""
+    return f"human: {len(people.rows):,} judgments of {people.path.name}{lost}. What nobody judged is null."
 
 
 def _cannot_differ(tally: Tally) -> list[str]:

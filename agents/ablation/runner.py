@@ -34,7 +34,8 @@ def run_ablation(
 ) -> AblationResult:
     """Run the suite of `job` into the folder `out` and leave `table.json` there.
 
-    The same call again does nothing; after a kill it goes on, pays for nothing twice and ends with the same bytes.
+    The same call again does nothing (with other judgments by people, it makes the table again); after a kill it goes
+    on, pays for nothing twice and ends with the same bytes.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`).
@@ -44,7 +45,8 @@ def run_ablation(
     folder = AblationFolder(out)
     with folder.claim():
         state = _begin(job, folder)
-        if state["status"] == "finished" and folder.table.is_file():
+        human = job.people.mark() if job.people is not None else None
+        if state["status"] == "finished" and folder.table.is_file() and state.get("human") == human:
             return AblationResult(out, read_json(folder.table), reused=True)
         with Store(cache_folder(), owner=state["identity"]) as store:
             graph, rule = build_graph(reports=False), folder.rule(job.config.matching)
@@ -55,7 +57,7 @@ def run_ablation(
                     on_story(record.story_id, place)
             store.flush()
         table = write_table(job, folder)
-        write_json(folder.state, {**state, "status": "finished"})
+        write_json(folder.state, {**state, "status": "finished", "human": human})
         return AblationResult(out, table, reused=False)
 
 

@@ -13,9 +13,11 @@ from katha.agents.ablation.conclude import conclude
 from katha.agents.ablation.folder import HELD_OUT, AblationFolder, protocol_of
 from katha.agents.ablation.job import AblationJob
 from katha.agents.ablation.notes import notes_of
+from katha.agents.ablation.people import human_columns
 from katha.agents.ablation.tally import Tally
 from katha.compass.suites import Row
 from katha.eval_bridge import score
+from katha.eval_bridge.normal import normalise
 from katha.eval_bridge.paired import row_numbers
 from katha.eval_bridge.statistics import averages
 from katha.jsonio import write_json
@@ -75,6 +77,7 @@ def build_table(tally: Tally) -> dict[str, Any]:
         "comparisons": [*against, *pairs[0], *pairs[1]],
         "budget": _budget(tally),
         "cases": repair_cases(tally),
+        "human": job.people.mark() if job.people is not None else None,
         "frozen": job.lock is not None,
         "lock": job.lock["file"] if job.lock else None,
         "scores": "scores.json" if any(protocol_of(row) == HELD_OUT for row in suite.rows) else None,
@@ -128,18 +131,26 @@ def _row(tally: Tally, row: Row, numbers: Mapping[str, Any], delta: Mapping[str,
         "copy_rate": 100.0 * float(np.mean([board.score.copy_penalty for board in boards])) if boards else None,
         "boards_per_story": methods,
         **(_better_or_worse(tally, row) if delta and delta["same"] is None else _UNCHANGED),
-        **_moral(row),
+        **_moral(tally, row),
+        "human": human_columns(job.people, tally, row) if (job := tally.job).people is not None else None,
         "steered": row.steered,
         "not_run": None,
     }
 
 
-def _moral(row: Row) -> dict[str, Any]:
-    """The chance level of a row that scores moral labels alone (Table 65)."""
+def _moral(tally: Tally, row: Row) -> dict[str, Any]:
+    """How many labels a row that scores moral labels alone tells apart (Table 65), and how often a guess is right: one
+    in so many, or as the options that were offered make it."""
     if row.scoring.dimensions != ("moral",):
         return {}
-    count = len(set(row.scoring.labels.values())) or len(MORAL_LABELS)
-    return {"labels": count, "chance": 100.0 / count}
+    count, labels = len(set(row.scoring.labels.values())) or len(MORAL_LABELS), row.scoring.labels
+    offered = tally.moral_options(row) if tally.job.config.answers == "choice" else []
+    rates = [np.mean([_coarse(item, labels) == _coarse(gold, labels) for item in options]) for gold, options in offered]
+    return {"labels": count, "chance": 100.0 * float(np.mean(rates)) if rates else 100.0 / count}
+
+
+def _coarse(label: str, labels: Mapping[str, str]) -> str:
+    return labels.get(normalise(label), normalise(label))
 
 
 def _better_or_worse(tally: Tally, row: Row) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from katha.agents.ablation.job import AblationJob
 from katha.agents.ablation.records import RowBoard, StoryResult
 from katha.compass.features import BoardKey, board_key
 from katha.compass.suites import Row, Scoring
+from katha.eval_bridge.instructions import UNCLEAR
 from katha.eval_bridge.normal import normalise
 from katha.eval_bridge.outcomes import Outcomes, Selection, collect
 from katha.eval_bridge.paired import RowCounts, row_counts
@@ -64,6 +65,11 @@ class Tally:
         """The row's boards by name: one, or one a seed."""
         return list(dict.fromkeys(board.method for _, board in self.boards(row)))
 
+    def judged(self, row: Row) -> list[str]:
+        """Those of the row's boards that have answers."""
+        known = self.outcomes(row).methods
+        return [name for name in self.methods(row) if name in known]
+
     def pools(self) -> dict[str, list[str]]:
         """The methods that count together, by their row."""
         return {row.name: self.methods(row) for row in self.job.suite.rows}
@@ -101,7 +107,7 @@ class Tally:
         outcomes = self.outcomes(row)
         return row_counts(
             outcomes,
-            [name for name in self.methods(row) if name in outcomes.methods],
+            self.judged(row),
             self.names,
             judge=scoring.judge,
             conditions=scoring.conditions,
@@ -124,6 +130,17 @@ class Tally:
             rows = (_coarse_row(item, scoring) for item in self.rows(protocol))
             self._outcomes[key] = collect(stories, rows, matching=rule, selection=selection)
         return self._outcomes[key]
+
+    def moral_options(self, row: Row) -> list[tuple[str, list[str]]]:
+        """The answer and the options, `Unclear` apart, of each moral question that the row asks as a choice."""
+        role = "reporting" if row.questions == "held_out" else "steering"
+        return [
+            (item.gold_answer, options)
+            for story in self.stories
+            for item in story.recoverability_questions
+            if item.question_type == "moral" and item.role == role
+            if (options := [text for text in item.options or [] if text != UNCLEAR])
+        ]
 
     def rows(self, protocol: str) -> Iterator[Answer]:
         """Every row of one protocol, story by story."""

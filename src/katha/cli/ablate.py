@@ -49,6 +49,10 @@ def ablate(
     base_url: options.BaseUrl = None,
     verify_reuse: options.VerifyReuse = None,
     lock: options.Lock = None,
+    human: Annotated[
+        Path | None,
+        typer.Option("--human", help="People's judgments of the boards (CSV or JSON Lines): human columns."),
+    ] = None,
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")] = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
     as_json: options.Json = False,
@@ -144,6 +148,9 @@ def _tell(table: Mapping[str, Any], out: Path, report: Path, *, as_json: bool) -
     typer.echo(_HEAD)
     for row in table["rows"]:
         typer.echo(_line(row))
+    for row in table["rows"]:
+        if row["human"] is not None:
+            typer.echo(_people(row))
     budget = table["budget"]
     typer.echo(
         f"Drawn: {budget['frames_distinct']:,} frames (naively {budget['frames_naive']:,}). "
@@ -170,6 +177,13 @@ def _line(row: Mapping[str, Any]) -> str:
     frames = "-" if row["frames"] is None else f"{row['frames']:.2f}"
     numbers = f"{_points(row['image']):>7}{_points(row['stg']):>7}{change:>8}{span:>17}{p:>8}{frames:>8}"
     return f"  {row['mode']:<26}{numbers}{row['frames_rendered']:>8,}{row['questions_asked']:>8,}"
+
+
+def _people(row: Mapping[str, Any]) -> str:
+    """What people say of a row's boards, where they were asked."""
+    from katha.cli.ablation_report.people import people_words
+
+    return f"  {row['mode']}, people: {', '.join(people_words(row['human'])) or 'nobody judged these boards'}"
 
 
 def _points(value: float | None) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from katha.agents.ablation.conclude import p_words
+from katha.cli.ablation_report.people import people_columns
 from katha.cli.report.load import panel_uri
 from katha.cli.report.words import DIMENSION_WORDS, points
 from katha.jsonio import dumps, read_json
@@ -43,6 +44,7 @@ def build_view(out: Path) -> dict[str, Any]:
         "lock": state["lock"],
         "repeat": _repeat(state),
         "moral": any("chance" in row for row in table["rows"]),
+        "people": people_columns(table["rows"]),
         "leaks": any(row["ambiguity_leakage"] for row in table["rows"]),
     }
 

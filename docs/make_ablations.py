@@ -1,0 +1,101 @@
+"""Runs every suite over a folder of stories and writes the measured tables into `docs/ablations.md`.
+
+`python docs/make_ablations.py STORIES OUT`: one command a suite, one after another. The same call goes on after a kill;
+a suite that is finished is only read. Processor time is taken from the run that did the work.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from katha.agents.ablation.conclude import p_words
+from katha.compass.suites import suite_names
+
+__all__ = ["main", "markdown", "put"]
+
+PAGE = Path(__file__).parent / "ablations.md"
+BEGIN, END = "<!-- measured: make_ablations.py -->", "<!-- measured: end -->"
+_FIRST = ("length", "components")
+"""The suites that draw most boards go first, so that the others find them in the cache."""
+
+
+def run(suite: str, stories: Path, out: Path) -> dict[str, Any]:
+    """The table of one suite, with `seconds` of processor time beside it, kept in `OUT/SUITE.seconds`."""
+    note = out / f"{suite}.seconds"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-c", "from katha.cli.main import main; main()", "ablate", str(stories)]
+    done = subprocess.run(
+        [*command, "--suite", suite, "--out", str(out / suite), "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"katha ablate --suite {suite} ended with {done.returncode}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    note.parent.mkdir(parents=True, exist_ok=True)
+    if not note.exists():
+        note.write_text(f"{spent:.0f}")
+    table: dict[str, Any] = json.loads(done.stdout)["table"]
+    return {**table, "seconds": int(note.read_text())}
+
+
+def markdown(table: Mapping[str, Any]) -> str:
+    """One suite's measured rows, budget and conclusion."""
+    budget = table["budget"]
+    lines = [
+        f"### `{table['suite']}`",
+        "",
+        f"{table['stories']} stories; {budget['frames_distinct']:,} frames (naively {budget['frames_naive']:,}), "
+        f"{budget['questions_distinct']:,} questions (naively {budget['questions_naive']:,}); {table['seconds']:,} s "
+        "of processor time with what earlier suites left in the cache.",
+        "",
+        f"| row | image | STG | change against `{table['baseline']}` (95%) | corrected p | frames a board |",
+        "|---|---|---|---|---|---|",
+        *(_line(row) for row in table["rows"]),
+        "",
+        f"{table['conclusion']['text']}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    if row["not_run"] is not None:
+        return f"| `{row['mode']}` | not run | | | | |"
+    span = "" if row["ci95"] is None else f" ({row['ci95'][0]:+.1f} to {row['ci95'][1]:+.1f})"
+    change = "-" if row["delta_stg"] is None else f"{row['delta_stg']:+.1f}{span}"
+    p = "-" if row["p_corrected"] is None else p_words(row["p_corrected"])
+    frames = "-" if row["frames"] is None else f"{row['frames']:.2f}"
+    return f"| `{row['mode']}` | {_points(row['image'])} | {_points(row['stg'])} | {change} | {p} | {frames} |"
+
+
+def _points(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def put(page: str, measured: str) -> str:
+    """`page` with `measured` between its marks."""
+    head, rest = page.split(BEGIN, 1)
+    return f"{head}{BEGIN}\n\n{measured}\n{END}{rest.split(END, 1)[1]}"
+
+
+def main(stories: Path, out: Path) -> None:
+    """Run every suite and write the page."""
+    rest = [name for name in suite_names() if name not in _FIRST]
+    parts = []
+    for suite in (*_FIRST, *rest):
+        parts.append(markdown(run(suite, stories, out)))
+        print(f"{suite}: done", flush=True)
+    PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), "\n".join(parts)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,49 @@
+"""The script that writes the measured tables into the page on ablations."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+ROW = {"mode": "base", "image": 70.0, "stg": 20.0, "delta_stg": None, "ci95": None, "p_corrected": None, "frames": 5.0}
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_ablations", DOCS / "make_ablations.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_keeps_everything_around_what_was_measured(script: Any) -> None:
+    page = (DOCS / "ablations.md").read_text(encoding="utf-8")
+    written = script.put(script.put(page, "old"), "new")
+    assert written.split(script.BEGIN)[0] == page.split(script.BEGIN)[0]
+    assert written.split(script.END)[1] == page.split(script.END)[1]
+    assert written.split(script.BEGIN)[1].split(script.END)[0].strip() == "new"
+
+
+def test_a_suite_is_told_with_its_rows_and_its_conclusion(script: Any) -> None:
+    full = {**ROW, "mode": "full", "delta_stg": -9.0, "ci95": [-12.0, -6.0], "p_corrected": 0.0001, "not_run": None}
+    table = {
+        "suite": "length",
+        "stories": 40,
+        "seconds": 1200,
+        "baseline": "base",
+        "budget": {"frames_distinct": 1, "frames_naive": 2, "questions_distinct": 3, "questions_naive": 4},
+        "rows": [{**ROW, "not_run": None}, full, {**dict.fromkeys(ROW), "mode": "far", "not_run": "needs a model"}],
+        "conclusion": {"text": "full improves on base."},
+    }
+    told = script.markdown(table)
+    assert "| `base` | 70.0 | 20.0 | - | - | 5.00 |" in told
+    assert "| `full` | 70.0 | 20.0 | -9.0 (-12.0 to -6.0) | < 0.001 | 5.00 |" in told
+    assert "| `far` | not run | | | | |" in told
+    assert told.rstrip().endswith("full improves on base.")
