@@ -11,6 +11,9 @@ from doubles import plugins, story
 
 from katha.agents.ablation import AblationJob, run_ablation
 from katha.agents.ablation.conclude import conclude
+from katha.agents.ablation.folder import AblationFolder
+from katha.agents.ablation.table import _moral
+from katha.agents.ablation.tally import Tally
 from katha.cli.ablate import _line
 from katha.cli.ablation_report import write_ablation_report
 from katha.compass.suites import Suite, load_suite
@@ -194,6 +197,23 @@ def test_rows_that_cannot_differ_are_said_to_be_that(tmp_path: Path) -> None:
     judges = run_ablation(job(together, STORIES[:2]), tmp_path / "judges").table
     assert any("There is one judge, pixel, so the ensemble is that judge" in note for note in judges["notes"])
     assert not any("one judge" in note or "reads alike" in note for note in matching["notes"][:-1])
+
+
+def test_the_chance_of_a_moral_label_is_that_of_the_options_offered(tmp_path: Path) -> None:
+    options = ["patience", "humility", "perseverance", "kindness", "Unclear"]
+    asked = {"question_type": "moral", "gold_answer": "patience", "role": "reporting", "options": options}
+    question = STORIES[0].recoverability_questions[0].model_copy(update=asked)
+    made = job(load_suite("moral"), STORIES[:1])
+    tally = Tally(made, AblationFolder(tmp_path))
+    tally.__dict__["stories"] = [STORIES[0].model_copy(update={"recoverability_questions": [question]})]
+    assert {row.name: _moral(tally, row) for row in made.suite.rows} == {
+        "binary": {"labels": 2, "chance": 75},
+        "coarse": {"labels": 4, "chance": 50},
+        "ten": {"labels": 10, "chance": 50},
+        "twelve": {"labels": 12, "chance": 25},
+    }
+    made.config = made.config.model_copy(update={"answers": "free"})
+    assert _moral(tally, made.suite.rows[0]) == {"labels": 2, "chance": 50}
 
 
 def test_too_few_stories_decide_nothing_in_a_suite_without_a_focus() -> None:

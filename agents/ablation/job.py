@@ -130,7 +130,7 @@ class AblationJob:
             raise UsageError(f"No row of the suite {self.whole.name!r} can be run here. {name}: {reason}")
         self.suite = self.whole.only(kept)
         if self.human is not None:
-            self.people = Judgments.read(self.human, self.suite, self.config.seeds)
+            self.people = Judgments.read(self.human, self.whole, self.config.seeds)
 
     def _check_row(self, row: Row) -> None:
         judge = row.scoring.judge
