@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from katha.errors import RecordError
 from katha.eval_bridge.calibration import pairwise_agreement, rank_correlation
 from katha.eval_bridge.matching import Matching
-from katha.eval_bridge.outcomes import RIGHT, WRONG, Outcomes, Selection, collect
+from katha.eval_bridge.outcomes import RIGHT, WRONG, Aggregate, Outcomes, Selection, collect
 from katha.eval_bridge.statistics import averages, interval, resample_counts, story_counts
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
 
@@ -35,15 +35,17 @@ def alignment(
     questions: Selection = "reporting",
     resamples: int = 10_000,
     seed: int = 42,
+    calibrated: Aggregate | None = None,
 ) -> dict[str, Any]:
     """By judge: `localization` in percentage points with its interval and chance, and rank correlation with people.
 
     judgments: rows with `story_id` and `failing` or `human_score` (or both), and `method` where there are several.
+    calibrated: the human-calibrated ensemble, one more judge.
 
     Raises:
         RecordError: a row is about an unknown method, or about none where there are several.
     """
-    outcomes = collect(records, answers, matching=matching, selection=questions)
+    outcomes = collect(records, answers, matching=matching, selection=questions, calibrated=calibrated)
     rows = [row for row in judgments if "story_id" in row and ("failing" in row or "human_score" in row)]
     placed = _placed(rows, outcomes)
     found: dict[str, Any] = {"judges": {}, "notes": []}
@@ -117,8 +119,9 @@ def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> d
 
 def correlation(placed: Placed, counts: Floats) -> dict[str, Any] | None:
     """Spearman and pairwise agreement of a board's image recoverability with people's score of it."""
-    pairs = [
-        (float(averages(counts[method, story])[CONDITIONS.index("image")]), float(row["human_score"]))
+    image = CONDITIONS.index("image")
+    pairs = [  # rounded: a tie is a tie, whichever way the last digit of an average fell
+        (round(float(averages(counts[method, story])[image]), 12), float(row["human_score"]))
         for method, story, row in placed
         if "human_score" in row
     ]

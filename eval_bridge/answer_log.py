@@ -110,8 +110,10 @@ def _parse(line: bytes, path: Path, number: int) -> Answer:
         where = ".".join(str(part) for part in first["loc"]) or "the row"
         raise InputFileError(f"{str(path)!r}, line {number}, field {where!r}: {first['msg']}.") from error
     except (json.JSONDecodeError, UnicodeDecodeError, ValueError) as error:
-        shown = line[:_SHOWN].decode("utf-8", "replace")
-        raise InputFileError(f"{str(path)!r}, line {number}, is not a JSON answer: {shown!r}.") from error
+        shown, why = line[:_SHOWN].decode("utf-8", "replace"), str(error).rstrip(".")
+        raise InputFileError(
+            f"{str(path)!r}, line {number}, is not a JSON answer ({why}): {shown!r}.", hint="Mend or remove the line."
+        ) from error
 
 
 def iter_answers(path: Path) -> Iterator[Answer]:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from katha.errors import InputFileError
-from katha.eval_bridge.matching import Matching, match, word_rule
+from katha.eval_bridge.kept_verdicts import CHANGING, KeptRule, kept_rule, version_of
+from katha.eval_bridge.matching import Matching, Rule, match, word_rule
 from katha.eval_bridge.outcomes import Selection
 from katha.eval_bridge.rules import open_rule
+from katha.eval_bridge.verdicts import VERDICTS
 from katha.jsonio import read_json
 from katha.schema import Answer, Question, StoryRecord
 
@@ -50,7 +52,10 @@ _WORDS = {True: "right", False: "wrong", None: "no answer"}
 
 
 def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, dict[str, Any]]:
-    """How the scores in `path` were made, and the scores. `verdicts`: archives for a rule that a model decided.
+    """How the scores in `path` were made, and the scores.
+
+    verdicts: archives for a rule that a model decided, or for an earlier version of a words' rule; so is the one beside
+    the scores.
 
     Raises:
         InputFileError: it is no scores.json. UsageError: it was made with a rule that is not known here.
@@ -59,7 +64,9 @@ def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, di
     known = isinstance(scores, dict) and scores.get("questions") in get_args(Selection)
     if not known or not isinstance(scores.get("matching"), str):
         raise InputFileError(f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote.")
-    return Scoring(open_rule(scores["matching"], verdicts), scores["questions"]), scores
+    archives = [*verdicts, path.with_name(VERDICTS)]
+    earlier = kept_rule(scores["matching"], version_of(scores), archives)
+    return Scoring(earlier or open_rule(scores["matching"], archives), scores["questions"]), scores
 
 
 def changes(
@@ -67,14 +74,18 @@ def changes(
     before: tuple[Scoring, Iterable[Answer]],
     after: tuple[Scoring, Iterable[Answer]],
 ) -> Iterator[Change]:
-    """Every verdict that differs, in the order of the keys. The last row of a key counts, as in scoring."""
+    """Every verdict that differs, in the order of the keys. The last row of a key counts, as in scoring.
+
+    Answers whose earlier verdict was not kept are left out; the rule of `before` counts them (`KeptRule.missing`).
+    """
     questions = {
         (record.story_id, item.question_id): item for record in records for item in record.recoverability_questions
     }
     old, new = (_verdicts(questions, *side) for side in (before, after))
     for key in sorted({*old, *new}):
         was, now = old.get(key, _NOTHING), new.get(key, _NOTHING)
-        if was.right != now.right:
+        lost = isinstance(before[0].matching, KeptRule) and was.right is None and was.answer is not None
+        if was.right != now.right and not lost:
             yield Change(*key, was.right, now.right, _why(was, now, before[0], after[0]))
 
 
@@ -107,8 +118,12 @@ def _verdicts(
     return found
 
 
+def _named(rule: Rule) -> str:
+    return f"{rule.name} {rule.version}" if rule.name in CHANGING else rule.name
+
+
 def _why(was: _Judged, now: _Judged, before: Scoring, after: Scoring) -> str:
-    old, new = word_rule(before.matching).name, word_rule(after.matching).name
+    old, new = (_named(word_rule(scoring.matching)) for scoring in (before, after))
     if was.answer == now.answer and old != new and None not in (was.right, now.right):
         return f"{now.answer!r}: {was.reason} ({old}), {now.reason} ({new})"
     if was.answer == now.answer:

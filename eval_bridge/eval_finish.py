@@ -14,6 +14,7 @@ from katha.eval_bridge.control_results import control_results
 from katha.eval_bridge.eval_folder import EvalFolder
 from katha.eval_bridge.eval_job import EvalJob, EvalResult
 from katha.eval_bridge.evaluate import EvalSettings, Evaluator, row_order
+from katha.eval_bridge.kept_verdicts import RecordingRule, recording
 from katha.eval_bridge.ledger import question_ledger, summarise
 from katha.eval_bridge.matching import Rule
 from katha.eval_bridge.rules import open_rule, settle
@@ -41,7 +42,7 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
     def answers() -> Iterator[Answer]:
         return pairs.others(iter_answers(folder.answers))
 
-    rule = open_rule(settings.matching, [folder.verdicts], decider=job.decider, keep=folder.verdicts)
+    rule = recording(open_rule(settings.matching, [folder.verdicts], decider=job.decider, keep=folder.verdicts))
     unsettled = settle(rule, records, chain(answers(), iter_answers(folder.controls)))
     scores = score(
         records,
@@ -57,6 +58,8 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
         scores["contrastive"] = pairs.scores(settings.resamples, settings.seed)
     _add_empty(scores, evaluator.invalid)
     write_json(folder.scores, scores)
+    if isinstance(rule, RecordingRule):
+        rule.write(folder.verdicts)
     left = list(
         question_ledger(records, answers, matching=rule, questions=settings.questions, invalid=evaluator.invalid)
     )

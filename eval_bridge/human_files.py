@@ -29,7 +29,8 @@ def _number(low: float, high: float) -> Callable[[str], float]:
     def parse(value: str) -> float:
         number = float(value)
         if math.isnan(number) or not low <= number <= high:
-            raise ValueError(f"it must be a number from {low:g} to {high:g}")
+            bounds = f" from {low:g} to {high:g}" if math.isfinite(high - low) else ""
+            raise ValueError(f"it must be a number{bounds}")
         return number
 
     return parse

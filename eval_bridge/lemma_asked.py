@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
-from katha.eval_bridge.lemma_clauses import AUXILIARY, PLACES, Clause, Order, order_of, read_clause
-from katha.eval_bridge.lemmas import read_words
+from katha.eval_bridge.lemma_clauses import AUXILIARY, DETERMINERS, PLACES, Clause, read_clause
+from katha.eval_bridge.lemma_order import Order, moment_of, order_of
+from katha.eval_bridge.lemmas import lexicon, read_words
 
 __all__ = ["Accepted", "Asked", "read_accepted", "read_asked"]
 
@@ -27,10 +29,11 @@ def _topic(question: str) -> frozenset[str]:
     if start is None:
         start = 0
     found: list[str] = []
-    for word in words[start + 1 :]:
+    for before, word in pairwise(words[start:]):
         if word.surface in _ASKING:
             continue
-        if found and word.surface in PLACES | AUXILIARY:
+        another = word.surface in DETERMINERS and before.surface != "and"
+        if found and (another or word.surface in PLACES | AUXILIARY):
             break
         if word.content:
             found.append(word.stem)
@@ -70,7 +73,9 @@ class Asked:
     """What the question allows: who may act, subject pronouns, and every content word in it.
 
     same: doers of accepted answers whom neither the question nor an accepted answer knows in another part, so that
-    they are one and the same person by several names.
+    they are one and the same person by several names. unfit: who cannot be the one that acts: a woman where the
+    accepted answers say "he" alone, and the one asked about where they say that another of the question does what "he"
+    does. moment: before or after what the question asks.
     """
 
     topic: frozenset[str]
@@ -78,6 +83,8 @@ class Asked:
     pronouns: frozenset[str]
     words: frozenset[str]
     same: frozenset[str]
+    unfit: frozenset[str]
+    moment: tuple[str, frozenset[str]] | None
 
 
 def read_asked(items: Sequence[Accepted], question: str) -> Asked:
@@ -89,7 +96,18 @@ def read_asked(items: Sequence[Accepted], question: str) -> Asked:
     pronouns = frozenset(item.clause.pronoun for item in items if item.clause.pronoun)
     words = frozenset(word.stem for word in read_words(question) if word.content)
     topic = _topic(question)
-    return Asked(topic, topic | agents, pronouns, words, doers - words - patients)
+    others = {"he": "she", "she": "he"}
+    strange = [lexicon().genders[others[word]] for word in pronouns & others.keys() if others[word] not in pronouns]
+    spoken = {_verb(item.clause) for item in items if item.clause.pronoun} - {""}
+    named = words & none.union(*(item.clause.subject for item in items if _verb(item.clause) in spoken))
+    moment = moment_of(read_words(question))
+    unfit = none.union(*strange, topic if named and not named & topic else none) - agents
+    anyone = lexicon().anyone - words - none.union(*(item.content for item in items))
+    return Asked(topic, topic | agents | anyone, pronouns, words, doers - words - patients, unfit, moment)
+
+
+def _verb(clause: Clause) -> str:
+    return clause.words[clause.verb_at].stem if 0 <= clause.verb_at < len(clause.words) else ""
 
 
 def _names_doer(clause: Clause) -> bool:

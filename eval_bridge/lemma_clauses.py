@@ -1,4 +1,4 @@
-"""Clauses of short answers: who acts, who is acted on, in which order two events stand. A rough guess from form alone.
+"""Clauses of short answers: who acts, who is acted on. A rough guess from form alone.
 
 No tagger and no model: determiners, pronouns, forms of "be", prepositions and endings decide.
 """
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from katha.eval_bridge.lemmas import Word, lexicon, read_words
 
-__all__ = ["AUXILIARY", "BE", "DETERMINERS", "PLACES", "Clause", "clauses", "order_of", "read_clause"]
+__all__ = ["AUXILIARY", "BE", "DETERMINERS", "PLACES", "Clause", "clauses", "read_clause", "verb_form"]
 
 BE = frozenset(("is", "are", "was", "were", "be", "been", "being", "gets", "get", "got", "becomes", "become", "became"))
 AUXILIARY = BE | {
@@ -26,6 +26,7 @@ PLACES = frozenset(
         *("in", "on", "at", "to", "of", "for", "from", "with", "by", "after", "before", "when", "once", "as", "under"),
         *("near", "over", "into", "against", "toward", "towards", "between", "right", "just", "around", "during"),
         *("without", "through", "onto", "upon", "until", "off", "across", "behind", "beside", "above", "below"),
+        *("underneath", "beneath", "inside", "outside", "within", "along", "among"),
     )
 )
 _SUBJECT_PRONOUNS = frozenset(("he", "she", "it", "they"))
@@ -33,11 +34,7 @@ _OBJECT_PRONOUNS = frozenset(("him", "her", "it", "them", "me", "us"))
 _LEADS = frozenset(("so", "because", "that", "then", "and", "but", "while", "when", "as", "first", "thanks", "since"))
 _BREAKS = frozenset(("and", "but", "while", "whereas", "so", "then", "because", "as", "when"))
 _ADVERBS = frozenset(("not", "never", "very", "all", "also", "still", "finally", "almost", "just", "now", "again"))
-_THEN = frozenset(("then", "afterwards", "later", "finally"))
-_ORDERING = _THEN | {"before", "after", "first", "once", "following", "follows", "followed"}
-_SHORT_SIDE = 2
-
-Order = tuple[frozenset[str], frozenset[str]]
+_PLURALS = frozenset(("men", "women", "children", "people", "geese", "mice", "oxen"))
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Clause:
         return bool(self.pronoun) if self.passive else self.object_pronoun
 
 
-def _verb_form(word: Word) -> bool:
+def verb_form(word: Word) -> bool:
     """Whether a content word looks like a verb where one is due."""
     ending = word.surface.endswith(("s", "ed", "ing")) and not word.surface.endswith(("ss", "ness"))
     return word.content and (ending or word.surface in lexicon().irregular)
@@ -98,9 +95,11 @@ def _find_verb(words: Sequence[Word]) -> tuple[frozenset[str], str, int]:
     if first.surface in _SUBJECT_PRONOUNS:
         return frozenset(), first.surface, start + 1 if len(words) > start + 1 else -1
     bare = first.content and not (first.surface in lexicon().irregular and not first.surface.endswith("s"))
-    if first.surface == "to" or (_verb_form(first) and _next(words, start) in DETERMINERS | _OBJECT_PRONOUNS | PLACES):
-        return frozenset(), "", start + (first.surface == "to")
-    if bare and not _verb_form(first) and start + 1 < len(words) and _verb_form(words[start + 1]):
+    gerund = first.surface == "by" and _next(words, start).endswith("ing")
+    led = gerund or first.surface == "to"
+    if led or (verb_form(first) and _next(words, start) in DETERMINERS | _OBJECT_PRONOUNS | PLACES):
+        return frozenset(), "", start + led
+    if bare and not verb_form(first) and start + 1 < len(words) and verb_form(words[start + 1]):
         return frozenset((first.stem,)), "", start + 1
     return _after_nouns(words, start)
 
@@ -116,8 +115,9 @@ def _after_nouns(words: Sequence[Word], start: int) -> tuple[frozenset[str], str
                 break
             continue
         joined = len(nouns) == at and word.content and (word.surface.endswith("ing") or follows in _OBJECT_PRONOUNS)
-        acting = word.content and determined and follows in DETERMINERS | _OBJECT_PRONOUNS
-        spoken = determined and (_verb_form(word) or acting or word.surface in AUXILIARY or word.negator)
+        plural = len(nouns) > 0 and words[at - 1].content and _plural(words[at - 1].surface)
+        acting = word.content and determined and (plural or follows in DETERMINERS | _OBJECT_PRONOUNS)
+        spoken = determined and (verb_form(word) or acting or word.surface in AUXILIARY or word.negator)
         if nouns and (word.surface in AUXILIARY or joined or spoken):
             return frozenset(nouns), "", at
         if word.surface in PLACES:
@@ -126,6 +126,10 @@ def _after_nouns(words: Sequence[Word], start: int) -> tuple[frozenset[str], str
         if word.content:
             nouns.append(word.stem)
     return frozenset(), "", -1
+
+
+def _plural(noun: str) -> bool:
+    return (noun.endswith("s") and not noun.endswith(("ss", "us"))) or noun in _PLURALS
 
 
 def _participle(word: Word) -> bool:
@@ -177,7 +181,7 @@ def _pieces(words: Sequence[Word]) -> Iterator[list[Word]]:
         starts = word.surface in _BREAKS and (
             follows in DETERMINERS | _SUBJECT_PRONOUNS or word.surface not in ("and", "as")
         )
-        joined = word.surface == "and" and not any(item.surface in AUXILIARY or _verb_form(item) for item in piece[1:])
+        joined = word.surface == "and" and not any(item.surface in AUXILIARY or verb_form(item) for item in piece[1:])
         if word.mark or (starts and not joined):
             if any(item.content and not item.negator for item in piece):
                 yield piece
@@ -194,51 +198,3 @@ def _pieces(words: Sequence[Word]) -> Iterator[list[Word]]:
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of `text` in order."""
     return tuple(read_clause(tuple(piece)) for piece in _pieces(read_words(text)))
-
-
-@lru_cache(maxsize=8192)
-def order_of(text: str) -> Order | None:
-    """What comes first and what comes next, where `text` puts two things in order; None where it does not."""
-    words = read_words(text)
-    surfaces = [word.surface for word in words]
-    for at, surface in enumerate(surfaces):
-        if surface == "before" or surface in _THEN or surfaces[at : at + 2] == ["followed", "by"]:
-            found = _sides(words, at)
-        elif surface in ("after", "once", "follows"):
-            found = _sides(words, at, turned=True)
-        elif surface == "to" and _states(words, at):
-            found = _sides(words, at)
-        else:
-            continue
-        if found is not None:
-            return found
-    return None
-
-
-def _states(words: Sequence[Word], at: int) -> bool:
-    """Whether the "to" at `at` joins two states: "from fear to relief", "scared to happy"."""
-    surfaces = [word.surface for word in words]
-    if "from" in surfaces[:at]:
-        return True
-    sides = [surfaces[:at], surfaces[at + 1 :]]
-    return all(0 < len(side) <= _SHORT_SIDE and not set(side) & (DETERMINERS | PLACES) for side in sides) and all(
-        not _verb_form(word) or word.surface.endswith("ed") for word in words[:at]
-    )
-
-
-def _sides(words: Sequence[Word], at: int, *, turned: bool = False) -> Order | None:
-    """The content before and after the word at `at`; a leading "before X, Y" stands for "Y before X"."""
-    left, right = words[:at], words[at + 1 :]
-    if not _contents(left):
-        comma = next((place for place, word in enumerate(right) if word.mark), None)
-        if comma is None:
-            return None
-        left, right = right[comma:], right[:comma]
-    first, second = _contents(left), _contents(right)
-    if not first or not second:
-        return None
-    return (second, first) if turned else (first, second)
-
-
-def _contents(words: Sequence[Word]) -> frozenset[str]:
-    return frozenset(word.stem for word in words if word.content and word.surface not in _ORDERING)

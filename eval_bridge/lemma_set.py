@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from katha.eval_bridge.lemma_asked import Accepted, Asked, read_accepted, read_asked
-from katha.eval_bridge.lemma_clauses import BE, DETERMINERS, Clause, clauses, order_of, read_clause
+from katha.eval_bridge.lemma_clauses import BE, DETERMINERS, Clause, clauses, read_clause
+from katha.eval_bridge.lemma_order import moment_of, order_of
 from katha.eval_bridge.lemmas import Word, lexicon, read_words
 
 __all__ = ["same_meaning"]
@@ -54,7 +55,8 @@ def _denied(words: Sequence[Word], content: frozenset[str]) -> frozenset[str]:
 def _foreign(clause: Clause, allowed: frozenset[str], asked: Asked) -> bool:
     """Whether the clause is about somebody else: none of its subject is allowed, or it is another asked-about one."""
     if clause.subject:
-        return not clause.subject & allowed or bool((clause.subject - allowed) & asked.words)
+        strange = (clause.subject - allowed) & asked.words or clause.subject & asked.unfit
+        return not clause.subject & allowed or bool(strange)
     other = {"he": _SHE, "she": _HE}.get(clause.pronoun, frozenset())
     return bool(other & asked.pronouns) and clause.pronoun not in asked.pronouns
 
@@ -73,6 +75,8 @@ def _exchanged(clause: Clause, item: Accepted, asked: Asked) -> bool:
         before = {word.stem for word in clause.words[: clause.verb_at]}
         if (known.subject & clause.content) - before:
             return True
+    if _turned(clause, known, asked):
+        return True
     doer = known.agent & clause.patient - clause.agent
     target = known.patient & clause.agent - clause.patient
     if clause.passive and not clause.agent and known.verb_at >= 0 and not known.passive:
@@ -81,6 +85,16 @@ def _exchanged(clause: Clause, item: Accepted, asked: Asked) -> bool:
         not known.agent and not known.patient and bool(clause.agent & item.content) and known.words[0].surface == "to"
     )
     return bool(doer or target or bare)
+
+
+def _turned(clause: Clause, known: Clause, asked: Asked) -> bool:
+    """Whether the clause has somebody act whom the accepted answer, or the question, has acted on."""
+    if known.verb_at < 0:
+        return bool(clause.agent & asked.words - asked.topic) and bool(clause.patient & asked.topic)
+    if known.passive or clause.passive or not known.pronoun:
+        return False
+    after = {word.stem for word in known.words[known.verb_at + 1 :] if word.content}
+    return bool(clause.subject) and clause.subject <= after - asked.topic
 
 
 def _opposed(clause: Clause, content: frozenset[str]) -> bool:
@@ -165,12 +179,20 @@ def _ordered(item: Accepted, answer: str, everything: Clause) -> str | None:
     return None if _denied(everything.words, item.content) == item.negators else "negation"
 
 
+def _at_another_time(answer: str, asked: Asked) -> bool:
+    """Whether `answer` says "before" of what the question says "after" of, or the other way round."""
+    told = moment_of(read_words(answer))
+    return bool(asked.moment and told and told[0] != asked.moment[0] and told[1] & asked.moment[1])
+
+
 def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[bool, str]:
     """Whether `answer` says the same as one of `accepted`, and the reason in one phrase."""
     items = read_accepted(tuple(accepted))
     asked = read_asked(items, question)
     everything = read_clause(tuple(word for word in read_words(answer) if not word.mark))
     reason = "no accepted answer is said"
+    if _at_another_time(answer, asked):
+        return False, "another order than the question's"
     for item in items:
         problem = _says(item, answer, everything, asked) if clauses(answer) else reason
         if problem is None:

@@ -23,6 +23,8 @@ class Lexicon:
     """The closed word lists of lexicon.yaml. `group` maps a stem to the first of its synonym group.
 
     irregular: verb forms to their base. forms: these and every other word form to the word that stands for it.
+    around: what judges say around an answer, and what stands for it. genders: stems of those who are he or she.
+    anyone: stems that may stand for whoever is asked about.
     """
 
     irregular: Mapping[str, str]
@@ -32,6 +34,9 @@ class Lexicon:
     local: frozenset[str]
     group: Mapping[str, str]
     opposites: frozenset[tuple[str, str]]
+    around: tuple[tuple[re.Pattern[str], str], ...]
+    genders: Mapping[str, frozenset[str]]
+    anyone: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,12 @@ def lexicon() -> Lexicon:
         frozenset(_grouped(str(word), irregular, group) for word in raw["local"]),
         group,
         frozenset(both),
+        tuple((re.compile(pattern), instead) for pattern, instead in raw["around"]),
+        {
+            pronoun: frozenset(_grouped(word, irregular, group) for word in raw[name])
+            for pronoun, name in (("he", "male"), ("she", "female"))
+        },
+        frozenset(_grouped(word, irregular, group) for word in raw["anyone"]),
     )
 
 
@@ -97,14 +108,10 @@ def stem(word: str) -> str:
 def read_words(text: str) -> tuple[Word, ...]:
     """The words and marks of `text` in order."""
     words = lexicon()
-    plain = (
-        text.lower()
-        .replace("n't", "n not")
-        .replace("\u2019", "'")
-        .replace("called off", "cancelled")
-        .replace("'s", "")
-        .replace("'", "")
-    )
+    lower = text.lower()
+    for pattern, instead in words.around:
+        lower = pattern.sub(instead, lower)
+    plain = lower.replace("n't", "n not").replace("\u2019", "'").replace("'s", "").replace("'", "")
     made = []
     for surface in _TOKEN.findall(plain):
         mark = not surface.isalpha()

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from katha.errors import UsageError
 from katha.eval_bridge.normal import normalise
-from katha.schema import Answer, Question
+from katha.schema import MORAL_LABELS, Answer, Question
 
 __all__ = [
     "MODEL_RULES",
@@ -39,6 +39,7 @@ __all__ = [
 _UNCERTAIN = frozenset(("unclear", "ambiguous"))
 _BAD_EVIDENCE = frozenset(("unclear", "omitted", "contradicted"))
 _BAD_SUPPORT = frozenset(("contradicted", "ambiguous"))
+_LABELS = frozenset(map(normalise, MORAL_LABELS))
 
 MODEL_RULES: tuple[str, ...] = ("embedding", "llm", "nli")
 """The families of rules that a model decides; a rule's name is `FAMILY:ARGUMENT`."""
@@ -123,7 +124,7 @@ RULES: Mapping[str, WordRule] = {
         WordRule("exact-set", "1", _exact),
         WordRule("exact-string", "1", _string),
         WordRule("keyword", "1", _keyword),
-        WordRule("lemma-set", "2", _lemma),
+        WordRule("lemma-set", "3", _lemma),
     )
 }
 """The rules that words alone decide, by name."""
@@ -177,7 +178,8 @@ def literal_verdict(answer: str, question: Question) -> Verdict | None:
     if spoken in {normalise(option) for option in question.options or ()}:
         right = spoken in accepted
         return Verdict(right, "chose the accepted option" if right else "chose another option")
-    return _exact(answer, question) if question.question_type == "moral" else None
+    labelled = question.question_type == "moral" and normalise(question.gold_answer) in _LABELS
+    return _exact(answer, question) if labelled else None
 
 
 def match_text(answer: str, question: Question, matching: Matching) -> Verdict:

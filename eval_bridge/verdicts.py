@@ -21,7 +21,7 @@ from katha.eval_bridge.normal import normalise
 from katha.jsonio import canonical, digest, loads, write_bytes_atomic
 from katha.schema import Answer, Question, StoryRecord
 
-__all__ = ["VERDICTS", "Decider", "Decision", "ModelRule", "Pair", "pairs_of"]
+__all__ = ["VERDICTS", "Decider", "Decision", "ModelRule", "Pair", "pairs_of", "read_rows"]
 
 VERDICTS = "verdicts.jsonl"
 """The name of the file that lies beside `answers.jsonl`."""
@@ -92,7 +92,7 @@ class ModelRule:
         self._used: set[str] = set()
         self._declared = False
         for path in archives:
-            for row in _rows(path) if path.is_file() else ():
+            for row in read_rows(path) if path.is_file() else ():
                 if row["rule"] == name and "answer" in row and self._spec in (None, row["spec_sha256"]):
                     key = (str(row["question_sha256"]), str(row["answer"]))
                     self._known[key] = (Verdict(bool(row["right"]), str(row["reason"])), str(row["spec_sha256"]))
@@ -178,7 +178,7 @@ class ModelRule:
         if self._keep is None or not self._keep.is_file():
             return
         latest: dict[tuple[str, ...], bytes] = {}
-        for row in _rows(self._keep):
+        for row in read_rows(self._keep):
             names = ("rule", "spec_sha256", "question_sha256", "answer")
             latest[tuple(str(row.get(name, "")) for name in names)] = canonical(row) + b"\n"
         write_bytes_atomic(self._keep, b"".join(latest[key] for key in sorted(latest)))
@@ -228,7 +228,12 @@ class _Writer:
             self._file.close()
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a file of verdicts; a torn last line is left out.
+
+    Raises:
+        InputFileError: the file cannot be read, or a line is broken (named by number).
+    """
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):

@@ -49,8 +49,11 @@ def right(row: dict[str, Any], question: dict[str, Any]) -> bool | None:
 class Independent:
     """Everything in one archive, scored slowly. `scores` is the part of scores.json that is numbers."""
 
-    def __init__(self, stories: Path, answers: Path, selection: str, resamples: int, seed: int) -> None:
+    def __init__(
+        self, stories: Path, answers: Path, selection: str, resamples: int, seed: int, ensemble: Path | None = None
+    ) -> None:
         self.resamples, self.seed = resamples, seed
+        self.fitted = json.loads(ensemble.read_text()) if ensemble is not None else None
         self.questions: dict[Key, dict[str, Any]] = {}
         for line in stories.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
@@ -65,7 +68,9 @@ class Independent:
         self.stories = sorted({story for story, _ in self.questions})
         self.methods = sorted({key[0] for key in rows if key[0] is not None})
         self.people = sorted({key[1] for key in rows})
-        self.judges = [*self.people, "ensemble"] if len(self.people) > 1 else self.people
+        self.judges = [*self.people, "ensemble"] if len(self.people) > 1 else list(self.people)
+        self.judges += ["ensemble-calibrated"] if self.fitted else []
+        self.rows = rows
         self.cells = {
             (method, judge): {name: self._cell(rows, method, judge, name) for name in self.questions}
             for method in self.methods
@@ -76,10 +81,10 @@ class Independent:
     def _cell(self, rows: dict[tuple[Any, ...], dict[str, Any]], method: str, judge: str, name: Key) -> Cell:
         cell = {}
         for condition in CONDITIONS:
-            if judge != "ensemble":
-                row = rows.get((method, judge, *name, condition))
-                if row is None and condition == "text":
-                    row = rows.get((None, judge, *name, condition))
+            if judge == "ensemble-calibrated":
+                verdict = self._weighed(method, name, condition)
+            elif judge != "ensemble":
+                row = self._row(method, judge, name, condition)
                 verdict = right(row, self.questions[name]) if row is not None else None
             else:
                 votes = [self._cell(rows, method, person, name).get(condition) for person in self.people]
@@ -88,6 +93,30 @@ class Independent:
             if verdict is not None:
                 cell[condition] = verdict
         return cell
+
+    def _row(self, method: str, judge: str, name: Key, condition: str) -> dict[str, Any] | None:
+        """The method's own row, else for text the one that holds for every method."""
+        row = self.rows.get((method, judge, *name, condition))
+        return self.rows.get((None, judge, *name, condition)) if row is None and condition == "text" else row
+
+    def _weighed(self, method: str, name: Key, condition: str) -> bool | None:
+        """The fitted ensemble: each vote counts as its stated confidence, with the sign of its verdict."""
+        assert self.fitted is not None
+        total, cast = self.fitted["intercept"], 0
+        for judge, weight in zip(self.fitted["judges"], self.fitted["weights"], strict=True):
+            row = self._row(method, judge, name, condition)
+            vote = right(row, self.questions[name]) if row is not None else None
+            if row is not None and vote is not None:
+                size = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}.get(row.get("confidence"), 1 / 2)
+                total, cast = total + weight * (size if vote else -size), cast + 1
+        if not cast or 2 * cast < len(self.fitted["judges"]):
+            return None
+        return bool(self.fitted["slope"] * total + self.fitted["offset"] > 0)
+
+    def left_out(self, method: str) -> set[str]:
+        """Stories without a row about this method's images."""
+        there = {key[2] for key in self.rows if key[0] == method and key[4] != "text"}
+        return set(self.stories) - there
 
     def kept(self, method: str, judge: str, block: str) -> list[Key]:
         scored = [name for name, cell in self.cells[method, judge].items() if len(cell) == 3]
@@ -250,43 +279,3 @@ def signed_ranks(differences: list[float]) -> dict[str, Any]:
     exact = len(kept) <= 50 and len(set(sizes)) == len(sizes)
     p = float(stats.wilcoxon(kept, method="exact" if exact else "asymptotic").pvalue)
     return {"p": p, "n_nonzero": len(kept), "rank_biserial": (plus - minus) / (plus + minus)}
-
-
-def pair_scores(variants: Path, stories: Path, answers: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """PairAcc and confusion (Eqs. 29 and 30) by method and judge, from the three files."""
-    texts: dict[str, set[str]] = {}
-    for line in stories.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        texts[record["story_id"]] = {
-            plain(record["story_text"]),
-            *(plain(item["scene_text"]) for item in record["scenes"]),
-        }
-    ids = {row["variant_id"]: row["base_story_id"] for row in map(json.loads, variants.read_text().splitlines())}
-    last: dict[tuple[str, str, str], bool | None] = {}
-    for row in map(json.loads, answers.read_text(encoding="utf-8").splitlines()):
-        name = row["question_id"].removeprefix("pair:")
-        if row["question_id"].startswith("pair:") and name in ids:
-            chosen = plain(row["answer"]) in texts[ids[name]] if row["status"] == "ok" else None
-            last[row["method"], row["judge"], name] = chosen
-    found: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    judges = sorted({judge for _, judge, _ in last})
-    for method in sorted({method for method, _, _ in last}):
-        for judge in judges:
-            hits = [last.get((method, judge, name)) for name in ids]
-            found[method][judge] = _pair_entry(hits)
-        votes = [[last.get((method, judge, name)) for judge in judges] for name in ids]
-        if len(judges) > 1:
-            found[method]["ensemble"] = _pair_entry([_vote(cast) for cast in votes])
-    return found
-
-
-def _vote(votes: list[bool | None]) -> bool | None:
-    cast = [vote for vote in votes if vote is not None]
-    return sum(cast) > len(cast) / 2 if cast and len(cast) >= len(votes) / 2 else None
-
-
-def _pair_entry(hits: list[bool | None]) -> dict[str, Any]:
-    scored = [hit for hit in hits if hit is not None]
-    rate = 100 * sum(scored) / len(scored) if scored else None
-    confusion = None if rate is None else 100 - rate
-    return {"n": len(scored), "n_unscored": len(hits) - len(scored), "pair_accuracy": rate, "confusion": confusion}

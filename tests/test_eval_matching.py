@@ -162,6 +162,47 @@ def test_who_acts_on_whom(answer: str, right: bool) -> None:
 @pytest.mark.parametrize(
     ("answer", "right"),
     [
+        ("Based on the images, the mouse appears to be biting the net.", True),
+        ("The images show that the mouse bites the net", True),
+        ("In the third panel, the mouse is seen biting the net", True),
+        ("The man bites the net", True),
+        ("The images show that the net bites the mouse", False),
+        ("The mouse does not appear to bite the net", False),
+        ("The wolves bite the net", False),
+    ],
+)
+def test_what_judges_say_around_an_answer_does_not_count(answer: str, right: bool) -> None:
+    asked = made(question="What does the mouse do?", gold_answer="it bites the net", accepted_answers=["bites the net"])
+    assert match_text(answer, asked, "lemma-set").right is right
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "accepted", "wrong"),
+    [
+        ("How does the guard see the prisoner?", "he feels respect for the prisoner", (), "The prisoner respects him"),
+        ("How does the sparrow save the nest?", "by distracting the snake", (), "The snake distracts the sparrow"),
+        ("Why does the queen pardon the thief?", "he stole to feed his son", (), "The queen stole to feed her son"),
+        ("Why do the bees attack the bear?", "he breaks it", ("the bear breaks the hive",), "The bees break the hive"),
+        ("What does the tailor give the beggar?", "a warm cloak", (), "The beggar gives the tailor a warm cloak"),
+        ("What happens after the sun sets?", "the wolves howl", (), "The wolves howl before the sun sets"),
+    ],
+)
+def test_roles_and_order_of_the_question_count(question: str, gold: str, accepted: tuple[str, ...], wrong: str) -> None:
+    asked = made(question=question, gold_answer=gold, accepted_answers=list(accepted))
+    assert match_text(gold, asked, "lemma-set").right
+    assert not match_text(wrong, asked, "lemma-set").right
+
+
+def test_a_lesson_in_words_of_its_own_is_matched_by_the_rule() -> None:
+    """Labels are literal (Sec. E.6); a moral that is a sentence is a free answer like any other (Table 29)."""
+    lesson = made(question_type="moral", gold_answer="Kindness is repaid", accepted_answers=[])
+    assert match_text("The story shows that kindness gets repaid", lesson, "lemma-set").right
+    assert not match_text("Kindness is not repaid", lesson, "lemma-set").right
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
         ("The rain falls after the wind blows", True),
         ("First the wind blew and then the rain fell", True),
         ("After the wind blows, the rain falls", True),

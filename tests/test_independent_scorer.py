@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from independent_scorer import CONDITIONS, Independent, pair_scores
+from independent_others import alignment, pair_scores
+from independent_scorer import CONDITIONS, Independent
 from typer.testing import CliRunner
 
 from katha.cli.main import app
 from katha.eval_bridge.bench.synthetic import stories, variants
 
 Row = dict[str, Any]
+PAIR_FILES = ("variants", "stories", "answers")
 
 
 def archive(folder: Path, seed: int) -> tuple[list[Row], list[Row], list[Row]]:
@@ -97,28 +99,55 @@ def same(left: object, right: object, where: str = "") -> None:
         assert left == right, where
 
 
+def judgments(draw: random.Random, records: list[Row], methods: list[str]) -> list[Row]:
+    """People's word on some boards: the dimension that fails, and a score."""
+    return [
+        {
+            "method": method,
+            "story_id": record["story_id"],
+            "failing": draw.choice(["causal", "emotional", "consequence", "moral"]),
+            "human_score": draw.randint(1, 5),
+        }
+        for record in records
+        for method in methods
+        if draw.random() < 0.8
+    ]
+
+
+def fitted(draw: random.Random, judges: list[str]) -> Row:
+    """An ensemble as `katha bench ensemble` writes it; one of its judges is not in the archive."""
+    names = [*judges, "elsewhere"]
+    weights = [draw.uniform(0.2, 2.0) for _ in names]
+    return {"judges": names, "weights": weights, "intercept": 0.1, "slope": 1.3, "offset": -0.2}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_every_number_agrees_with_an_independent_scorer(tmp_path: Path, seed: int) -> None:
     records, rows, twins = archive(tmp_path, seed)
+    judges, methods = sorted({row["judge"] for row in rows}), sorted({row["method"] for row in rows} - {None})
+    lost = (methods[0], records[3]["story_id"])  # a board that was never judged
+    rows = [row for row in rows if (row["method"], row["story_id"]) != lost]
+    draw = random.Random(seed)
     paths = {}
-    for name, items in (("stories", records), ("answers", rows), ("variants", twins)):
+    people = judgments(draw, records, methods)
+    for name, items in (("stories", records), ("answers", rows), ("variants", twins), ("people", people)):
         paths[name] = tmp_path / f"{name}.jsonl"
         paths[name].write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+    (tmp_path / "ensemble.json").write_text(json.dumps(fitted(draw, judges)))
     words = ["score", paths["stories"], "--answers", paths["answers"], "--variants", paths["variants"]]
+    words += ["--human", paths["people"], "--ensemble", tmp_path / "ensemble.json"]
     words += ["--matching", "exact-set", "--resamples", "60", "--seed", "42", "--out", tmp_path / "scores.json"]
     told = CliRunner().invoke(app, [str(word) for word in words])
     assert told.exit_code == 0, told.output
     scores = json.loads((tmp_path / "scores.json").read_text())
-    wanted = Independent(paths["stories"], paths["answers"], "reporting", 60, 42).scores()
+    mine = Independent(paths["stories"], paths["answers"], "reporting", 60, 42, tmp_path / "ensemble.json")
+    wanted = mine.scores()
     assert sorted(scores["methods"]) == sorted(wanted["methods"])
     for method, entry in scores["methods"].items():
         same(entry["judges"], wanted["methods"][method], method)
+        assert set(entry["invalid_stories"]) == mine.left_out(method)
+        assert entry["stories"] == len(mine.stories) - len(mine.left_out(method))
+    assert lost[1] in scores["methods"][lost[0]]["invalid_stories"]
     same(scores["comparisons"], wanted["comparisons"], "comparisons")
-    wanted_pairs = pair_scores(paths["variants"], paths["stories"], paths["answers"])
-    for method, judges in scores["contrastive"]["methods"].items():
-        for judge, entry in judges.items():
-            same(
-                {key: entry[key] for key in wanted_pairs[method][judge]},
-                wanted_pairs[method][judge],
-                f"{method}/{judge}",
-            )
+    same(scores["contrastive"]["methods"], pair_scores(*(paths[name] for name in PAIR_FILES), 60, 42), "pairs")
+    same(scores["alignment"]["judges"], alignment(mine, paths["people"]), "alignment")

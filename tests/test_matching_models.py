@@ -231,6 +231,20 @@ def test_scoring_again_is_offline(nli: Path, tmp_path: Path) -> None:
         moved.rename(nli)
 
 
+def test_a_models_row_of_the_matching_table_comes_from_one_command(nli: Path, tmp_path: Path) -> None:
+    """The commands that docs/protocol.md gives for the rows of Table 61 that need a model."""
+    pairs, kept = write(tmp_path / "pairs.jsonl", PAIRS), tmp_path / "verdicts.jsonl"
+    encoder = save_encoder(tmp_path / "encoder", [*ACCEPTED, *SAID])
+    rates = {}
+    for name in (f"nli:{nli}", f"embedding:{encoder}"):
+        words = ("bench", "match", pairs, "--rule", name, "--verdicts", kept)
+        rates[name] = katha(*words)
+        assert (rates[name]["rule"], rates[name]["n"]) == (name, len(PAIRS))
+        assert katha(*words) == rates[name]
+    assert [rates[f"nli:{nli}"][name] for name in ("false_accept", "false_reject")] == [0.0, 0.0]
+    assert rates[f"embedding:{encoder}"]["false_accept"] is not None
+
+
 def test_what_changed_against_a_models_rule(nli: Path, tmp_path: Path) -> None:
     stories, answers = archive(tmp_path / "a")
     words = ("score", stories, "--answers", answers, "--out")

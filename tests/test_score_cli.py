@@ -13,8 +13,10 @@ from typer.testing import CliRunner
 
 from katha.cli.main import app
 from katha.errors import InputFileError, KathaError, RecordError, UsageError
+from katha.eval_bridge import rules
 from katha.eval_bridge.bench.synthetic import stories, variants
 from katha.eval_bridge.contrastive import PAIR_PREFIX, PairScorer, pair_question
+from katha.eval_bridge.matching import RULES, Verdict, WordRule
 from katha.eval_bridge.power import power_estimate, stories_needed
 from katha.schema import CONDITIONS, Answer, ContrastiveVariant, StoryRecord
 
@@ -129,6 +131,57 @@ def test_which_verdicts_changed_and_why(tmp_path: Path, records: list[Row]) -> N
     assert changed["text+image"]["after"] is None
     same = run(told, "--answers", given, "--before", tmp_path / "new.json", "--out", tmp_path / "same.json")
     assert "No verdict changed." in same
+
+
+def test_verdicts_of_an_earlier_version_are_kept_and_explained(
+    tmp_path: Path, records: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version of lemma-set judges otherwise: what it changes is named, from the verdicts kept by the scores."""
+    question = records[0]["recoverability_questions"][0]
+    question |= {"question_type": "causal", "gold_answer": "the mouse bites the net", "accepted_answers": []}
+    told = write(tmp_path / "stories.jsonl", records[:1])
+    key = {"method": "m", "judge": "owl", "story_id": records[0]["story_id"], "status": "ok"}
+    said = {"text": "a mouse bit the net", "image": "the net is bitten", "text+image": "the mouse bites the net"}
+    rows = [
+        key | {"question_id": question["question_id"], "condition": name, "answer": said[name]} for name in CONDITIONS
+    ]
+    given = write(tmp_path / "answers.jsonl", rows)
+    (tmp_path / "old").mkdir()
+    with monkeypatch.context() as patch:
+        no = WordRule("lemma-set", "0", lambda answer, question: Verdict(False, "too long ago"))
+        patch.setattr(rules, "RULES", {"lemma-set": no})
+        run(told, "--answers", given, "--out", tmp_path / "old" / "scores.json")
+    kept = (tmp_path / "old" / "verdicts.jsonl").read_text().splitlines()
+    assert [json.loads(line).get("right") for line in kept] == [None, False, False]
+    words = ("--answers", given, "--before", tmp_path / "old" / "scores.json", "--out", tmp_path / "new.json")
+    shown = run(told, *words)
+    version = RULES["lemma-set"].version
+    assert "text: wrong -> right: 'a mouse bit the net': too long ago (lemma-set 0), says" in shown
+    assert f"(lemma-set {version})" in shown
+    changed = {row["condition"] for row in json.loads(run(told, *words, "--json"))["changes"]}
+    assert "text" in changed
+    assert "text+image" not in changed
+    (tmp_path / "old" / "verdicts.jsonl").unlink()
+    blind = run(told, *words)
+    assert "No verdict changed." in blind
+    assert "2 answers were scored by an earlier version of the rule" in blind
+
+
+def test_the_same_scoring_keeps_the_same_verdicts(tmp_path: Path, archive: tuple[Path, Path]) -> None:
+    told, given = archive
+    run(told, "--answers", given, "--matching", "exact-set", "--out", tmp_path / "a" / "scores.json")
+    assert not (tmp_path / "a" / "verdicts.jsonl").exists()
+    run(told, "--answers", given, "--out", tmp_path / "b" / "scores.json")
+    first = (tmp_path / "b" / "verdicts.jsonl").read_bytes()
+    run(told, "--answers", given, "--out", tmp_path / "b" / "scores.json")
+    assert (tmp_path / "b" / "verdicts.jsonl").read_bytes() == first
+
+
+def test_a_folder_is_no_place_for_scores(tmp_path: Path, archive: tuple[Path, Path]) -> None:
+    told, given = archive
+    shown = CliRunner().invoke(app, ["score", str(told), "--answers", str(given), "--out", str(tmp_path)])
+    assert isinstance(shown.exception, UsageError)
+    assert "is a folder" in shown.exception.message
 
 
 def test_pairs_are_scored_by_the_source_text(tmp_path: Path, archive: tuple[Path, Path], records: list[Row]) -> None:

@@ -17,6 +17,7 @@ from katha.protocols import Evidence, JudgePrompt, JudgeReply
 __all__ = ["LAYOUT", "ApiJudge"]
 
 T = TypeVar("T")
+_STOPPED = {"refused": "the judge refused to answer", "truncated": "the reply was cut at the limit of its length"}
 LAYOUT = 1
 """Version of the order and wording of a request's parts."""
 _DECODING = ("temperature", "max_tokens", "api_version", "reasoning_effort")
@@ -187,7 +188,7 @@ class ApiJudge(ABC):
 
     def _reply(self, received: Received, prompt: JudgePrompt, usage: dict[str, Any], *, plain: bool) -> JudgeReply:
         if received.stop is not None:
-            return JudgeReply(received.stop, raw=received.text[:2_000], error="the server stopped early", usage=usage)
+            return JudgeReply(received.stop, raw=received.text[:2_000], error=_STOPPED[received.stop], usage=usage)
         return parse_reply(received.text, prompt, usage, plain=plain)
 
     def _falls_back(self, fault: Fault, *, plain: bool) -> bool:

@@ -193,8 +193,9 @@ def _question_problems(record: StoryRecord) -> Iterator[str]:
         if name in seen:
             yield f"the question id {name!r} is used twice."
         seen.add(name)
-        if not question.gold_answer:
-            yield f"question {name!r}: field 'gold_answer' is empty."
+        if not any(map(str.isalnum, question.gold_answer)):
+            told = "holds no word, so that no answer could match it" if question.gold_answer.strip() else "is empty"
+            yield f"question {name!r}: field 'gold_answer' {told}."
         pair = question.target_transition
         if pair is not None and record.transitions and pair not in {item.pair for item in record.transitions}:
             yield f"question {name!r}: field 'target_transition' names {list(pair)}, which is no transition."

@@ -107,7 +107,9 @@ def evaluate(
         result = run(job, out, store, budget=budget, on_story=on_story, batch=batch, on_batch=told)
     from katha.cli.eval_report import write_eval_report
 
-    tell_result(result, write_eval_report(out), as_json=as_json)
+    page = out / "report.html"
+    path = page if result.reused and page.is_file() else write_eval_report(out)
+    tell_result(result, path, as_json=as_json)
 
 
 def _job(

@@ -69,22 +69,28 @@ def score(
     as_json: options.Json = False,
 ) -> None:
     """Score answers to the questions of STORIES and write scores.json. Asks no judge and needs no images."""
+    from katha.errors import UsageError
     from katha.eval_bridge import score as score_answers
     from katha.eval_bridge.alignment import alignment
     from katha.eval_bridge.changes import Scoring, changes, read_scoring
     from katha.eval_bridge.contrastive import PairScorer, iter_variants
     from katha.eval_bridge.gold_ensemble import read_ensemble
     from katha.eval_bridge.human_files import read_judgments
+    from katha.eval_bridge.kept_verdicts import RecordingRule, recording
     from katha.eval_bridge.power import power_estimate
     from katha.eval_bridge.rules import make_decider, open_rule, settle
+    from katha.eval_bridge.verdicts import VERDICTS
     from katha.jsonio import write_json
 
+    if out.is_dir():
+        raise UsageError(f"--out {str(out)!r} is a folder.", hint="Name a file in it: scores.json.")
     archives = verdicts or [_beside(path) for path in answers]
     decider = make_decider(matching or "lemma-set", base_url) if decide else None
-    rule = open_rule(matching or "lemma-set", archives, decider=decider, keep=archives[-1])
+    rule = recording(open_rule(matching or "lemma-set", archives, decider=decider, keep=archives[-1]))
     earlier = read_scoring(before, archives) if before is not None else None
     records = read_scored_stories(stories)
     unsettled = settle(rule, records, read_archive(answers))
+    weighed = read_ensemble(ensemble) if ensemble is not None else None
     pairs = PairScorer(records, iter_variants(variants) if variants is not None else ())
     scores = score_answers(
         records,
@@ -93,7 +99,7 @@ def score(
         questions=questions,
         resamples=resamples,
         seed=seed,
-        calibrated=read_ensemble(ensemble) if ensemble is not None else None,
+        calibrated=weighed,
     )
     scores["notes"] += unsettled
     if variants is not None:
@@ -107,8 +113,11 @@ def score(
             questions=questions,
             resamples=resamples,
             seed=seed,
+            calibrated=weighed,
         )
     write_json(out, scores)
+    if isinstance(rule, RecordingRule):
+        rule.write(out.with_name(VERDICTS))
     found: dict[str, Any] = {"out": str(out), "scores": scores}
     if power:
         found["power"] = power_estimate(
@@ -119,6 +128,7 @@ def score(
         old = (earlier[0], pairs.others(read_archive(before_answers or answers)))
         found["changes"] = list(changes(records, old, new))
         found["before"] = earlier[1]
+        found["unnamed"] = getattr(earlier[0].matching, "missing", 0)
     _tell(found, as_json=as_json)
 
 
@@ -166,7 +176,7 @@ def _tell(found: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         from dataclasses import asdict
 
-        value: dict[str, Any] = {key: found[key] for key in ("out", "scores", "power") if key in found}
+        value: dict[str, Any] = {key: found[key] for key in ("out", "scores", "power", "unnamed") if key in found}
         value |= {"changes": [asdict(change) for change in found["changes"]]} if "changes" in found else {}
         typer.echo(json.dumps(value, ensure_ascii=False))
         return
@@ -241,6 +251,9 @@ def _tell_changes(found: dict[str, Any]) -> None:
     if len(changed) > _SHOWN:
         typer.echo(f"  and {len(changed) - _SHOWN:,} more; --json lists them all.")
     typer.echo(f"{len(changed):,} verdicts changed." if changed else "No verdict changed.")
+    if found["unnamed"]:
+        lost = f"{found['unnamed']:,} answers were scored by an earlier version of the rule"
+        typer.echo(f"{lost}, and verdicts.jsonl does not lie by its scores: what changed in them cannot be named.")
     for method, entry in found["before"].get("methods", {}).items():
         for judge, row in entry["judges"].items():
             now = found["scores"]["methods"].get(method, {}).get("judges", {}).get(judge)

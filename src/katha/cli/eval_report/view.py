@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from katha.cli.eval_report.stories import story_views
+from katha.cli.eval_report.plots import calibration_plots
+from katha.cli.eval_report.stories import story_pages, story_views
 from katha.cli.report.words import DIMENSION_WORDS, points
 from katha.jsonio import iter_lines, loads, read_json
 from katha.schema import DIMENSIONS
 
-__all__ = ["build_view"]
+__all__ = ["build_pages", "build_view"]
 
 _LEFT_SHOWN = 300
 _BLOCKS = (("filtered", "Each board's own valid set"), ("common_valid", "Questions valid for every board"))
@@ -30,7 +31,7 @@ def build_view(out: Path) -> dict[str, Any]:
     """
     state, scores = read_json(out / "eval.json"), read_json(out / "scores.json")
     judges = _judges(scores)
-    left = [loads(line) for _, line in iter_lines(out / "left.jsonl")] if (out / "left.jsonl").exists() else []
+    left = _read_left(out)
     stories = story_views(out, state, left)
     return {
         "steered": scores["questions"] != "reporting" and any(story["steered"] for story in stories),
@@ -44,6 +45,7 @@ def build_view(out: Path) -> dict[str, Any]:
         "pairs": _pairs(scores),
         "controls": [_control(item) for item in state["controls"]],
         "confidence": _confidence(state["confidence"]),
+        "plots": calibration_plots(state["confidence"]),
         "invalid": [(name, sorted(reasons.items())) for name, reasons in state["invalid"].items()],
         "left_counts": [{**item, "why": _WHY[item["why"]]} for item in state["left"]],
         "left": [_left(item) for item in left if not judges or item["judge"] == judges[0]][:_LEFT_SHOWN],
@@ -51,6 +53,20 @@ def build_view(out: Path) -> dict[str, Any]:
         "stories": stories,
         "repeat": _repeat(state),
     }
+
+
+def build_pages(out: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The name and content of each page of those stories that the report does not hold itself.
+
+    Raises:
+        InputFileError: a file of the evaluation is missing or broken.
+    """
+    yield from story_pages(out, read_json(out / "eval.json"), _read_left(out))
+
+
+def _read_left(out: Path) -> list[dict[str, Any]]:
+    path = out / "left.jsonl"
+    return [loads(line) for _, line in iter_lines(path)] if path.exists() else []
 
 
 def _pairs(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
