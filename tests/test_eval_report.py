@@ -66,6 +66,32 @@ def test_every_story_has_its_boards_and_answers_behind_a_link(tmp_path: Path, mo
     assert not list((tmp_path / "out" / "stories").iterdir())
 
 
+def test_the_report_shows_all_blocks_moral_targets_and_boards_that_changed(tmp_path: Path) -> None:
+    """A board that is gone keeps its answers in the report; one that was never judged says why."""
+    lesson = {"gold_answer": "honesty", "accepted_answers": ["gold"]}
+    told = [
+        record.model_copy(
+            update={
+                "recoverability_questions": [
+                    item.model_copy(update=lesson if item.question_type == "moral" else {})
+                    for item in record.recoverability_questions
+                ]
+            }
+        )
+        for record in records(3)
+    ]
+    go(tmp_path, [Watcher()], stories=told, spoil=["kontext/s1/2.png"])
+    (tmp_path / "flux" / "s0" / "3.png").unlink()
+    text = write_eval_report(tmp_path / "out").read_text(encoding="utf-8")
+    for words in ("Each board&#39;s own valid set", "Questions valid for every board", "Every scored question, before"):
+        assert words in text
+    assert "Moral targets" in text
+    assert "8.3" in text
+    assert "Changed since it was judged: frame 3 is missing." in text
+    assert "Not judged: frame 2 is missing." in text
+    assert "What about s0 and causal?" in text
+
+
 def test_calibration_is_drawn_from_what_was_answered() -> None:
     table = [
         {"judge": "a", "condition": "image", "confidence": level, "n": n, "right": right}

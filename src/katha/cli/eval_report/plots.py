@@ -1,4 +1,4 @@
-"""The calibration plot of each judge: stated confidence against the share right, as points of an SVG."""
+"""Stated confidence against the share right: the calibration plot of each judge (an SVG), and the table below it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
-__all__ = ["calibration_plots"]
+from katha.cli.report.words import points
+
+__all__ = ["calibration_plots", "confidence_lines"]
 
 _STATED = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}
 """A confidence in words is the middle of its third of the scale, as for people's files."""
@@ -57,3 +59,21 @@ def _error(rows: Sequence[Row]) -> float:
     """The expected calibration error in points (Eq. 48): each stated confidence is a bin."""
     total = sum(row["n"] for row in rows)
     return float(sum(row["n"] * abs(row["right"] - 100 * _STATED[row["confidence"]]) for row in rows) / total)
+
+
+def confidence_lines(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """One line a judge and condition with any answer that says how sure it is."""
+    lines: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        lines.setdefault((row["judge"], row["condition"]), []).append(row)
+    return [
+        {
+            "judge": judge,
+            "condition": condition,
+            "levels": [
+                {"n": item["n"], "right": points(item["right"]), "value": item["right"] or 0.0} for item in items
+            ],
+        }
+        for (judge, condition), items in lines.items()
+        if any(item["n"] for item in items)
+    ]

@@ -127,7 +127,7 @@ def _story(
 ) -> dict[str, Any]:
     """One story. base: the folder that links start from. page: where it is told in full, if that is elsewhere."""
     boards = [_board(name, Path(place), record, base, state, pictures) for name, place in state["boards"].items()]
-    columns = _columns([board["name"] for board in boards if not board["reason"]])
+    columns = _columns([board["name"] for board in boards if board["judged"]])
     judges, asked = list(state["judges"]), state["config"]["questions"]
     return {
         "id": record.story_id,
@@ -159,9 +159,9 @@ def _board(
 ) -> dict[str, Any]:
     from katha.eval_bridge.boards import BoardProblem, Boards, read_board
 
-    reason = state["invalid"].get(name, {}).get(record.story_id, "")
-    frames = []
-    if pictures and not reason:
+    invalid = state["invalid"].get(name, {}).get(record.story_id)
+    note, frames = f"Not judged: {invalid}" if invalid else "", []
+    if pictures and not invalid:
         try:
             board = read_board(Boards(name, folder), record)
             frames = [
@@ -173,13 +173,13 @@ def _board(
                 for place, frame in enumerate(board.frames, 1)
             ]
         except (BoardProblem, InputFileError) as error:
-            reason = f"changed since it was judged: {error.message}"
+            note = f"Changed since it was judged: {error.message}"
     place = folder / record.story_id
     told = (place / "report.html").is_file()
     target = place / "report.html" if told else place
     link = quote(Path(os.path.relpath(target.resolve(), base.resolve())).as_posix()) if place.is_dir() else None
     opens = "open its report" if told else "open the folder"
-    return {"name": name, "reason": reason, "frames": frames, "link": link, "opens": opens}
+    return {"name": name, "judged": not invalid, "note": note, "frames": frames, "link": link, "opens": opens}
 
 
 def _row(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from katha.cli.eval_report.plots import calibration_plots
+from katha.cli.eval_report.plots import calibration_plots, confidence_lines
 from katha.cli.eval_report.stories import story_pages, story_views
 from katha.cli.report.words import DIMENSION_WORDS, points
 from katha.jsonio import iter_lines, loads, read_json
@@ -15,7 +15,11 @@ from katha.schema import DIMENSIONS
 __all__ = ["build_pages", "build_view"]
 
 _LEFT_SHOWN = 300
-_BLOCKS = (("filtered", "Each board's own valid set"), ("common_valid", "Questions valid for every board"))
+_BLOCKS = (
+    ("filtered", "Each board's own valid set"),
+    ("common_valid", "Questions valid for every board"),
+    ("raw", "Every scored question, before the filter"),
+)
 _WHY = {
     "invalid_story": "no board that can be judged",
     "unscored": "not scored: a condition has no answer",
@@ -42,9 +46,10 @@ def build_view(out: Path) -> dict[str, Any]:
         "boards": [_leaderboard(scores, judge) for judge in judges],
         "heat": _heat(scores, judges[0]) if judges else None,
         "comparisons": _comparisons(scores, judges[0]) if judges else [],
+        "morals": _morals(scores, judges[0]) if judges else [],
         "pairs": _pairs(scores),
         "controls": [_control(item) for item in state["controls"]],
-        "confidence": _confidence(state["confidence"]),
+        "confidence": confidence_lines(state["confidence"]),
         "plots": calibration_plots(state["confidence"]),
         "invalid": [(name, sorted(reasons.items())) for name, reasons in state["invalid"].items()],
         "left_counts": [{**item, "why": _WHY[item["why"]]} for item in state["left"]],
@@ -143,7 +148,8 @@ def _interval(value: Sequence[float] | None) -> str:
 
 def _heat(scores: Mapping[str, Any], judge: str) -> dict[str, Any]:
     """Gaps by dimension and method (filtered): deeper is a larger loss in the images."""
-    methods = [name for name in scores["methods"] if judge in scores["methods"][name]["judges"]]
+    known = [name for name in scores["methods"] if judge in scores["methods"][name]["judges"]]
+    methods = [row["name"] for row in _rows(scores, judge, "filtered") if row["name"] in known]
     rows = []
     for dimension in DIMENSIONS:
         cells = [scores["methods"][name]["judges"][judge]["filtered"]["dimensions"][dimension] for name in methods]
@@ -180,6 +186,16 @@ def _comparisons(scores: Mapping[str, Any], judge: str) -> list[dict[str, Any]]:
     ]
 
 
+def _morals(scores: Mapping[str, Any], judge: str) -> list[dict[str, str]]:
+    """Moral-target recoverability by board, beside its two baselines; nothing where no target is a label."""
+    found = [(name, method["judges"].get(judge)) for name, method in scores["methods"].items()]
+    return [
+        {"name": name, **{key: points(value) for key, value in entry["moral_target"].items()}}
+        for name, entry in found
+        if entry and entry["moral_target"]["text"] is not None
+    ]
+
+
 def _p(value: float | None) -> str:
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
@@ -208,24 +224,6 @@ def _control(item: Mapping[str, Any]) -> dict[str, Any]:
         "sign": sign,
         "reading": item["reading"],
     }
-
-
-def _confidence(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One line a judge and condition with any answer that says how sure it is."""
-    lines: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        lines.setdefault((row["judge"], row["condition"]), []).append(row)
-    return [
-        {
-            "judge": judge,
-            "condition": condition,
-            "levels": [
-                {"n": item["n"], "right": points(item["right"]), "value": item["right"] or 0.0} for item in items
-            ],
-        }
-        for (judge, condition), items in lines.items()
-        if any(item["n"] for item in items)
-    ]
 
 
 def _left(item: Mapping[str, Any]) -> dict[str, Any]:
