@@ -37,11 +37,14 @@ class RecordingRule:
         self.name, self.version = rule.name, rule.version
         self._rule = rule
         self._rows: dict[tuple[str, str], dict[str, Any]] = {}
+        self._met: dict[tuple[int, str], Question] = {}  # holds the questions, so that their ids stay their own
 
     def verdict(self, answer: str, question: Question) -> Verdict:
         """The rule's verdict; kept unless the answer is in the accepted set."""
         found = self._rule.verdict(answer, question)
-        if normalise(answer) not in accepted_set(question):
+        at = (id(question), answer)
+        if at not in self._met and normalise(answer) not in accepted_set(question):
+            self._met[at] = question
             pair = Pair(answer, question)
             self._rows[pair.key] = {
                 "rule": self.name,
