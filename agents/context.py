@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katha.agents.drawers import make_bridge, make_planner, make_renderer
+from katha.agents.spending import capped, require_prices
 from katha.compass.features import BoardFeatures, BoardKey
 from katha.compass.modes import Mode, load_mode
 from katha.config import RunConfig
@@ -20,6 +21,7 @@ from katha.schema import Plan, Question, Role, StoryRecord, Transition
 from katha.store import RunFolder, Store
 
 if TYPE_CHECKING:
+    from katha.eval_bridge.budget import Budget
     from katha.eval_bridge.matching import Rule
 
 __all__ = ["Plugins", "RunContext", "check_able", "frame_size", "load_plugins", "plan_sha256"]
@@ -29,7 +31,7 @@ __all__ = ["Plugins", "RunContext", "check_able", "frame_size", "load_plugins", 
 class Plugins:
     """The planner, renderer, judges (by the name they were asked for) and similarity of a run.
 
-    `bridge` draws inserted frames; None when the renderer does.
+    `bridge` draws inserted frames; None when the renderer does. `budget` limits what frames may cost.
     """
 
     planner: Planner
@@ -37,6 +39,7 @@ class Plugins:
     judges: Mapping[str, Judge]
     similarity: Similarity
     bridge: Renderer | None = None
+    budget: Budget | None = None
 
     @property
     def inserter(self) -> Renderer:
@@ -54,11 +57,12 @@ class Plugins:
         }
 
 
-def load_plugins(config: RunConfig) -> Plugins:
-    """Make the plug-ins that `config` names.
+def load_plugins(config: RunConfig, budget: Budget | None = None) -> Plugins:
+    """Make the plug-ins that `config` names, their pictures and replies within `budget`.
 
     Raises:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
+        UsageError: the budget is in dollars and a price is unknown.
     """
     from katha.eval_bridge.judges.making import make_judges
 
@@ -68,12 +72,15 @@ def load_plugins(config: RunConfig) -> Plugins:
         verify_reuse=config.verify_reuse,
         options=config.judge_options,
     )
+    renderer, bridge = make_renderer(config), make_bridge(config)
+    require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
     return Plugins(
         planner=make_planner(config),
-        renderer=make_renderer(config),
-        judges=dict(judges),
+        renderer=renderer,
+        judges=capped(dict(judges), budget),
         similarity=default_registry("similarities").create(config.similarity),
-        bridge=make_bridge(config),
+        bridge=bridge,
+        budget=budget,
     )
 
 

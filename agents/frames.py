@@ -14,6 +14,7 @@ from typing import Any
 
 from katha.agents.context import RunContext
 from katha.agents.pictures import check_picture, drawable_size, fit_picture, named_failures, png_size
+from katha.agents.spending import paid
 from katha.agents.types import Emit
 from katha.errors import BlankFrameError, RenderError, UsageError
 from katha.jsonio import digest
@@ -104,13 +105,16 @@ def _render(
         return
     try:
         with named_failures(who):
-            for png in renderer.render_board(wanted):
-                if count == len(wanted):
-                    count += 1
+            frames = iter(renderer.render_board(wanted))
+            while count < len(wanted):
+                png = paid(context.plugins.budget, renderer, lambda: next(frames, None))
+                if png is None:
                     break
                 checked = check_picture(png, _size(renderer, wanted[count]), who)
                 count += 1
                 yield checked
+            if count == len(wanted) and next(frames, None) is not None:
+                count += 1
     except BlankFrameError as error:
         raise _Blank(places[min(count, len(places) - 1)], error) from error
     if count != len(wanted):
@@ -209,7 +213,8 @@ def _insert_once(
         reused = sha256 is not None
         if sha256 is None:
             with context.renderer_lock, named_failures(str(who)):
-                png = check_picture(renderer.insert_frame(asked, around), (width, height), str(who))
+                drawn = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
+                png = check_picture(drawn, (width, height), str(who))
                 sha256 = context.store.blobs.put(fit_picture(png, size))
                 _keep_receipt(context, renderer, sha256)
             sha256 = context.store.frames.put(key, sha256)

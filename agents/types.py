@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
 from katha.schema import Board, Candidate, Candidates, Event
 
-__all__ = ["Emit", "ReviewAction", "ReviewChoice", "ReviewRequest", "RunResult"]
+__all__ = ["OF_ONE_STORY", "Emit", "ReviewAction", "ReviewChoice", "ReviewRequest", "RunResult"]
 
 Emit = Callable[[Event], None]
 """Called with everything that happens, as it happens."""
+
+OF_ONE_STORY = (RenderError, InputFileError, RecordError, PlanError, UnfitFrameError)
+"""What leaves one story without a board while the others go on; of any other error (a wrong key, a device that is taken
+or too small, a spent budget) the next story would fail, too."""
 
 ReviewAction = Literal["accept", "reject", "choose", "edit"]
 

@@ -15,6 +15,7 @@ from PIL import Image
 
 from katha.agents import Plugins
 from katha.errors import TransientJudgeError, TransientRenderError
+from katha.eval_bridge import assign_roles, fill_options
 from katha.protocols import (
     BoardContext,
     Capabilities,
@@ -206,3 +207,20 @@ def _question(story_id: str, transition: Transition, kind: str) -> Question:
         target_transition=transition.pair,
         evidence_scenes=list(transition.pair),
     )
+
+
+def prepare(records: Sequence[StoryRecord]) -> list[StoryRecord]:
+    """The stories with halves and options, as a comparison needs them."""
+    ready = []
+    for record in records:
+        asked = record.recoverability_questions
+        questions = [fill_options(item, asked, [], [], 42) for item in assign_roles(asked, 42)]
+        ready.append(record.model_copy(update={"recoverability_questions": questions}))
+    return ready
+
+
+def tale(name: str) -> StoryRecord:
+    """A story whose scenes are no other story's."""
+    made = story(name)
+    scenes = [item.model_copy(update={"scene_text": f"{name}: {item.scene_text}"}) for item in made.scenes]
+    return made.model_copy(update={"scenes": scenes, "story_text": f"{name}: {made.story_text}"})

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from browser import chromium, resize
-from doubles import BlockRenderer, PixelJudge, PixelSimilarity, ScenePlanner, story
+from doubles import BlockRenderer, PixelJudge, PixelSimilarity, ScenePlanner, prepare, story, tale
 
 from katha.agents import Plugins
 from katha.agents.comparison import CompareJob, CompareResult, Method, cross_methods, read_methods, run_comparison
@@ -25,7 +25,7 @@ from katha.errors import (
     UnknownPluginError,
     UsageError,
 )
-from katha.eval_bridge import assign_roles, fill_options, read_answers, score
+from katha.eval_bridge import read_answers, score
 from katha.jsonio import read_json
 from katha.protocols import Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
 from katha.schema import Plan, StoryRecord
@@ -36,22 +36,6 @@ SEEDS = (42, 123)
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-
-
-def prepare(records: Sequence[StoryRecord]) -> list[StoryRecord]:
-    ready = []
-    for record in records:
-        asked = record.recoverability_questions
-        questions = [fill_options(item, asked, [], [], 42) for item in assign_roles(asked, 42)]
-        ready.append(record.model_copy(update={"recoverability_questions": questions}))
-    return ready
-
-
-def tale(name: str) -> StoryRecord:
-    """A story whose scenes are no other story's."""
-    made = story(name)
-    scenes = [item.model_copy(update={"scene_text": f"{name}: {item.scene_text}"}) for item in made.scenes]
-    return made.model_copy(update={"scenes": scenes, "story_text": f"{name}: {made.story_text}"})
 
 
 @dataclass

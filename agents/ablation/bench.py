@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from katha.agents.ablation.job import AblationJob
+from katha.agents.ablation.job import AblationJob, drawn_by
 from katha.agents.ablation.records import RowBoard
 from katha.agents.context import RunContext
 from katha.agents.critique import ask_all, question_id
@@ -22,6 +22,7 @@ from katha.agents.state import RunState
 from katha.agents.types import Emit
 from katha.compass.features import BoardFeatures, BoardKey, board_key
 from katha.compass.suites import Row
+from katha.errors import MissingExtraError, PlanError, UnknownPluginError, UsageError
 from katha.eval_bridge import STEERING_VARIANT
 from katha.eval_bridge.matching import Rule
 from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
@@ -83,8 +84,8 @@ class StoryBench:
         self._folder = BenchFolder(folder)
         self._frames = _Watched(store)
         store.frames = self._frames
-        self._plans: dict[tuple[str, str], Plan] = {}
-        self._features: dict[tuple[str, str], dict[BoardKey, BoardFeatures]] = {}
+        self._plans: dict[str, Plan] = {}
+        self._features: dict[str, dict[BoardKey, BoardFeatures]] = {}
         self._reported: dict[tuple[Any, ...], list[Answer]] = {}
         self._ready: StoryRecord | None = None
 
@@ -112,14 +113,19 @@ class StoryBench:
         """
         context = self._context(row, seeds)
         context.use(self._plan(row), self.story())
-        context.measured = self._features.setdefault((context.config.planner, context.config.renderer), {})
+        context.measured = self._features.setdefault(drawn_by(context.config), {})
         return context
 
     def _plan(self, row: Row) -> Plan:
         config, made = self._job.row_config(row, self._record), self._job.plugins(row)
-        key = (config.planner, config.renderer)
+        key = drawn_by(config)
         if key not in self._plans:
-            self._plans[key] = plan_with(made.planner, made.renderer, self._record, config)
+            try:
+                self._plans[key] = plan_with(made.planner, made.renderer, self._record, config)
+            except (MissingExtraError, UnknownPluginError, PlanError):
+                raise
+            except UsageError as error:  # this story cannot be planned; another one may
+                raise PlanError(error.message, hint=error.hint) from error
         return self._plans[key]
 
     def _context(self, row: Row, seeds: Sequence[int]) -> RunContext:
@@ -147,7 +153,7 @@ class StoryBench:
             RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
         """
         context = self.open(row, seeds)
-        known = self._features[context.config.planner, context.config.renderer]
+        known = self._features[drawn_by(context.config)]
         self._frames.asked, start = set(), len(self._folder.rows)
         candidates, decision, final = final_boards(self._drive(context, emit), context)
         measured = [known[board_key(item.board.frames)] for item in candidates]

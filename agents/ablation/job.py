@@ -14,6 +14,7 @@ from katha.agents.ablation.judgments import Judgments
 from katha.agents.context import Plugins, check_able, load_plugins
 from katha.agents.drawers import make_planner, make_renderer
 from katha.agents.record import prompt_hashes
+from katha.agents.spending import require_prices
 from katha.compass.suites import Row, Suite
 from katha.config import RunConfig, identity_of
 from katha.errors import (
@@ -28,7 +29,7 @@ from katha.jsonio import digest
 from katha.registry import Family, default_registry
 from katha.schema import StoryRecord
 
-__all__ = ["AblationJob", "AblationResult"]
+__all__ = ["AblationJob", "AblationResult", "drawn_by"]
 
 _FAMILIES: tuple[tuple[Family, str], ...] = (("planners", "planner"), ("renderers", "renderer"))
 _OF_ROW = ("planner", "renderer", "renderer_options")
@@ -88,19 +89,28 @@ class AblationJob:
     def plugins(self, row: Row) -> Plugins:
         """The row's plug-ins; judges and similarity are the same objects for all rows."""
         config = self.row_config(row)
-        key = _drawn_by(config)
+        key = drawn_by(config)
         if key not in self._made:
             first = next(iter(self._made.values()), None)
             self._made[key] = self._make(config, first)
         return self._made[key]
 
     def _make(self, config: RunConfig, first: Plugins | None) -> Plugins:
-        if self.given is not None and _drawn_by(config) == _drawn_by(self.config):
+        if self.given is not None and drawn_by(config) == drawn_by(self.config):
             return self.given
         shared = first or self.given
         if shared is None:
             return load_plugins(config)
-        return Plugins(make_planner(config), make_renderer(config), shared.judges, shared.similarity, shared.bridge)
+        renderer = make_renderer(config)
+        require_prices(shared.budget, {config.renderer: renderer})
+        return Plugins(
+            make_planner(config),
+            renderer,
+            shared.judges,
+            shared.similarity,
+            shared.bridge,
+            shared.budget,
+        )
 
     def settle(self) -> None:
         """Refuse, before any work, what could not be run, and leave out the rows whose own planner or renderer needs a
@@ -172,6 +182,6 @@ class AblationJob:
         return digest([self.identity, record.model_dump(mode="json")])
 
 
-def _drawn_by(config: RunConfig) -> str:
+def drawn_by(config: RunConfig) -> str:
     """What rows have in common that share a planner and a renderer."""
     return digest([config.planner, config.planner_options, config.renderer, config.renderer_options])

@@ -15,9 +15,15 @@ from katha.agents.ablation.records import RowBoard, StoryResult
 from katha.agents.ablation.table import write_table
 from katha.agents.graph import Graph, build_graph
 from katha.agents.record import prompt_hashes
-from katha.agents.types import Emit
+from katha.agents.types import OF_ONE_STORY, Emit
 from katha.config import cache_folder
-from katha.errors import MissingExtraError, OutputFolderError, RenderError, UnknownPluginError, UsageError
+from katha.errors import (
+    MissingExtraError,
+    OutputFolderError,
+    TransientRenderError,
+    UnknownPluginError,
+    UsageError,
+)
 from katha.eval_bridge.matching import Rule
 from katha.eval_bridge.separation import require_separate
 from katha.jsonio import digest, read_json, write_json
@@ -124,9 +130,9 @@ def _run_story(
         for seeds in bench.seeds(row):
             try:
                 made = bench.run(row, seeds, emit)
-            except (MissingExtraError, UnknownPluginError):
+            except TransientRenderError:
                 raise
-            except (RenderError, UsageError) as error:
+            except OF_ONE_STORY as error:
                 invalid[bench.method(row, seeds)] = error.message
                 continue
             answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row, emit))

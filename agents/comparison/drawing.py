@@ -12,8 +12,8 @@ from katha.agents.context import RunContext
 from katha.agents.draw import draw_board
 from katha.agents.prepare import plan_within
 from katha.agents.run import run_story
-from katha.agents.types import Emit
-from katha.errors import InputFileError, RenderError, TransientRenderError, UsageError
+from katha.agents.types import OF_ONE_STORY, Emit
+from katha.errors import BudgetError, TransientRenderError, UsageError
 from katha.jsonio import digest, dumps, read_json, write_bytes_atomic, write_json
 from katha.schema import Plan, StoryRecord
 from katha.store import RunFolder, Store
@@ -53,8 +53,8 @@ class Artist:
                 (self._repair if method.repairs else self._board)(method, name, seed, record, plan)
             except _NoPlan as error:
                 known[record.story_id] = {"reason": str(error), "again": False}
-            except (RenderError, InputFileError) as error:
-                again = isinstance(error, TransientRenderError)
+            except (*OF_ONE_STORY, BudgetError) as error:
+                again = isinstance(error, (TransientRenderError, BudgetError))
                 known[record.story_id] = {"reason": str(error), "again": again}
 
     def _plan(self, method: Method, record: StoryRecord) -> Plan:

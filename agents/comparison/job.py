@@ -13,7 +13,9 @@ from katha.agents.comparison.methods import Method
 from katha.agents.context import Plugins, check_able
 from katha.agents.drawers import make_bridge, make_planner, make_renderer
 from katha.agents.record import prompt_hashes
+from katha.agents.spending import capped, require_prices
 from katha.config import RunConfig, identity_of
+from katha.eval_bridge.budget import Budget
 from katha.eval_bridge.evaluation import name_judges
 from katha.eval_bridge.judges.making import make_judges
 from katha.jsonio import digest
@@ -39,7 +41,8 @@ class CompareResult:
 class CompareJob:
     """Methods over stories. `config` is what they share; `prepare` fills in questions, halves and options.
 
-    given: plug-ins by method instead of the named ones, and judges (for tests and callers that made them).
+    budget: what its pictures and answers may cost. given: plug-ins by method instead of the named ones, and judges (for
+    tests and callers that made them).
     """
 
     records: Sequence[StoryRecord]
@@ -49,6 +52,7 @@ class CompareJob:
     resamples: int = 10_000
     seed: int = 42
     command: Sequence[str] = ()
+    budget: Budget | None = None
     given: Mapping[str, Plugins] = field(default_factory=dict)
 
     @cached_property
@@ -89,12 +93,15 @@ class CompareJob:
                 made[key] = make(config)
             return made[key]
 
+        renderer, bridge = once("renderer", make_renderer), once("bridge_renderer", make_bridge)
+        require_prices(self.budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
         return Plugins(
             planner=once("planner", make_planner),
-            renderer=once("renderer", make_renderer),
-            judges=self.judges,
+            renderer=renderer,
+            judges=capped(self.judges, self.budget),
             similarity=self._similarity,
-            bridge=once("bridge_renderer", make_bridge),
+            bridge=bridge,
+            budget=self.budget,
         )
 
     @cached_property

@@ -17,7 +17,6 @@ from katha.config import cache_folder
 from katha.errors import InputFileError, OutputFolderError, RecordError
 from katha.eval_bridge import iter_answers, require_rule, score
 from katha.eval_bridge.boards import Boards
-from katha.eval_bridge.budget import Budget
 from katha.eval_bridge.eval_folder import EvalFolder
 from katha.eval_bridge.evaluate import EvalSettings
 from katha.eval_bridge.evaluation import EvalJob, EvalResult, evaluate
@@ -36,14 +35,14 @@ def run_comparison(
     job: CompareJob,
     out: Path,
     *,
-    budget: Budget | None = None,
     on_story: OnStory | None = None,
     on_event: Emit | None = None,
 ) -> CompareResult:
     """Compare into the folder `out`: boards, answers, `scores.json` and `table.json`.
 
     The same call again does nothing; after a kill it goes on, draws and asks nothing twice. A story that a method
-    cannot draw is invalid for it, with the reason, and stops nothing.
+    cannot draw is invalid for it, with the reason, and stops nothing. A budget that is used up leaves the comparison
+    unfinished: what was paid for is kept, and the same call with a larger one goes on.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`); or a service
@@ -66,7 +65,7 @@ def run_comparison(
                     write_json(out / _FILE, {**state, "failures": artist.failures})
                     if on_story is not None:
                         on_story(method.name, record.story_id)
-            judged = _judge(job, artist, records, store, budget)
+            judged = _judge(job, artist, records, store)
             store.flush()
             services = _services(job, artist, records, store)
         table = _finish(job, artist, records, judged, services)
@@ -157,9 +156,7 @@ def _prepared(job: CompareJob, out: Path) -> list[StoryRecord]:
     return records
 
 
-def _judge(
-    job: CompareJob, artist: Artist, records: Sequence[StoryRecord], store: Store, budget: Budget | None
-) -> EvalResult:
+def _judge(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], store: Store) -> EvalResult:
     config = job.config
     boards = [
         Boards(name, artist.folder(method, seed)) for method in job.methods for name, seed in job.boards(method).items()
@@ -182,7 +179,7 @@ def _judge(
         decider=make_decider(config.matching, config.base_url),
         command=tuple(job.command),
     )
-    return evaluate(made, artist.out / "judging", store, budget=budget)
+    return evaluate(made, artist.out / "judging", store, budget=job.budget)
 
 
 def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], store: Store) -> dict[str, Any]:

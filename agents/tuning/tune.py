@@ -21,11 +21,12 @@ from katha.agents.freezing import models_of, protocol_of_config
 from katha.agents.record import prompt_hashes
 from katha.agents.tuning.collect import TuningBench
 from katha.agents.tuning.curve import choose
+from katha.agents.types import OF_ONE_STORY
 from katha.compass.lock import Lock, make_lock, write_lock
 from katha.compass.suites import Row, Suite
 from katha.compass.tuning_data import StoryData
 from katha.config import RunConfig, cache_folder
-from katha.errors import InputFileError, MissingExtraError, RenderError, UnknownPluginError, UsageError
+from katha.errors import InputFileError, TransientRenderError, UsageError
 from katha.jsonio import read_json, write_json
 from katha.schema import Event, StoryRecord
 from katha.store import Store
@@ -124,9 +125,9 @@ def _measure(job: TuneJob, folder: AblationFolder, on_story: OnStory | None) -> 
                 try:
                     data = _one(job, folder, store, record)
                     write_json(path, data.model_dump(mode="json"))
-                except (MissingExtraError, UnknownPluginError):
+                except TransientRenderError:
                     raise
-                except (RenderError, UsageError) as error:
+                except OF_ONE_STORY as error:
                     invalid[record.story_id] = error.message
             found += [data] if data is not None else []
             if on_story is not None:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from katha.errors import KathaError, RefusedFrameError, RenderError, TransientRenderError, UsageError
+from katha.errors import KathaError, RefusedFrameError, RenderError, TransientRenderError, UnfitFrameError, UsageError
 from katha.prompting import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 
@@ -27,6 +27,7 @@ __all__ = ["Drawn", "Fault", "HostedRenderer", "Service", "load_service"]
 
 _LOCAL = frozenset(("127.0.0.1", "localhost", "::1"))
 _AGAIN = frozenset((408, 409, 429))
+_PROMPT_TOKENS = 1_000
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ class Service:
     base_url: str
     example: str
     prompt_letters: int
-    prices: Mapping[str, Mapping[str, float]]
+    prices: Mapping[str, Mapping[str, Any]]
 
-    def price(self, model: str) -> Mapping[str, float] | None:
-        """Dollars per million tokens; None when unknown."""
+    def price(self, model: str) -> Mapping[str, Any] | None:
+        """Dollars per million tokens, and the tokens of a picture by quality; None when unknown."""
         names = sorted((name for name in self.prices if model.startswith(name)), key=len)
         return self.prices[names[-1]] if names else None
 
@@ -86,8 +87,11 @@ class HostedRenderer(ABC):
         quality: str | None = None,
         retries: int = 4,
         timeout: float = 300.0,
+        price: float | None = None,
     ) -> None:
         """Read the service's data and the key; nothing is called yet.
+
+        price: US dollars of one picture, for a model whose price `configs/image_services.yaml` does not know.
 
         Raises:
             UsageError: no model is named, or the key's variable is not set.
@@ -97,6 +101,7 @@ class HostedRenderer(ABC):
             example = f"{self.SERVICE}:{self._service.example}"
             raise UsageError(f"The renderer {self.SERVICE!r} needs a model.", hint=f"For example {example}.")
         self._model, self._quality, self._retries, self._timeout = argument, quality, retries, timeout
+        self._frame_dollars = price
         self._url = base_url or os.environ.get(self._service.url_variable) or self._service.base_url
         names = self._service.key
         self._variable = next((name for name in names if os.environ.get(name)), names[0])
@@ -141,6 +146,18 @@ class HostedRenderer(ABC):
         around = context.images[max(0, context.position - 1) : context.position + 1]
         return self._draw(request, "image/inserted", around)
 
+    @property
+    def frame_price(self) -> float | None:
+        """US dollars that one frame is expected to cost at most: the largest picture of its quality, the prompt and
+        two pictures sent with it; None when unknown."""
+        price = self._service.price(self._model)
+        if self._frame_dollars is not None or price is None:
+            return self._frame_dollars
+        sizes: Mapping[str, int] = price["picture_tokens"]
+        largest = max(sizes.values())
+        sent = {"text": _PROMPT_TOKENS, "image": 2 * largest}
+        return self._cost({**sent, "output": sizes.get(self._quality or "", largest)})
+
     def receipt(self) -> Mapping[str, Any]:
         """About the frame given last: model as asked and as served, date (UTC), tokens, dollars, size delivered."""
         return dict(self._receipt)
@@ -155,7 +172,7 @@ class HostedRenderer(ABC):
         what = f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
         if len(prompt) > self._service.prompt_letters:
             limit = f"{len(prompt):,} letters; {self.SERVICE} takes {self._service.prompt_letters:,}"
-            raise UsageError(f"The prompt of {what} has {limit}.", hint="Shorten it in the plan.")
+            raise UnfitFrameError(f"The prompt of {what} has {limit}.", hint="Shorten it in the plan.")
         size = (request.width, request.height)
         shape = next(name for name, known in self.SHAPES.items() if known == size)
         drawn = self._call(prompt, shape, references, what)
@@ -196,7 +213,9 @@ class HostedRenderer(ABC):
 
     def _cost(self, tokens: Mapping[str, int]) -> float | None:
         price = self._service.price(self._model)
-        return sum(tokens[kind] * price[kind] for kind in tokens) / 1e6 if price and tokens else None
+        if not price or not tokens:
+            return self._frame_dollars
+        return float(sum(tokens[kind] * price[kind] for kind in tokens)) / 1e6
 
 
 def _as_png(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple[int, int]]:

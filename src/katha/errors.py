@@ -9,12 +9,14 @@
     |   +-- MissingExtraError  an optional dependency is not installed
     |   +-- AbsentModelError   a renderer's weights are not on this machine
     |   +-- OutputFolderError  the run's folder cannot be written or belongs to something else
+    |   +-- UnfitFrameError    a frame that its renderer cannot draw as it is asked for (its prompt is too long)
     +-- StoreError             the disk failed (no space left, permission lost) while work went on
     |   +-- CorruptEntryError  a stored entry whose bytes do not have their hash (quarantined)
     +-- RenderError            a renderer could not make a frame
     |   +-- TransientRenderError  worth another try
     |   +-- BlankFrameError       one colour all over, or not a number: tried once more with the next seed
     |   +-- RefusedFrameError     a service would not draw it
+    +-- BudgetError            --max-cost or --max-calls is reached; what was paid for is kept
     +-- ModelError             a language model cannot be used (not on this machine, too little memory, no credit)
     |   +-- ReplyError         what it wrote is no plan, question or variant, even after one repair
     +-- JudgeError             a judge could not be asked at all
@@ -28,6 +30,7 @@ from __future__ import annotations
 __all__ = [
     "AbsentModelError",
     "BlankFrameError",
+    "BudgetError",
     "CorruptEntryError",
     "InputFileError",
     "JudgeError",
@@ -43,6 +46,7 @@ __all__ = [
     "StoreError",
     "TransientJudgeError",
     "TransientRenderError",
+    "UnfitFrameError",
     "UnknownPluginError",
     "UsageError",
 ]
@@ -94,6 +98,14 @@ class AbsentModelError(UsageError):
 
 class OutputFolderError(UsageError):
     """The run's folder cannot be written, or it belongs to something else."""
+
+
+class UnfitFrameError(UsageError):
+    """A frame that its renderer cannot draw as it is asked for: another frame, or another prompt, can be drawn."""
+
+
+class BudgetError(KathaError):
+    """The command's limit of dollars or calls is reached; nothing that was paid for is lost."""
 
 
 class StoreError(KathaError):

@@ -27,6 +27,7 @@ from katha.schema import (
 __all__ = [
     "BoardContext",
     "Capabilities",
+    "CostsMoney",
     "Evidence",
     "FrameRequest",
     "Judge",
@@ -147,6 +148,16 @@ class MakesRemarks(Protocol):
 
     def remarks(self) -> Sequence[str]:
         """What it has to say since it was last asked, a sentence each."""
+        ...
+
+
+@runtime_checkable
+class CostsMoney(Protocol):
+    """A renderer whose frames are paid for, asked for one at a time."""
+
+    @property
+    def frame_price(self) -> float | None:
+        """US dollars that one frame is expected to cost at most, or None when unknown."""
         ...
 
 

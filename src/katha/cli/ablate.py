@@ -53,6 +53,8 @@ def ablate(
         Path | None,
         typer.Option("--human", help="People's judgments of the boards (CSV or JSON Lines): human columns."),
     ] = None,
+    max_calls: options.MaxCalls = None,
+    max_cost: options.MaxCost = None,
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")] = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
     as_json: options.Json = False,
@@ -98,7 +100,7 @@ def ablate(
         chosen = chosen.only(tuple(part.strip() for part in rows.split(",") if part.strip()))
     require_memory(memory, [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)])
     records = of_split(read_stories(stories), split, stories)
-    plugins, frozen = load_plugins(config), None
+    plugins, frozen = load_plugins(config, options.budget_of(max_calls, max_cost)), None
     if lock is not None:
         config = freeze(config, lock, plugins, records)
         frozen = {"file": lock.name, "sha256": config.lock}

@@ -56,12 +56,8 @@ def compare(
     matching: options.Matching = None,
     variant: options.Variant = None,
     base_url: options.BaseUrl = None,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=0, help="Stop cleanly after so many calls.")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", min=0, help="Stop cleanly before so many US dollars of judging.")
-    ] = None,
+    max_calls: options.MaxCalls = None,
+    max_cost: options.MaxCost = None,
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")] = 10_000,
     out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
     as_json: options.Json = False,
@@ -76,7 +72,6 @@ def compare(
     from katha.cli.compare_report import write_compare_report
     from katha.cli.eval_inputs import read_stories
     from katha.cli.inputs import configuration
-    from katha.eval_bridge.budget import Budget
 
     config = configuration(
         preset,
@@ -105,10 +100,11 @@ def compare(
         prepare=_prepare(stories),
         resamples=resamples,
         command=("katha", *sys.argv[1:]),
+        budget=options.budget_of(max_calls, max_cost),
     )
     total = len(job.records) * len(job.methods)
     with _progress(total, quiet=as_json) as on_story:
-        result = run_comparison(job, out, budget=Budget(max_calls, max_cost), on_story=on_story)
+        result = run_comparison(job, out, on_story=on_story)
     report = write_compare_report(out)
     if as_json:
         value = {"out": str(out), "report": str(report), "reused": result.reused, "table": result.table}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from katha.eval_bridge.budget import Budget
 
 __all__ = [
     "Adapter",
@@ -18,6 +21,8 @@ __all__ = [
     "Judges",
     "Lock",
     "Matching",
+    "MaxCalls",
+    "MaxCost",
     "Memory",
     "Mode",
     "Panels",
@@ -33,6 +38,7 @@ __all__ = [
     "Style",
     "Variant",
     "VerifyReuse",
+    "budget_of",
     "with_adapter",
 ]
 
@@ -88,7 +94,22 @@ VerifyReuse = Annotated[
     float | None,
     typer.Option("--verify-reuse", min=0, max=1, help="`local:` asks this share again without a shared prefix."),
 ]
+MaxCalls = Annotated[
+    int | None,
+    typer.Option("--max-calls", min=0, help="Stop cleanly after so many calls of judges and image services."),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option("--max-cost", min=0, help="Stop cleanly before so many US dollars, of answers and pictures."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]
+
+
+def budget_of(max_calls: int | None, max_cost: float | None) -> Budget | None:
+    """The budget of a command; None without a limit."""
+    from katha.eval_bridge.budget import Budget
+
+    return Budget(max_calls, max_cost) if max_calls is not None or max_cost is not None else None
 
 
 def with_adapter(given: list[str] | None, adapter: str | None) -> list[str] | None:

@@ -40,6 +40,8 @@ def run(
     variant: options.Variant = None,
     base_url: options.BaseUrl = None,
     verify_reuse: options.VerifyReuse = None,
+    max_calls: options.MaxCalls = None,
+    max_cost: options.MaxCost = None,
     as_json: options.Json = False,
 ) -> None:
     """Draw STORY, find the transition that cannot be read from the images, and repair it.
@@ -86,7 +88,7 @@ def run(
     if given is not None:
         config = config.model_copy(update={"panels": len(given.panels)})
     check_scene_count(record, config.panels)
-    plugins = load_plugins(config)
+    plugins = load_plugins(config, options.budget_of(max_calls, max_cost))
     if lock is not None:
         config = freeze(config, lock, plugins, [record])
     ask_person = reviewer() if config.review else None

@@ -39,6 +39,8 @@ def tune(
     variant: options.Variant = None,
     base_url: options.BaseUrl = None,
     verify_reuse: options.VerifyReuse = None,
+    max_calls: options.MaxCalls = None,
+    max_cost: options.MaxCost = None,
     settings: Annotated[int, typer.Option("--settings", min=1, help="How many settings are tried.")] = 10_000,
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")] = 2_000,
     lock: Annotated[Path, typer.Option("--lock", help="Where the lock is written.")] = Path("compass.lock.yaml"),
@@ -50,6 +52,7 @@ def tune(
     Stories are drawn and judged once; then thousands of settings a second are tried on what was measured. Where stories
     carry splits, `validation` is tuned on unless told.
     """
+    from katha.agents import load_plugins
     from katha.agents.drawers import require_memory
     from katha.agents.tuning import TuneJob
     from katha.agents.tuning import tune as run
@@ -91,6 +94,7 @@ def tune(
         config,
         settings=settings,
         resamples=resamples,
+        given=load_plugins(config, options.budget_of(max_calls, max_cost)),
     )
     with progress(len(chosen), quiet=as_json) as on_story:
         result = run(job, out, lock, on_story=on_story)
