@@ -64,9 +64,9 @@ class PipelinePool:
                 return
             self._key = self._loaded = None
             process_tenants().move_out(self)
-            self._held.close()
             gc.collect()
             _empty_caches()
+            self._held.close()  # last: who waits for the device finds its memory free
 
     def close(self) -> None:
         """What another model calls that needs the device (`katha.devices`)."""

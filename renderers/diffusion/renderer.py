@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from katha.devices import process_tenants
-from katha.errors import RenderError, UsageError
+from katha.errors import RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
@@ -174,10 +174,13 @@ class DiffusionRenderer(ABC):
         """Refuse a frame that the model cannot draw.
 
         Raises:
-            UsageError: its size or its prompt; the limit is named.
+            UsageError: its size. UnfitFrameError: its prompt, which another frame does not have; the limit is named.
         """
         self._check_size(request.width, request.height)
-        self.check_prompt(request)
+        try:
+            self.check_prompt(request)
+        except UsageError as error:
+            raise UnfitFrameError(error.message, hint=error.hint) from error
 
     def pipeline(self, requests: Sequence[FrameRequest]) -> AbstractContextManager[Loaded]:
         """Context manager: the pipeline as `Loaded`, in memory and on its rung, for nobody else meanwhile."""
