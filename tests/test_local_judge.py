@@ -9,17 +9,21 @@ import shutil
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 from tiny_vlm import FAMILIES, build
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from katha.errors import JudgeError, UsageError
 from katha.eval_bridge import ask, make_packet, reply_schema
-from katha.eval_bridge.judges.local import LocalJudge
+from katha.eval_bridge.judges import local_model
+from katha.eval_bridge.judges.local import LocalJudge, Reuse
+from katha.eval_bridge.judges.local_cache import SharedStates, attend, extend, follow
 from katha.eval_bridge.judges.local_gate import ReuseGate
 from katha.eval_bridge.judges.local_grammar import grammar_schema
 from katha.eval_bridge.judges.local_reuse import Asker, Generated
@@ -98,6 +102,25 @@ def test_reuse_changes_no_answer(judges: Callable[..., LocalJudge], family: str)
             assert all(reply.answer in OPTIONS for reply in replies)
 
 
+@pytest.mark.parametrize("family", ["qwen2_5_vl", "smolvlm"])
+@pytest.mark.parametrize("condition", ["image", "text+image"])
+def test_reuse_changes_no_free_answer(folders: dict[str, Path], family: str, condition: Condition) -> None:
+    """Every id of the first forty, most of them chosen freely by the model."""
+    asked = [prompt(one.question, condition, None) for one in prompts()]
+    found = {
+        reuse: raws(
+            list(
+                LocalJudge(str(folders[family]), device="cpu", reuse=reuse, max_new_tokens=40).ask(
+                    EVIDENCE[condition], asked
+                )
+            )
+        )
+        for reuse in get_args(Reuse)
+    }
+    assert found["batched"] == found["sequential"] == found["off"]
+    assert len(set(found["off"])) > 1
+
+
 def _first_scores(judge: LocalJudge, condition: Condition, monkeypatch: pytest.MonkeyPatch) -> torch.Tensor:
     """The scores of each prompt's first token before the grammar, of shape (questions, vocabulary)."""
     model, rows = judge._load().loaded.model, []
@@ -143,6 +166,61 @@ def test_pictures_are_seen_once_for_both_image_conditions(judges: Callable[..., 
     assert first[1].usage["input"] + first[1].usage["cached"] > first[1].usage["input"] > 0
     assert 0 < second[0].usage["cached"] < whole
     assert second[1].usage["cached"] > second[0].usage["cached"]
+
+
+def test_pictures_are_decoded_once_a_packet(judges: Callable[..., LocalJudge], monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[bytes] = []
+    decode = local_model._decode
+    monkeypatch.setattr(local_model, "_decode", lambda png: decoded.append(png) or decode(png))
+    for family in FAMILIES:
+        decoded.clear()
+        put(judges(family), "image")
+        assert decoded == list(pictures())
+
+
+def test_a_batch_shares_its_beginning_without_copies(judges: Callable[..., LocalJudge]) -> None:
+    asker = judges("qwen2_5_vl")._load()
+    asker.forget()
+    put(judges("qwen2_5_vl"), "image")
+    assert asker._pictures is not None
+    kept = asker._pictures[1]
+    before = [layer.keys.clone() for layer in kept.cache.layers]
+    follower, longer = follow(kept.cache), extend(kept.cache)
+    assert all(mine.shared is layer for mine, layer in zip(follower.layers, kept.cache.layers, strict=True))
+    ids = torch.zeros((3, 4), dtype=torch.long)
+    asker._set_position(kept.position.repeat_interleave(3, dim=0))
+    with torch.inference_mode():
+        asker.loaded.model(input_ids=ids, past_key_values=follower, use_cache=True)
+        asker._set_position(kept.position)
+        asker.loaded.model(input_ids=ids[:1], past_key_values=longer, use_cache=True)
+    assert [layer.keys.shape[-2] for layer in follower.layers] == [4, 4]
+    assert follower.get_seq_length() == longer.get_seq_length() == len(kept.ids) + 4
+    assert all(torch.equal(layer.keys, old) for layer, old in zip(kept.cache.layers, before, strict=True))
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_attention_over_a_shared_beginning_is_attention(count: int, dtype: torch.dtype) -> None:
+    """Beside transformers' own over rows that hold the beginning each, with pads and several heads a key head."""
+    rows, heads, few, size, shared, own = 3, 4, 2, 8, 7, 5
+    draw = torch.Generator().manual_seed(0)
+
+    def random(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=draw).to(dtype)
+
+    module = SimpleNamespace(num_key_value_groups=heads // few, is_causal=True)
+    query = random(rows, count, heads, size).transpose(1, 2)
+    parts = [SharedStates(random(1, few, shared, size), random(rows, few, own, size)) for _ in range(2)]
+    whole = [torch.cat([part.shared.expand(rows, -1, -1, -1), part.own], -2) for part in parts]
+    mask = torch.ones(rows, 1, count, shared + own, dtype=torch.bool).tril(shared + own - count)
+    mask[1, :, :, shared : shared + 2] = False
+    found, _ = attend(module, query, *parts, mask, scaling=0.5)
+    wanted, _ = sdpa_attention_forward(module, query.float(), *(one.float() for one in whole), mask, scaling=0.5)
+    assert found.dtype == dtype
+    assert found.shape == (rows, count, heads, size)
+    kept = torch.ones(rows, count, dtype=torch.bool)
+    kept[1, :2] = count == 1  # ids that are pads see what they like
+    assert torch.allclose(found[kept].float(), wanted[kept], atol=1e-6 if dtype == torch.float32 else 2e-2, rtol=0)
 
 
 def test_a_batch_keeps_within_its_bytes(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

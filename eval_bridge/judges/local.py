@@ -29,6 +29,8 @@ __all__ = ["LocalJudge", "Reuse"]
 Reuse = Literal["batched", "sequential", "off"]
 LAYOUT = 1
 """Version of the order and wording of a prompt's parts."""
+SHARING = 2
+"""Version of how a prefix is shared: each rounds in its own way."""
 _GIB = 1 << 30
 
 
@@ -94,6 +96,8 @@ class LocalJudge:
             "layout": LAYOUT,
             "versions": {name: version(name) for name in ("torch", "transformers")},
         }
+        if self._reuse != "off":
+            spec["sharing"] = SHARING
         if self._reuse == "batched":
             spec["cache_bytes"] = self._cache_bytes
         return spec | ({"note": self._note} if self._note else {})
@@ -112,7 +116,7 @@ class LocalJudge:
         if not prompts:
             return
         asker = self._load()
-        packet = evidence_sha256(evidence)
+        packet = evidence_sha256(evidence) if self._gate.rate else ""
         for prompt, reply in zip(prompts, self._generate(asker, evidence, prompts), strict=True):
             if reply is None:
                 error = f"The prompt is longer than the model's {asker.loaded.window} tokens."
@@ -146,6 +150,10 @@ class LocalJudge:
             if free is not None and stored > free:
                 process_tenants().make_room(self._device, self)
             loaded = load_model(self._source, device=self._device, dtype=self._dtype)
+            if self._reuse != "off":
+                from katha.eval_bridge.judges.local_cache import use_shared_attention
+
+                use_shared_attention(loaded.model)
             process_tenants().move_in(self._device, self)
             grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.stops) if self._structured else None
             self._asker = Asker(loaded, grammars, self._position_state, self._max_new_tokens, self._cache_bytes)

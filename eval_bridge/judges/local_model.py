@@ -54,11 +54,17 @@ class LoadedModel:
         """The processor's tokenizer."""
         return self.processor.tokenizer
 
-    def messages(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> list[dict[str, Any]]:
-        """One user turn: pictures with their numbers, then the story, the instruction and the question."""
+    def messages(
+        self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool, decoded: bool = True
+    ) -> list[dict[str, Any]]:
+        """One user turn: pictures with their numbers, then the story, the instruction and the question.
+
+        decoded: whether the pictures come with their pixels, which the text of a prompt does not need.
+        """
         content: list[dict[str, Any]] = []
         for number, png in enumerate(evidence.images, 1):
-            content += [_text(f"Picture {number}"), {"type": "image", "image": _decode(png)}]
+            pixels = {"image": _decode(png)} if decoded else {}
+            content += [_text(f"Picture {number}"), {"type": "image", **pixels}]
         parts = [evidence.text, prompt.instruction, question_text(prompt, plain=plain)]
         words = "\n".join(neutral(part, self.tokenizer) for part in parts if part)
         return [{"role": "user", "content": [*content, _text(words)]}]
@@ -96,7 +102,7 @@ class LoadedModel:
         return int(self.model.config.image_token_id)
 
     def _tail(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> tuple[int, ...]:
-        messages = self.messages(evidence, prompt, plain=plain)
+        messages = self.messages(evidence, prompt, plain=plain, decoded=False)
         text = self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         mark = self.processor.image_token
         after = text[text.rindex(mark) + len(mark) :]

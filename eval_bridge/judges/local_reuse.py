@@ -105,8 +105,12 @@ class Asker:
         self._pictures = None
 
     def _rows(self, prefix: Prefix, packet: EncodedPacket) -> int:
-        longest = max(map(len, packet.prompts)) + self.max_new_tokens
-        return max(1, self.cache_bytes // (longest * prefix.bytes_per_token))
+        """How many questions fit beside the prefix: their own keys and values, and one layer's scores (float32)."""
+        start = len(prefix.ids)
+        own = max(map(len, packet.prompts)) - start
+        heads = int(self.loaded.model.config.get_text_config().num_attention_heads)
+        row = (own + self.max_new_tokens) * prefix.bytes_per_token + 4 * heads * own * start
+        return max(1, (self.cache_bytes - start * prefix.bytes_per_token) // row)
 
     def _prefix(self, packet: EncodedPacket, pictures: str) -> tuple[Prefix, int]:
         """The prefix of all prompts, one id short of the shortest, and how many ids of it were computed now."""
@@ -131,10 +135,10 @@ class Asker:
         import torch
         from transformers import DynamicCache
 
-        from katha.eval_bridge.judges.local_cache import fork
+        from katha.eval_bridge.judges.local_cache import extend
 
         done = len(start.ids) if start is not None else 0
-        cache = fork(start.cache, 1, len(ids) - done) if start is not None else DynamicCache()
+        cache = extend(start.cache) if start is not None else DynamicCache()
         self._set_position(start.position if start is not None else None)
         inputs: dict[str, Any] = {"input_ids": torch.tensor([ids[done:]], device=self.loaded.device)}
         if start is None and packet.pictures_end:
@@ -155,7 +159,7 @@ class Asker:
         """One batch of questions behind the prefix: ids are prefix, pads, question; the mask is zero on pads."""
         import torch
 
-        from katha.eval_bridge.judges.local_cache import fork
+        from katha.eval_bridge.judges.local_cache import follow
 
         start, rows = len(prefix.ids), len(prompts)
         width = max(map(len, prompts))
@@ -169,7 +173,7 @@ class Asker:
             name: torch.tensor(value, device=self.loaded.device) for name, value in tensors.items()
         }
         self._set_position(None if prefix.position is None else prefix.position.repeat_interleave(rows, dim=0))
-        inputs["past_key_values"] = fork(prefix.cache, rows, width - start + self.max_new_tokens)
+        inputs["past_key_values"] = follow(prefix.cache)
         return self._generate(inputs, asked, [len(one) for one in prompts], start)
 
     def _generate(
