@@ -21,7 +21,7 @@ from katha.eval_bridge.controls import Control, ControlBoards
 from katha.eval_bridge.drawn_words import WordScanner, leaked_words
 from katha.eval_bridge.eval_folder import mark
 from katha.eval_bridge.eval_lanes import Lane, in_turn, lanes_of
-from katha.eval_bridge.evaluators import DEFAULT_EVALUATOR
+from katha.eval_bridge.evaluators import DEFAULT_EVALUATOR, load_evaluator
 from katha.eval_bridge.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.outcomes import Selection
 from katha.eval_bridge.packets import LeakageReport, make_packet, packet_sha256, scan_packet, secrets_of
@@ -154,11 +154,12 @@ class Evaluator:
         if not boards:
             return
         conditions: tuple[Condition, ...] = ("image", "text+image")
+        text = load_evaluator(self.settings.evaluator).text_of(record)
         packets: list[tuple[str | None, tuple[Packet, Evidence]]] = [
-            (None, make_packet(record.story_id, "text", (), record.story_text))
+            (None, make_packet(record.story_id, "text", (), text))
         ]
         packets += [
-            (name, make_packet(record.story_id, condition, board.images, record.story_text))
+            (name, make_packet(record.story_id, condition, board.images, text))
             for name, board in boards.items()
             for condition in conditions
         ]

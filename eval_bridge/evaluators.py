@@ -29,7 +29,8 @@ _DISTRACTORS = 12
 
 @dataclass(frozen=True)
 class EvaluatorSpec:
-    """One row of `configs/evaluators.yaml`. builders: empty where the record's own questions are asked."""
+    """One row of `configs/evaluators.yaml`. builders: empty where the record's own questions are asked. scenes: how a
+    scene is told where the text is told scene by scene."""
 
     name: str
     about: str
@@ -37,6 +38,14 @@ class EvaluatorSpec:
     contrastives: bool
     dimensions: bool
     depends: bool
+    scenes: str | None = None
+
+    def text_of(self, record: StoryRecord) -> str:
+        """What is read under text and text+image: the story, or its scenes by number where questions name numbers."""
+        if self.scenes is None:
+            return record.story_text
+        told = [(scene.scene_index, " ".join(scene.scene_text.split())) for scene in record.scenes]
+        return "\n".join(self.scenes.format(scene=at, count=len(told), text=text) for at, text in told)
 
     @property
     def own(self) -> bool:
@@ -73,6 +82,7 @@ def load_evaluator(name: str) -> EvaluatorSpec:
         contrastives=row.get("contrastives", False),
         dimensions=row.get("dimensions", True),
         depends=row.get("depends", False),
+        scenes=row.get("scenes"),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ from katha.eval_bridge.evaluate import EvalSettings
 from katha.eval_bridge.evaluation import EvalJob, evaluate
 from katha.eval_bridge.evaluators import evaluator_names, load_evaluator
 from katha.eval_bridge.instructions import judge_prompt
+from katha.eval_bridge.judges.moments import from_scenes
+from katha.eval_bridge.judges.scenes import at_scene, numbered_scenes
+from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, StoryRecord
 from katha.store import Store
@@ -76,6 +80,62 @@ def test_a_baseline_asks_about_scenes_and_never_about_transitions(name: str) -> 
             assert len(item.options) >= 4
     parents = [q for r in records for q in r.recoverability_questions if (q.model_extra or {}).get("depends_on")]
     assert bool(parents) is spec.depends
+
+
+@pytest.mark.parametrize("name", evaluator_names())
+def test_a_text_names_its_scenes_where_the_questions_do(name: str) -> None:
+    spec, record = load_evaluator(name), prepared(name)[0]
+    told = spec.text_of(record)
+    named = {int(at) for item in record.recoverability_questions for at in re.findall(r"scene (\d+) of", item.question)}
+    assert {int(at) for at in re.findall(r"^Scene (\d+) of", told, re.MULTILINE)} == named
+    if not named:
+        assert told == record.story_text
+    for scene in record.scenes if named else ():
+        assert f"Scene {scene.scene_index} of {len(record.scenes)}: {scene.scene_text}" in told.splitlines()
+
+
+@pytest.mark.parametrize("name", ["tifa", "dsg"])
+def test_questions_about_numbered_scenes_have_a_text_ceiling(name: str) -> None:
+    """From a story without numbers one in eight is right; the embedded judge finds a scene by its number."""
+    spec, right = load_evaluator(name), []
+    for record in prepared(name):
+        asked = [
+            judge_prompt(item, "text", variant="strict", answers_format="choice")
+            for item in record.recoverability_questions
+        ]
+        replies = SketchReaderJudge().ask(Evidence("text", (), spec.text_of(record)), asked)
+        for item, reply in zip(record.recoverability_questions, replies, strict=True):
+            right.append(normalise(reply.answer or "") in set(map(normalise, item.accepted_answers)))
+    assert sum(right) / len(right) > 0.7
+
+
+def test_the_text_that_is_told_scene_by_scene_is_what_is_put(tmp_path: Path) -> None:
+    record = next(record for record in prepared("dsg") if record.story_id == "fox_and_crow")
+    seen: set[tuple[str, str | None]] = set()
+
+    def rule(evidence: Evidence, prompt: JudgePrompt) -> str:
+        seen.add((evidence.condition, evidence.text))
+        return (prompt.options or ("",))[0]
+
+    run(tmp_path, Chooser(rule), [record], evaluator="dsg")
+    told = load_evaluator("dsg").text_of(record)
+    assert told.startswith("Scene 1 of ")
+    assert seen == {("text", told), ("text+image", told), ("image", None)}
+
+
+def test_a_scene_is_found_by_its_number_only_where_numbers_are_scenes() -> None:
+    texts = numbered_scenes("Scene 1 of 2: The fox sleeps. A crow is there.\nScene 2 of 2: The crow flies")
+    assert texts == ["The fox sleeps. A crow is there.", "The crow flies."]
+    assert numbered_scenes("Scene 1 of 2: The fox sleeps.\nThe crow flies.") is None
+    assert numbered_scenes("The fox sleeps.") is None
+    moments = from_scenes(texts)
+    assert [moment.scene for moment in moments] == sorted(moment.scene for moment in moments)
+    second = at_scene("What happens in scene 2 of 2?", moments)
+    assert second
+    assert {moment.scene for moment in second} == {2}
+    assert "crow" in {figure.concept for moment in second for figure in moment.figures}
+    assert at_scene("What happens in scene 2 of 3?", moments) == moments
+    assert at_scene("What happens?", moments) == moments
 
 
 def test_without_dimensions_nothing_tells_them_apart() -> None:

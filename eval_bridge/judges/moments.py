@@ -7,13 +7,15 @@ so text and images are answered by the same rules.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from katha.eval_bridge.reader import FrameReading
-from katha.language import PhraseEvent, StoryReading
+from katha.language import PhraseEvent, StoryReading, read_story
 
-__all__ = ["Moment", "Seen", "from_frames", "from_story", "stems", "support"]
+__all__ = ["Moment", "Seen", "from_frames", "from_scenes", "from_story", "stems", "support"]
 
 _WORD = re.compile(r"[a-z]+")
 _ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
@@ -43,7 +45,8 @@ class Seen:
 class Moment:
     """One frame or event: who is there, which things, where; `nearby` is who was spoken of shortly before or after.
 
-    `words` are the stems of the words that tell the event: frames have none.
+    `words` are the stems of the words that tell the event: frames have none. `scene` of `scenes` is its number, 0 where
+    scenes are not numbered.
     """
 
     figures: tuple[Seen, ...] = ()
@@ -51,6 +54,8 @@ class Moment:
     settings: Mapping[str, float] = field(default_factory=dict)
     nearby: Mapping[str, float] = field(default_factory=dict)
     words: frozenset[str] = frozenset()
+    scene: int = 0
+    scenes: int = 0
 
     def presence(self, concept: str, but: Seen | None = None) -> float:
         """How surely a character (other than `but`), thing or place is there."""
@@ -67,8 +72,10 @@ def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
             tuple(Seen(one.concept, one.p, one.actions, one.emotions) for one in reading.figures),
             {one.concept: one.p for one in reading.props},
             reading.settings,
+            scene=place,
+            scenes=len(readings),
         )
-        for reading in readings
+        for place, reading in enumerate(readings, 1)
     ]
 
 
@@ -91,6 +98,17 @@ def from_story(story: StoryReading) -> list[Moment]:
         nearby = {name: _NEARBY for other in around for name in (other.actor, other.target) if name is not None}
         moments.append(Moment(tuple(figures), props, {place: 1.0} if place else {}, nearby, stems(event.text)))
     return moments
+
+
+def from_scenes(texts: Sequence[str]) -> list[Moment]:
+    """`from_story` for a story told scene by scene: each moment has the number of its scene."""
+    ends = list(accumulate(len(read_story(text).sentences) for text in texts))
+    story = read_story("\n\n".join(texts))
+    sentences = [event.sentence for event in story.events if not event.negated and not event.speech]
+    places = (bisect_right(ends, sentence) + 1 for sentence in sentences)
+    return [
+        replace(moment, scene=place, scenes=len(texts)) for moment, place in zip(from_story(story), places, strict=True)
+    ]
 
 
 def stems(text: str) -> frozenset[str]:

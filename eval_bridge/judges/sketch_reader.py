@@ -8,7 +8,8 @@ from typing import Any
 from katha.errors import UsageError
 from katha.eval_bridge.instructions import UNCLEAR
 from katha.eval_bridge.judges.chooser import Choice, choose, reverse_support
-from katha.eval_bridge.judges.moments import Moment, from_frames, from_story
+from katha.eval_bridge.judges.moments import Moment, from_frames, from_scenes, from_story
+from katha.eval_bridge.judges.scenes import at_scene, numbered_scenes
 from katha.eval_bridge.reader import FrameReading, Reader
 from katha.eval_bridge.readings import Readings, shared_readings
 from katha.language import read_story
@@ -17,7 +18,7 @@ from katha.schema import Confidence
 
 __all__ = ["SketchReaderJudge"]
 
-_VERSION = "1"
+_VERSION = "2"
 _SUPPORTED = 0.16
 _CONTRADICTED = (0.65, 0.3)
 
@@ -59,7 +60,8 @@ class SketchReaderJudge:
 
     def _listen(self, text: str) -> list[Moment]:
         if text not in self._told:
-            self._told = {text: from_story(read_story(text))}
+            scenes = numbered_scenes(text)
+            self._told = {text: from_story(read_story(text)) if scenes is None else from_scenes(scenes)}
         return self._told[text]
 
 
@@ -81,12 +83,13 @@ def _raw(choice: Choice) -> str:
 
 
 def _one(prompt: JudgePrompt, options: Sequence[str], moments: Sequence[Moment]) -> JudgeReply:
-    choice = choose(prompt.question, prompt.dimension, options, moments)
+    choice = choose(prompt.question, prompt.dimension, options, at_scene(prompt.question, moments))
     return JudgeReply("ok", choice.answer, confidence=_confidence(choice), raw=_raw(choice))
 
 
 def _both(prompt: JudgePrompt, options: Sequence[str], told: Sequence[Moment], images: Sequence[Moment]) -> JudgeReply:
     """The story tells the answer; the images support it, omit it or show its events the other way round."""
+    told, images = at_scene(prompt.question, told), at_scene(prompt.question, images)
     by_text = choose(prompt.question, prompt.dimension, options, told)
     by_image = choose(prompt.question, prompt.dimension, options, images)
     choice = by_text if by_text.answer != UNCLEAR else by_image
