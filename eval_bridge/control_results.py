@@ -126,7 +126,7 @@ def _fallen(name: str, rows: _Rows, known: Known, chance: bool, seed: int) -> di
     whole = _block(name, rows, keys, known, chance, seed)
     focus = _block(name, rows, tested, known, chance, seed)
     unclear = [key for key in keys if said[key] == normalise(UNCLEAR)]
-    passes, reading = _read(focus, dimension)
+    passes, reading = _read(focus, dimension, bool(keys) or name in rows.failed)
     return {
         **whole,
         "n_unscored": rows.failed.get(name, 0),
@@ -138,9 +138,11 @@ def _fallen(name: str, rows: _Rows, known: Known, chance: bool, seed: int) -> di
     }
 
 
-def _read(block: Mapping[str, Any], dimension: Dimension | None) -> tuple[bool | None, str]:
+def _read(block: Mapping[str, Any], dimension: Dimension | None, asked: bool) -> tuple[bool | None, str]:
     """Whether a block is at chance, and in words. Above chance means that the whole interval is."""
     what = "Order questions" if dimension else "Image-only answers"
+    if not asked:
+        return None, "There was nothing to show: it takes another story's board, or a second frame to exchange."
     if not block["n"]:
         return None, "No question was answered (see the statuses), so nothing can be said."
     if block["chance"] is None:

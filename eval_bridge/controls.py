@@ -76,7 +76,8 @@ class ControlBoards:
         self._at = {name: place for place, name in enumerate(self._ring)}
 
     def images(self, control: Control, board: JudgedBoard) -> list[bytes] | None:
-        """The pictures to show in place of `board`; None when there is no other board to show."""
+        """The pictures to show in place of `board`; None where there is nothing to show: no other story's board, or a
+        single frame, which has no other order."""
         makers: Mapping[Control, Callable[[JudgedBoard], list[bytes] | None]] = {
             "blank": lambda own: blank_board(own.images),
             "shuffled": self._shuffled,
@@ -85,8 +86,10 @@ class ControlBoards:
         }
         return makers[control](board)
 
-    def _shuffled(self, board: JudgedBoard) -> list[bytes]:
+    def _shuffled(self, board: JudgedBoard) -> list[bytes] | None:
         images = board.images
+        if len(images) < 2:
+            return None
         return [images[at] for at in shuffled_order(board.story_id, len(images), self._seed)]
 
     def _foreign(self, board: JudgedBoard) -> list[bytes] | None:

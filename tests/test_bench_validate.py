@@ -206,6 +206,25 @@ def test_gold_subset_is_checked_against_the_release(small: Path) -> None:
     assert any("Table 20" in item.message for item in found)
 
 
+def test_gold_subset_may_name_its_stories_and_is_counted_all_the_same(small: Path) -> None:
+    rows = [
+        {"story_id": "kb25k_0001"},
+        {"story_id": "kb25k_0002", "narrative_type": "hidden_consequence", "moral_label": "zeal"},
+        {"story_id": " "},
+        {"story_id": "kb25k_0001"},
+    ]
+    gold = small / "strict_gold_400.jsonl"
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    inspection = Inspection(small)
+    found = {(item.line, item.field) for item in inspection.problems() if item.file == gold.name}
+    assert {(2, "narrative_type"), (2, "moral_label"), (3, "story_id"), (4, "story_id")} <= found
+    assert (1, "story_id") not in found
+    told = [item.message for item in Inspection(small).problems() if item.file == gold.name and item.line is None]
+    assert "there are 4 stories; Table 20 has 400." in told
+    assert "moral_semantic has 2 stories; Table 20 has 50." in told
+    assert "strict_gold_400" not in inspection.summary()["budgets"]
+
+
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     def peak(count: int) -> int:
         folder = write_release(tmp_path / str(count), count)

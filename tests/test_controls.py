@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,31 @@ def test_blank_frames_hold_one_colour_and_foreign_ones_another_board(tmp_path: P
     assert shown.images("foreign", own) == read_board(boards, stories[1]).images
     assert shown.images("repeat", own) == own.images
     assert ControlBoards(boards, stories[:1]).images("foreign", own) is None
+
+
+def test_a_control_that_has_nothing_to_show_says_so(tmp_path: Path) -> None:
+    stories = records(1)
+    boards = draw(tmp_path / "flux", stories)
+    shown, own = ControlBoards(boards, stories), read_board(boards, stories[0])
+    single = replace(own, frames=own.frames[:1])
+    assert shown.images("shuffled", single) is None
+    assert shown.images("foreign", own) is None
+    item = stories[0].recoverability_questions[0]
+    row = Answer(
+        method="flux", judge="j", story_id=stories[0].story_id, question_id=item.question_id, condition="image",
+        status="ok", answer="gold",
+    )  # fmt: skip
+    found = control_results(
+        {(row.story_id, row.question_id): item},
+        [row],
+        [row.model_copy(update={"method": "blank", "status": "refused", "answer": None})],
+        board="flux",
+        matching="lemma-set",
+        controls=("foreign", "blank"),
+    )
+    assert [entry["passes"] for entry in found] == [None, None]
+    assert "nothing to show" in found[0]["reading"]
+    assert "No question was answered" in found[1]["reading"]
 
 
 @pytest.mark.parametrize(("right", "passes"), [(8, False), (0, True)])

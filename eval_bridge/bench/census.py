@@ -17,6 +17,7 @@ from katha.eval_bridge.bench.reference import (
     SPLITS,
     STORIES,
     TRANSITION_TYPES,
+    expected_type,
     split_name,
     split_stories,
 )
@@ -60,6 +61,13 @@ class Census:
         split = split_name(record.split or "") or ""
         self.split_stories[split] += 1
         self.split_questions[split] += len(questions)
+
+    def add_reference(self, value: Mapping[str, Any]) -> None:
+        """Count one story that a gold subset names without repeating it."""
+        self.totals["stories"] += 1
+        kind = value.get("narrative_type") or expected_type(str(value.get("story_id", "")))
+        self.by["narrative_type"][str(kind or "")] += 1
+        self.split_stories[""] += 1
 
     @property
     def complete(self) -> bool:

@@ -118,6 +118,15 @@ def _gold(ledger: Ledger, tier: str, names: Mapping[str, str], *, has_stories: b
                 "",
                 "its text or questions are not those of the annotations.",
             ),
+            *(
+                (
+                    f"SELECT g.line, g.story FROM {rows} g JOIN {_STORY} s USING (story)"
+                    f" WHERE g.{column} != s.{column}",
+                    field,
+                    "it is not that of the annotations.",
+                )
+                for column, field in (("type", "narrative_type"), ("moral", "moral_label"))
+            ),
         ]
     if tier == "strict_gold_400" and "human_gold_1k" in names:
         sql = (

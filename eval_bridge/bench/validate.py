@@ -72,6 +72,7 @@ class Inspection:
             return
         if kind in GOLD_TIERS and set(row.value) <= {"story_id", "narrative_type", "moral_label"}:
             yield from _reference(row, kind, ledger)
+            self.censuses[kind].add_reference(row.value)
             return
         record, findings = check_story(row.value)
         yield from _report(row, str(row.value.get("story_id", "?")), findings)
@@ -126,7 +127,7 @@ class Inspection:
             tables["components"] |= {"contrastive_variants": self.rows.get("variants", 0)}
         budgets = main.budgets() if main is not None else {}
         for name in GOLD_TIERS:
-            if name in self.censuses and name not in budgets:
+            if name in self.censuses and name not in budgets and self.censuses[name].totals["questions"]:
                 totals = self.censuses[name].totals
                 budgets[name] = budget(totals["stories"], totals["questions"])
         return {
@@ -151,8 +152,12 @@ def _report(row: Row, story: str, findings: list[tuple[str, str]]) -> Iterator[P
 
 def _reference(row: Row, kind: Kind, ledger: Ledger) -> Iterator[Problem]:
     """A gold subset may name its stories instead of repeating them."""
-    story = str(row.value.get("story_id", ""))
-    if not ledger.add("stories", file=kind, story=story, line=row.line):
+    story = str(row.value.get("story_id") or "").strip()
+    if not story:
+        yield Problem(row.file, row.line, "?", "story_id", "it is missing or empty.")
+    labels = {"type": row.value.get("narrative_type"), "moral": row.value.get("moral_label")}
+    known = {name: None if label is None else str(label) for name, label in labels.items()}
+    if not ledger.add("stories", file=kind, story=story, line=row.line, **known):
         yield Problem(row.file, row.line, story, "story_id", "the id was used before in this file.")
 
 
