@@ -126,6 +126,8 @@ def test_people_who_answer_like_the_judge_agree_with_it(home: Path, tmp_path: Pa
     assert "agreement 100.0" in words
     assert "human STG" in words
     page = write_ablation_report(home / "components").read_text()
+    assert "Better / worse" not in page
+    assert "fill gain" not in page
     assert 'id="people"' in page
     assert "defects found" in page
     assert "HMR@1" not in page.split('id="people"')[1].split("</section>")[0]

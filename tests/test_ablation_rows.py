@@ -163,6 +163,7 @@ def test_pairs_beside_the_focus_are_told_and_not_as_differences_to_the_baseline(
 def test_a_lower_gap_of_the_same_boards_is_no_better_board() -> None:
     row = pair("unfiltered", "protocol", (-9, -5), same="boards")
     found = conclude({"comparisons": [row], "focus": None, "baseline": "protocol"})
+    assert found["verdict"] == "measured"
     assert found["sentences"][0].endswith("a lower STG is measured on the same boards.")
     assert found["text"].startswith("Shown against protocol on the same boards, so this is about how they are measured")
 

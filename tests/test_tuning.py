@@ -229,3 +229,22 @@ def test_a_test_story_in_the_tuning_set_is_refused() -> None:
 
 def test_numbers_of_no_row_are_none() -> None:
     assert row_numbers({}, 10, 1) == {}
+
+
+@pytest.mark.parametrize(
+    ("unseen", "before", "span", "told"),
+    [
+        (14.9, 13.2, [-17.7, 3.7], "no better than the settings before (13.2)"),
+        (11.0, 13.2, [-4.0, 0.5], "the interval holds zero"),
+        (11.0, 13.2, [-4.0, -0.5], ""),
+        (None, None, None, ""),
+    ],
+)
+def test_a_choice_that_is_not_shown_to_be_better_is_told(
+    unseen: float | None, before: float | None, span: list[float] | None, told: str
+) -> None:
+    from katha.cli.tuning_report import advice
+
+    found = advice({"cross_validated": unseen, "default_stg": before, "gain": {"ci95": span}})
+    assert told in found
+    assert bool(told) == bool(found)

@@ -140,7 +140,7 @@ def _plain(rows: Sequence[Mapping[str, Any]], base: str) -> tuple[str, str]:
     parts = [f"lower STG: {', '.join(lower)}"] if lower else []
     parts += [f"higher STG: {', '.join(higher)}"] if higher else []
     measured = " on the same boards, so this is about how they are measured" if _all_same(rows) else ""
-    return "shown", f"Shown against {base}{measured}: {'; '.join(parts)}."
+    return "measured" if measured else "shown", f"Shown against {base}{measured}: {'; '.join(parts)}."
 
 
 def _all_same(rows: Sequence[Mapping[str, Any]]) -> bool:

@@ -117,6 +117,10 @@ def _tell(chosen: Mapping[str, Any], lock: Path, report: Path) -> None:
     typer.echo(
         f"  on stories that the choice did not see ({chosen['folds']} parts): {_points(chosen['cross_validated'])}"
     )
+    from katha.cli.tuning_report import advice
+
+    if warning := advice(chosen):
+        typer.echo(f"  {warning}")
     if chosen["equally_good"] > 1:
         typer.echo(f"  {chosen['equally_good']:,} settings reach the same; the cheapest is taken")
     for story, reason in chosen["invalid_stories"].items():

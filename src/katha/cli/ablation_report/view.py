@@ -44,6 +44,9 @@ def build_view(out: Path) -> dict[str, Any]:
         "lock": state["lock"],
         "repeat": _repeat(state),
         "moral": any("chance" in row for row in table["rows"]),
+        "measured": table["conclusion"]["verdict"] == "measured",
+        "apart": any(row["improved"] is not None for row in table["rows"]),
+        "uneven": any(row["stories"] not in (None, table["stories"]) for row in table["rows"]),
         "people": people_columns(table["rows"]),
         "leaks": any(row["ambiguity_leakage"] for row in table["rows"]),
     }
@@ -75,7 +78,7 @@ def _row(row: Mapping[str, Any], table: Mapping[str, Any], low: float, high: flo
         "ci": interval(ends),
         "p": p_value(row["p_corrected"]),
         "bar": bar,
-        "tone": "" if change is None else "loss" if change > 0 else "gain",
+        "tone": "" if change is None or _same(row, table) else "loss" if change > 0 else "gain",
         "text": points(row["text"]),
         "image": points(row["image"]),
         "stg": points(row["stg"]),
@@ -90,10 +93,15 @@ def _row(row: Mapping[str, Any], table: Mapping[str, Any], low: float, high: flo
         "bridges": f"{row['accepted_bridges']:.1f}".removesuffix(".0"),
         "copies": points(row["copy_rate"]),
         "leakage": points(row["ambiguity_leakage"]),
-        "harmed": points(row["harmed"]),
-        "improved": points(row["improved"]),
+        "moved": "" if row["improved"] is None else f"{points(row['improved'])}% / {points(row['harmed'])}%",
         "chance": points(row.get("chance")),
     }
+
+
+def _same(row: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
+    """Whether the row has the baseline's boards, so that its change is neither gain nor loss."""
+    pair = (row["mode"], table["baseline"])
+    return any((item["a"], item["b"]) == pair and item["same"] is not None for item in table["comparisons"])
 
 
 def interval(value: Sequence[float] | None) -> str:

@@ -9,11 +9,12 @@ from typing import Any
 
 from katha.jsonio import read_json, write_bytes_atomic
 
-__all__ = ["write_tuning_report"]
+__all__ = ["advice", "write_tuning_report"]
 
 _WIDTH, _HEIGHT, _LEFT, _FOOT = 320.0, 150.0, 44.0, 26.0
 _WORDS = {
     "candidates": "Candidates",
+    "lambda_r": "Weight of recoverability",
     "lambda_t": "Weight of coverage",
     "lambda_p": "Weight of the copy penalty",
     "delta": "Coverage threshold δ",
@@ -42,10 +43,24 @@ def write_tuning_report(out: Path) -> Path:
     sheets = (files("katha.cli.report").joinpath("report.css"), own.joinpath("tuning.css"))
     css = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
     curves = [_curve(_WORDS[name], points) for name, points in tuning["curve"].items()]
-    html = environment.get_template("tuning.html.j2").render(tuning=tuning, curves=curves, css=css)
+    html = environment.get_template("tuning.html.j2").render(
+        tuning=tuning, curves=curves, css=css, words=_WORDS, advice=advice(tuning)
+    )
     path = out / "report.html"
     write_bytes_atomic(path, html.encode("utf-8"))
     return path
+
+
+def advice(tuning: Mapping[str, Any]) -> str:
+    """A warning where the choice is not shown to be better than the settings before; empty where it is."""
+    unseen, before, span = tuning["cross_validated"], tuning["default_stg"], tuning["gain"]["ci95"]
+    if unseen is not None and before is not None and unseen >= before:
+        return (
+            f"On unseen stories the choice is no better than the settings before ({before:.1f}): tune on more stories."
+        )
+    if span is not None and span[1] >= 0.0:
+        return "That the choice is better than the settings before is not shown: the interval holds zero."
+    return ""
 
 
 def _curve(title: str, points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
