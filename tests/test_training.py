@@ -16,6 +16,7 @@ import pytest
 from katha.eval_bridge.reader.concepts import Concepts
 from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH, coarse, fit_into
 from katha.eval_bridge.reader.reader import Reader
+from katha.eval_bridge.reader.windows import Window, moved
 from katha.jsonio import loads
 from katha.renderers.sketch import compose, rasterise
 
@@ -166,7 +167,7 @@ def test_the_finder_finds_what_the_targets_say(module: Any) -> None:
 
 
 def test_a_changed_window_keeps_its_mark_on_the_head(module: Any) -> None:
-    """A bright dot where the head is stays under the mark when the window is mirrored, zoomed and shifted."""
+    """A bright dot where the head is stays under the mark when the window is mirrored, turned, zoomed and shifted."""
     import torch
 
     batches, windows = module("batches"), module("windows")
@@ -176,13 +177,40 @@ def test_a_changed_window_keeps_its_mark_on_the_head(module: Any) -> None:
     at = ((2 * mark[0, :2] - 1) / windows.ROOM + 1) / 2 * side
     stored[int(at[1]) - 1 : int(at[1]) + 2, int(at[0]) - 1 : int(at[0]) + 2] = 255
     one = torch.ones(1)
-    for flip in (-1.0, 1.0):
-        changes = batches._Changes(flip * one, 1.2 * one, 0.1 * one, -0.05 * one, 0 * one, one)
+    for flip, angle in ((-1.0, 0.0), (1.0, 0.0), (1.0, 2.0), (-1.0, -0.7)):
+        changes = batches._Changes(flip * one, angle * one, 1.2 * one, 0.1 * one, -0.05 * one, 0 * one, one)
         seen = batches._seen([stored], changes, torch.eye(3)[None], 80)[0, 0].numpy()
         row, column = np.unravel_index(seen.argmax(), seen.shape)
         moved = batches._marks(mark, changes, torch.Generator().manual_seed(1))[0]
         assert abs(moved[0] * 80 - column - 0.5) < 2.5
         assert abs(moved[1] * 80 - row - 0.5) < 2.5
+
+
+def test_a_changed_window_says_where_it_should_have_been_cut(module: Any) -> None:
+    """The place that is learnt leads from the changed window back to the true one, up to the turn and mirroring."""
+    import torch
+
+    batches, one = module("batches"), torch.ones(1)
+    changes = batches._Changes(one, 0 * one, 1.2 * one, 0.1 * one, -0.05 * one, 0 * one, one)
+    true, given = Window(50, 40, 20), Window(50 + 0.1 * 20, 40 - 0.05 * 20, 1.2 * 20)
+    found = moved(given, batches._places(changes)[0].numpy())
+    assert (found.x, found.y, found.half) == pytest.approx((true.x, true.y, true.half), abs=1e-4)
+
+
+def test_a_turned_figure_is_not_asked_what_it_does(module: Any) -> None:
+    import torch
+
+    batches = module("batches")
+    angles, turned = batches._angles(4000, 0.25, torch.Generator().manual_seed(1))
+    assert 0.2 < turned.float().mean() < 0.3
+    assert angles[~turned].abs().max() < 0.3
+    assert angles[turned].max() > 3
+
+
+def test_the_jitter_grows_to_the_whole(module: Any) -> None:
+    most = module("batches").Jitter()
+    assert most.at(1.0) == most
+    assert 0 < most.at(0.0).heads[0] < most.at(0.3).heads[0] < most.heads[0]
 
 
 def test_changed_colours_keep_their_lightness(module: Any) -> None:
@@ -195,5 +223,5 @@ def test_changed_colours_keep_their_lightness(module: Any) -> None:
     red = colours @ torch.tensor([1.0, 0.0, 0.0])
     grey = (red - red.mean(1, keepdim=True)).abs().amax(1) < 1e-6
     assert 15 < int(grey.sum()) < 50
-    plain = batches._colours(8, batches.SMALL, torch.Generator().manual_seed(1))
+    plain = batches._colours(8, batches.Jitter(greys=0, tints=0), torch.Generator().manual_seed(1))
     assert torch.equal(plain, torch.eye(3).expand(8, 3, 3))

@@ -1,17 +1,16 @@
 """The embedded reader: pixels in, concepts out, by two small ONNX networks on the CPU.
 
 The finder looks over the whole picture and says where heads and things are, and where and when the scene is; the namer
-looks through a window at each of them and says who it is, what it does and how it feels. Where it is not sure it looks
-again from nearer and from farther, for the finder may have misjudged the size.
+looks through a window at each of them and says who it is, what it does, how it feels, and how the window should have
+been cut, for the finder may have misjudged the size. Where it is not sure it looks again through windows set right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +23,12 @@ from katha.eval_bridge.reader.reading import FrameReading, assemble, nothing
 from katha.eval_bridge.reader.windows import (
     BODY_SIDE,
     CLOSE_SIDE,
+    Window,
     body_window,
     discs,
     head_window,
     mark,
+    moved,
     prop_window,
 )
 from katha.jsonio import sha256_hex
@@ -39,12 +40,28 @@ __all__ = ["FINDER_OUTPUTS", "NAMER_INPUTS", "NAMER_OUTPUTS", "Reader", "load_re
 
 FINDER_OUTPUTS = ("maps", "shapes", "scene")
 NAMER_INPUTS = ("heads", "bodies", "things")
-NAMER_OUTPUTS = ("characters", "actions", "emotions", "props")
+NAMER_OUTPUTS = ("characters", "actions", "emotions", "figure_places", "props", "prop_places")
 Pixels = NDArray[np.uint8]
 Chances = NDArray[np.float32]
 _SURE = 0.95
-_AGAIN = (0.75, 0.87, 1.15, 1.35)
-"""What is named with less certainty is looked at again through windows so many times as wide."""
+_AGAIN = (0.8, 0.9, 1.0, 1.2)
+"""What is named with less certainty is looked at again, where the namer has put it and so many times as wide."""
+
+
+class _Seen(NamedTuple):
+    """Probabilities and places of n figures and m things, a row each, in the order of `NAMER_OUTPUTS`."""
+
+    characters: Chances
+    actions: Chances
+    emotions: Chances
+    figure_places: Chances
+    props: Chances
+    prop_places: Chances
+
+    @property
+    def of_figures(self) -> tuple[Chances, ...]:
+        """What is asked of a figure."""
+        return self.characters, self.actions, self.emotions
 
 
 class Reader:
@@ -87,43 +104,45 @@ class Reader:
         from PIL import Image
 
         picture = Image.fromarray(pixels)
-        *figures, props = self._look(picture, heads, things)
-        unsure = [nth for nth, row in enumerate(figures[0]) if row.max() < _SURE]
-        unclear = [nth for nth, row in enumerate(props) if row.max() < _SURE]
-        *more, again = self._look(
-            picture,
-            [_resized_head(heads[nth], times) for nth in unsure for times in _AGAIN],
-            [replace(things[nth], half=things[nth].half * times) for nth in unclear for times in _AGAIN],
-        )
-        for rows, seen in zip(figures, more, strict=True):
-            rows[unsure] = _averaged(rows[unsure], seen)
-        props[unclear] = _averaged(props[unclear], again)
-        return (*figures, props)
-
-    def _look(self, picture: Image, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Chances, ...]:
-        """One look at each head and thing: the probabilities that the namer gives, rows in order."""
-        if not heads and not things:
-            return tuple(np.zeros((0, len(names)), np.float32) for names in self.concepts.named)
-        bodies = [body_window(*head.body) for head in heads]
-        marks = [mark(head.x, head.y, head.radius, body) for head, body in zip(heads, bodies, strict=True)]
-        close = [head_window(head.x, head.y, head.radius) for head in heads]
+        figures = [(head_window(head.x, head.y, head.radius), body_window(*head.body)) for head in heads]
         props = [prop_window(thing.x, thing.y, thing.half) for thing in things]
-        whole = _stacked([cut(picture, w.x, w.y, w.half, BODY_SIDE) for w in bodies], BODY_SIDE)
-        disc = discs(np.array(marks, dtype=np.float32).reshape(-1, 3), BODY_SIDE)[:, None]
-        if not len(disc):
-            disc = np.zeros((1, 1, BODY_SIDE, BODY_SIDE), np.float32)
-        views = (
-            _stacked([cut(picture, w.x, w.y, w.half, CLOSE_SIDE) for w in close], CLOSE_SIDE),
-            np.concatenate([whole, disc], axis=1),
-            _stacked([cut(picture, w.x, w.y, w.half, CLOSE_SIDE) for w in props], CLOSE_SIDE),
+        first = self._look(picture, figures, props)
+        unsure = [nth for nth, row in enumerate(first.characters) if row.max() < _SURE]
+        unclear = [nth for nth, row in enumerate(first.props) if row.max() < _SURE]
+        again = self._look(
+            picture,
+            [
+                (moved(figures[nth][0], place[:3], times), moved(figures[nth][1], place[3:], times))
+                for nth, place in zip(unsure, first.figure_places[unsure], strict=True)
+                for times in _AGAIN
+            ],
+            [
+                moved(props[nth], place, times)
+                for nth, place in zip(unclear, first.prop_places[unclear], strict=True)
+                for times in _AGAIN
+            ],
         )
-        *figures, named = self._namer.run(None, dict(zip(NAMER_INPUTS, views, strict=True)))
-        return (*(softmax(part[: len(heads)]) for part in figures), softmax(named[: len(things)]))
+        for rows, seen in zip(first.of_figures, again.of_figures, strict=True):
+            rows[unsure] = _averaged(rows[unsure], seen)
+        first.props[unclear] = _averaged(first.props[unclear], again.props)
+        return (*first.of_figures, first.props)
 
-
-def _resized_head(head: Head, times: float) -> Head:
-    x, y, half = head.body
-    return replace(head, radius=head.radius * times, body=(x, y, half * times))
+    def _look(self, picture: Image, figures: Sequence[tuple[Window, Window]], props: Sequence[Window]) -> _Seen:
+        """One look through the windows of each head and its body, and of each thing; rows in order."""
+        if not figures and not props:
+            sizes = (*(len(names) for names in self.concepts.named[:3]), 6, len(self.concepts.props), 3)
+            return _Seen._make(np.zeros((0, size), np.float32) for size in sizes)
+        marks = np.array([mark(close, body) for close, body in figures], dtype=np.float32).reshape(-1, 3)
+        disc = discs(marks, BODY_SIDE)[:, None] if figures else np.zeros((1, 1, BODY_SIDE, BODY_SIDE), np.float32)
+        views = (
+            _stacked(picture, [close for close, _ in figures], CLOSE_SIDE),
+            np.concatenate([_stacked(picture, [body for _, body in figures], BODY_SIDE), disc], axis=1),
+            _stacked(picture, props, CLOSE_SIDE),
+        )
+        seen = _Seen._make(self._namer.run(None, dict(zip(NAMER_INPUTS, views, strict=True))))
+        n, m = len(figures), len(props)
+        chances = (softmax(part[:n]) for part in seen.of_figures)
+        return _Seen._make([*chances, seen.figure_places[:n], softmax(seen.props[:m]), seen.prop_places[:m]])
 
 
 def _averaged(first: Chances, more: Chances) -> Chances:
@@ -132,12 +151,12 @@ def _averaged(first: Chances, more: Chances) -> Chances:
     return np.asarray((first + looks.sum(axis=1)) / (1 + len(_AGAIN)), dtype=np.float32)
 
 
-def _stacked(windows: Sequence[Pixels], side: int) -> NDArray[np.float32]:
+def _stacked(picture: Image, windows: Sequence[Window], side: int) -> NDArray[np.float32]:
     """Windows as (n, 3, side, side) in 0..1; one black window where there are none, for the network takes no less."""
     if not windows:
         return np.zeros((1, 3, side, side), np.float32)
-    scaled = np.stack(windows).transpose(0, 3, 1, 2).astype(np.float32) / 255
-    return np.asarray(scaled, dtype=np.float32)
+    views = np.stack([cut(picture, window.x, window.y, window.half, side) for window in windows])
+    return np.asarray(views.transpose(0, 3, 1, 2).astype(np.float32) / 255, dtype=np.float32)
 
 
 def _session(model: bytes, threads: int) -> Any:

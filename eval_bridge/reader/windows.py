@@ -1,6 +1,8 @@
 """The windows through which the reader looks closer: a figure's head, the whole figure, a prop.
 
-All lengths are in pixels of the coarse picture; a window is its middle and half a side.
+All lengths are in pixels of the coarse picture; a window is its middle and half a side. A place in a window is three
+numbers: a middle (x, y) in half sides from the window's, and the logarithm of a half side over the window's. The namer
+says by it how the window should have been cut.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BODY_SIDE", "CLOSE_SIDE", "Window", "body_window", "discs", "head_window", "mark", "prop_window"]
+__all__ = ["BODY_SIDE", "CLOSE_SIDE", "Window", "body_window", "discs", "head_window", "mark", "moved", "prop_window"]
 
 CLOSE_SIDE, BODY_SIDE = 64, 80
 """Pixels a side that the network sees of a head or prop, and of a whole figure."""
@@ -42,10 +44,18 @@ def prop_window(x: float, y: float, half: float) -> Window:
     return Window(x, y, max(_SMALLEST, _PROP_REACH * half))
 
 
-def mark(x: float, y: float, radius: float, window: Window) -> tuple[float, float, float]:
-    """Where a head lies in a window: middle and radius as shares of the window's side."""
-    side = 2 * window.half
-    return ((x - window.x) / side + 0.5, (y - window.y) / side + 0.5, radius / side)
+def moved(window: Window, place: NDArray[np.float32], times: float = 1.0) -> Window:
+    """The window that `place` (3,) describes inside of `window`, `times` as wide; at most a half side away, and no
+    smaller than half and no larger than double."""
+    x, y = np.clip(place[:2], -1, 1) * window.half
+    wider = times * float(np.exp(np.clip(place[2], -0.7, 0.7)))
+    return Window(window.x + float(x), window.y + float(y), window.half * wider)
+
+
+def mark(head: Window, body: Window) -> tuple[float, float, float]:
+    """Where a head lies in its figure's window: middle and radius as shares of the window's side."""
+    side = 2 * body.half
+    return ((head.x - body.x) / side + 0.5, (head.y - body.y) / side + 0.5, head.half / _HEAD_REACH / side)
 
 
 def discs(marks: NDArray[np.float32], side: int) -> NDArray[np.float32]:

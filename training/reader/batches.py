@@ -19,29 +19,45 @@ from training.reader.negatives import jpeg, softened
 from training.reader.targets import Targets, batch_targets
 from training.reader.windows import ROOM, Windows
 
-__all__ = ["ERRORS", "SMALL", "WILD", "Jitter", "NamerBatch", "finder_batches", "namer_batches", "network_input"]
+__all__ = ["Jitter", "NamerBatch", "finder_batches", "namer_batches", "network_input"]
 
 Bytes = NDArray[np.uint8]
+_FIRST, _GROWN = 0.4, 0.6
+"""The share of the jitter to begin with, and the share of the training after which it is whole."""
 
 
 @dataclass(frozen=True)
 class Jitter:
     """How far windows of heads, bodies and props are shifted at most (share of the half side) and zoomed (spread of the
-    logarithm); which shares of them lose their colours and change them; how many props there are for each figure."""
+    logarithm): farther than a trained finder errs most of the time. Which shares lose their colours and change them: a
+    blue jackal is a jackal, and so is one drawn in ink. Which share of figures is turned to any side, as who falls or
+    flies is. How many props there are for each figure."""
 
-    heads: tuple[float, float]
-    bodies: tuple[float, float]
-    props: tuple[float, float]
-    greys: float = 0.0
-    tints: float = 0.0
-    things: float = 1.0
+    heads: tuple[float, float] = (0.2, 0.15)
+    bodies: tuple[float, float] = (0.3, 0.22)
+    props: tuple[float, float] = (0.22, 0.2)
+    greys: float = 0.08
+    tints: float = 0.08
+    turns: float = 0.2
+    things: float = 0.5
 
+    def at(self, done: float) -> Jitter:
+        """The jitter when `done` (0..1) of the training is over: it grows, for a network that has to make out what lies
+        beside the middle before it knows what anything looks like learns neither."""
+        share = _FIRST + (1 - _FIRST) * min(1.0, done / _GROWN)
 
-SMALL = Jitter((0.13, 0.1), (0.13, 0.1), (0.13, 0.1))
-ERRORS = Jitter((0.14, 0.13), (0.23, 0.18), (0.2, 0.18))
-"""As far as a trained finder errs: its measured spread on pictures it never saw."""
-WILD = Jitter((0.2, 0.15), (0.3, 0.25), (0.22, 0.2), greys=0.12, tints=0.1, things=0.5)
-"""Farther than most of its errors, and other colours: a blue jackal is a jackal, and so is one drawn in ink."""
+        def less(pair: tuple[float, float]) -> tuple[float, float]:
+            return share * pair[0], share * pair[1]
+
+        return Jitter(
+            less(self.heads),
+            less(self.bodies),
+            less(self.props),
+            greys=share * self.greys,
+            tints=share * self.tints,
+            turns=share * self.turns,
+            things=self.things,
+        )
 
 
 def network_input(pixels: Bytes, half: bool = False) -> Tensor:
@@ -94,8 +110,8 @@ def finder_batches(
 
 @dataclass(frozen=True)
 class NamerBatch:
-    """n figures and m props. heads, bodies, props: (n or m, channels, side, side). The rest: class numbers (n,) or
-    (m,), -1 where not asked."""
+    """n figures and m props. heads, bodies, props: (n or m, channels, side, side). figure_places (n, 6), prop_places
+    (m, 3): where they really are in these windows. The rest: class numbers (n,) or (m,), -1 where not asked."""
 
     heads: Tensor
     bodies: Tensor
@@ -104,13 +120,17 @@ class NamerBatch:
     actions: Tensor
     emotions: Tensor
     things: Tensor
+    figure_places: Tensor
+    prop_places: Tensor
 
 
 @dataclass(frozen=True)
 class _Changes:
-    """How each of n windows is changed: mirrored (-1 or 1), zoom, shift (x, y) in half sides, light and contrast."""
+    """How each of n windows is changed: mirrored (-1 or 1), turned (radians), zoom, shift (x, y) in half sides, light
+    and contrast."""
 
     flip: Tensor
+    angle: Tensor
     zoom: Tensor
     x: Tensor
     y: Tensor
@@ -118,7 +138,7 @@ class _Changes:
     contrast: Tensor
 
 
-def _changes(flip: Tensor, jitter: tuple[float, float], generator: torch.Generator) -> _Changes:
+def _changes(flip: Tensor, angle: Tensor, jitter: tuple[float, float], generator: torch.Generator) -> _Changes:
     count, (shift, spread) = len(flip), jitter
 
     def uniform(low: float, high: float) -> Tensor:
@@ -126,7 +146,16 @@ def _changes(flip: Tensor, jitter: tuple[float, float], generator: torch.Generat
 
     zoom = torch.exp((spread * torch.randn(count, generator=generator)).clamp(-0.45, 0.4))
     x, y = uniform(-shift, shift), uniform(-shift, shift)
-    return _Changes(flip, zoom, x, y, uniform(-0.06, 0.06), uniform(0.88, 1.12))
+    return _Changes(flip, angle, zoom, x, y, uniform(-0.06, 0.06), uniform(0.88, 1.12))
+
+
+def _angles(count: int, turns: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Angles in radians, and which of them turn a figure so far that it does something else than it did: a small tilt
+    for most, any angle for the share `turns`."""
+    tilt = 0.12 * torch.randn(count, generator=generator).clamp(-2, 2)
+    any_angle = 2 * math.pi * torch.rand(count, generator=generator)
+    turned = torch.rand(count, generator=generator) < turns
+    return torch.where(turned, any_angle, tilt), turned
 
 
 def _colours(count: int, jitter: Jitter, generator: torch.Generator) -> Tensor:
@@ -143,20 +172,33 @@ def _colours(count: int, jitter: Jitter, generator: torch.Generator) -> Tensor:
 def _seen(windows: Sequence[Bytes], changes: _Changes, colours: Tensor, side: int) -> Tensor:
     """Stored windows (with room around them) as the changed ones of `side` pixels, (n, 3, side, side)."""
     pixels = network_input(np.stack(windows))
-    theta = torch.zeros(len(windows), 2, 3)
-    theta[:, 0, 0], theta[:, 0, 2] = changes.zoom * changes.flip / ROOM, changes.x / ROOM
-    theta[:, 1, 1], theta[:, 1, 2] = changes.zoom / ROOM, changes.y / ROOM
+    cos, sin = torch.cos(changes.angle) * changes.zoom, torch.sin(changes.angle) * changes.zoom
+    rows = [[cos * changes.flip, -sin * changes.flip, changes.x], [sin, cos, changes.y]]
+    theta = torch.stack([torch.stack(row, dim=1) for row in rows], dim=1) / ROOM
     grid = functional.affine_grid(theta, [len(windows), 3, side, side], align_corners=False)
     seen = functional.grid_sample(pixels, grid, align_corners=False)
     seen = torch.einsum("nij,njhw->nihw", colours, seen)
     return (seen * changes.contrast[:, None, None, None] + changes.light[:, None, None, None]).clamp(0, 1)
 
 
+def _inside(u: Tensor, v: Tensor, changes: _Changes) -> tuple[Tensor, Tensor]:
+    """Points of the stored windows, in half sides of the reader's from the middle, as points of the changed ones."""
+    u, v = (u - changes.x) / changes.zoom * changes.flip, (v - changes.y) / changes.zoom
+    cos, sin = torch.cos(changes.angle), torch.sin(changes.angle)
+    return cos * u + sin * v, cos * v - sin * u
+
+
+def _places(changes: _Changes) -> Tensor:
+    """Where the windows should have been cut, (n, 3): the middle in half sides of the changed window, and the logarithm
+    of the true half side over the changed one's."""
+    nowhere = torch.zeros_like(changes.x)
+    return torch.stack([*_inside(nowhere, nowhere, changes), -torch.log(changes.zoom)], dim=1)
+
+
 def _marks(marks: NDArray[np.float32], changes: _Changes, generator: torch.Generator) -> NDArray[np.float32]:
     """Where the heads are in the changed windows, a little wrong."""
     at = torch.from_numpy(marks)
-    x = (2 * at[:, 0] - 1 - changes.x) / changes.zoom * changes.flip
-    y = (2 * at[:, 1] - 1 - changes.y) / changes.zoom
+    x, y = _inside(2 * at[:, 0] - 1, 2 * at[:, 1] - 1, changes)
     wrong = 1 + 0.12 * torch.randn(len(at), 3, generator=generator).clamp(-2, 2)
     r = at[:, 2] / changes.zoom
     moved = [(x + 1) / 2 + r * (wrong[:, 0] - 1), (y + 1) / 2 + r * (wrong[:, 1] - 1), r * wrong[:, 2]]
@@ -164,9 +206,10 @@ def _marks(marks: NDArray[np.float32], changes: _Changes, generator: torch.Gener
 
 
 def namer_batches(
-    windows: Windows, concepts: Concepts, batch: int, steps: int, seed: int, jitter: Jitter
+    windows: Windows, concepts: Concepts, batch: int, steps: int, seed: int, most: Jitter
 ) -> Iterator[NamerBatch]:
-    """`steps` batches of `batch` figures and their share of props; a figure's head and body are mirrored together."""
+    """`steps` batches of `batch` figures and their share of props, the jitter growing to `most`; a figure's head and
+    body are mirrored together."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     index = concepts.index
     things = np.array([index["prop"][name] for name in windows.things])
@@ -174,13 +217,20 @@ def namer_batches(
     figures = np.array(
         [[index[kind].get(name, -1) for kind, name in zip(kinds, row, strict=True)] for row in windows.figures]
     )
-    props = _picks(len(things), max(1, round(jitter.things * batch)), steps, rng)
-    for picked, other in zip(_picks(len(figures), batch, steps, rng), props, strict=True):
+    props = _picks(len(things), max(1, round(most.things * batch)), steps, rng)
+    picks = zip(_picks(len(figures), batch, steps, rng), props, strict=True)
+    for step, (picked, other) in enumerate(picks):
+        jitter = most.at(step / steps)
         flip = torch.sign(torch.rand(batch, generator=generator) - 0.5)
-        heads, bodies = _changes(flip, jitter.heads, generator), _changes(flip, jitter.bodies, generator)
+        angle, turned = _angles(batch, jitter.turns, generator)
+        heads, bodies = (_changes(flip, angle, how, generator) for how in (jitter.heads, jitter.bodies))
         colours = _colours(batch, jitter, generator)
         other_flip = torch.sign(torch.rand(len(other), generator=generator) - 0.5)
-        moved, other_colours = _changes(other_flip, jitter.props, generator), _colours(len(other), jitter, generator)
+        level, _ = _angles(len(other), 0.0, generator)
+        moved, other_colours = (
+            _changes(other_flip, level, jitter.props, generator),
+            _colours(len(other), jitter, generator),
+        )
         marks = _marks(windows.marks[picked], bodies, generator)
         body = _seen([windows.bodies[nth] for nth in picked], bodies, colours, BODY_SIDE)
         disc = torch.from_numpy(discs(marks, BODY_SIDE))[:, None]
@@ -190,7 +240,9 @@ def namer_batches(
             torch.cat([body, disc], dim=1).bfloat16(),
             _seen([windows.props[nth] for nth in other], moved, other_colours, CLOSE_SIDE).bfloat16(),
             asked[:, 0],
-            asked[:, 1],
+            torch.where(turned, -1, asked[:, 1]),
             asked[:, 2],
             torch.from_numpy(things[other]),
+            torch.cat([_places(heads), _places(bodies)], dim=1),
+            _places(moved),
         )

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from katha.eval_bridge.reader.concepts import Concepts
-from training.reader.batches import SMALL, Jitter, NamerBatch, finder_batches, namer_batches
+from training.reader.batches import Jitter, NamerBatch, finder_batches, namer_batches
 from training.reader.drawing import Drawn
 from training.reader.net import FinderNet, NamerNet
 from training.reader.optimiser import optimisers
@@ -25,6 +25,7 @@ from training.reader.windows import Windows
 __all__ = ["Recipe", "fit_finder", "fit_namer", "named_loss"]
 
 _RISE = 0.1
+_PLACES = 4.0
 _Net = TypeVar("_Net", bound=nn.Module)
 _Batch = TypeVar("_Batch")
 Say = Callable[[str], None]
@@ -34,7 +35,7 @@ Say = Callable[[str], None]
 class Recipe:
     """How long and how fast to train one network: for `epochs`, or for `minutes` if that is sooner; the rate rises,
     then falls to nothing, over whichever it is. `average` is how much of the averaged weights each step keeps.
-    `jitter`: how far the namer's windows are moved. `shapes`, `names`: weights of those parts of the finder's loss."""
+    `shapes`, `names`: weights of those parts of the finder's loss."""
 
     epochs: float
     minutes: float
@@ -42,9 +43,8 @@ class Recipe:
     rate: float = 3e-3
     average: float = 0.996
     seed: int = 42
-    jitter: Jitter = SMALL
-    shapes: float = 4.0
-    names: float = 0.25
+    shapes: float = 6.0
+    names: float = 0.2
 
 
 def _ahead(batches: Iterator[_Batch]) -> Iterator[_Batch]:
@@ -56,13 +56,11 @@ def _ahead(batches: Iterator[_Batch]) -> Iterator[_Batch]:
             yield batch
 
 
-def fit_finder(
-    drawn: Drawn, concepts: Concepts, recipe: Recipe, model: FinderNet | None = None, say: Say = print
-) -> tuple[FinderNet, list[float]]:
-    """Train a finder, new or given, on whole pictures; its averaged weights and the loss of every step."""
+def fit_finder(drawn: Drawn, concepts: Concepts, recipe: Recipe, say: Say = print) -> tuple[FinderNet, list[float]]:
+    """Train a finder on whole pictures; its averaged weights and the loss of every step."""
     torch.manual_seed(recipe.seed)
     names = len(concepts.characters) + len(concepts.props)
-    model = model or FinderNet(names, len(concepts.settings), len(concepts.times))
+    model = FinderNet(names, len(concepts.settings), len(concepts.times))
     steps = max(2, round(recipe.epochs * len(drawn.labels) / recipe.batch))
     batches = finder_batches(drawn, concepts, recipe.batch, steps, recipe.seed)
 
@@ -72,26 +70,31 @@ def fit_finder(
     return _fit(model, batches, loss, steps, recipe, say)
 
 
-def fit_namer(
-    windows: Windows, concepts: Concepts, recipe: Recipe, model: NamerNet | None = None, say: Say = print
-) -> tuple[NamerNet, list[float]]:
-    """Train a namer, new or given, on windows; its averaged weights and the loss of every step. An epoch sees every
+def fit_namer(windows: Windows, concepts: Concepts, recipe: Recipe, say: Say = print) -> tuple[NamerNet, list[float]]:
+    """Train a namer on windows; its averaged weights and the loss of every step. An epoch sees every
     figure once."""
     torch.manual_seed(recipe.seed)
     sizes = (concepts.characters, concepts.actions, concepts.emotions, concepts.props)
-    model = model or NamerNet(*(len(names) for names in sizes))
+    model = NamerNet(*(len(names) for names in sizes))
     steps = max(2, round(recipe.epochs * len(windows.figures) / recipe.batch))
-    batches = namer_batches(windows, concepts, recipe.batch, steps, recipe.seed, recipe.jitter)
+    batches = namer_batches(windows, concepts, recipe.batch, steps, recipe.seed, Jitter())
     return _fit(model, batches, named_loss, steps, recipe, say)
 
 
 def named_loss(model: NamerNet, batch: NamerBatch) -> Tensor:
-    """The sum of the cross-entropies of characters, actions, emotions and props, each where it is asked."""
-    figures = model.figures(batch.heads, batch.bodies)
-    total = _entropy(model.things(batch.props), batch.things)
+    """The sum of the cross-entropies of characters, actions, emotions and props, each where it is asked, and of the
+    places' errors."""
+    *figures, figure_places = model.figures(batch.heads, batch.bodies)
+    props, prop_places = model.things(batch.props)
+    total = _entropy(props, batch.things) + _misplaced(figure_places, batch.figure_places)
+    total = total + _misplaced(prop_places, batch.prop_places)
     for logits, wanted in zip(figures, (batch.characters, batch.actions, batch.emotions), strict=True):
         total = total + _entropy(logits, wanted)
     return total
+
+
+def _misplaced(found: Tensor, true: Tensor) -> Tensor:
+    return _PLACES * nn.functional.huber_loss(found.float(), true, delta=0.2)
 
 
 def _entropy(logits: Tensor, wanted: Tensor) -> Tensor:

@@ -30,8 +30,8 @@ _SOLID = 0.14
 @dataclass(frozen=True)
 class Item:
     """One figure or prop in reader pixels. (x, y) and `radius`: the head of a figure, the visible part of a prop.
-    `window` is the square around the whole of it: middle and half a side. `action` and `emotion` are None where they do
-    not count (not readable), and "none" where the figure shows none."""
+    `window` is the square around what is inside of the frame: middle and half a side. `action` and `emotion` are None
+    where they do not count (not readable), and "none" where the figure shows none."""
 
     concept: str
     kind: str
@@ -89,7 +89,7 @@ def _character(
         y,
         radius,
         counts,
-        _square(placed.bbox, fit),
+        _square(_inside(placed.bbox, frame) or placed.bbox, fit),
         action=(placed.action or "none") if body else None,
         emotion=(placed.emotion or "none") if counts and radius >= EMOTION_RADIUS else None,
     )
@@ -114,16 +114,24 @@ def _head_visible(
 def _prop(placed: Placed, frame: Composition, fit: Fit) -> Item | None:
     if placed.visible < 0.05:
         return None
-    x0, y0, x1, y1 = placed.bbox
-    left, right = max(x0, 0.0), min(x1, float(frame.width))
-    top, bottom = max(y0, 0.0), min(y1, float(frame.height))
-    if right <= left or bottom <= top:
+    inside = _inside(placed.bbox, frame)
+    if inside is None:
         return None
+    left, top, right, bottom = inside
+    x0, y0, x1, y1 = placed.bbox
     x, y = fit.point((left + right) / 2, (top + bottom) / 2)
     side = max(x1 - x0, y1 - y0) * fit.scale
     radius = 0.5 * min(right - left, bottom - top) * fit.scale
     counts = placed.visible >= PROP_VISIBLE and side >= PROP_SIDE
-    return Item(placed.concept, "prop", x, y, radius, counts, _square((left, top, right, bottom), fit))
+    return Item(placed.concept, "prop", x, y, radius, counts, _square(inside, fit))
+
+
+def _inside(box: tuple[float, float, float, float], frame: Composition) -> tuple[float, float, float, float] | None:
+    """The part of a box that is in the frame, None for none: a window is to be guessed from what can be seen."""
+    x0, y0, x1, y1 = box
+    left, right = max(x0, 0.0), min(x1, float(frame.width))
+    top, bottom = max(y0, 0.0), min(y1, float(frame.height))
+    return (left, top, right, bottom) if left < right and top < bottom else None
 
 
 def _square(box: tuple[float, float, float, float], fit: Fit) -> tuple[float, float, float]:

@@ -6,7 +6,8 @@ middle is here" and "a thing's middle is here", `shapes` (B, 9, ...) where exact
 one is-sketch.
 
 Namer: windows of heads (n, 3, s, s), of figures (n, 3, t, t) with a fourth channel that marks the head, of props
-(m, 3, s, s); logits of the names of characters, actions, emotions and props.
+(m, 3, s, s); logits of the names of characters, actions, emotions and props, and how the windows should have been cut
+(see `katha.eval_bridge.reader.windows`).
 
 Where something is and what it is are learnt apart. A figure fills a window whatever the camera's distance was, so the
 namer needs no examples of every size, and a window costs a thirtieth of a picture.
@@ -113,15 +114,18 @@ class NamerNet(nn.Module):
         self.actions = nn.Linear(2 * width, actions)
         self.emotions = nn.Linear(2 * width, emotions)
         self.props = nn.Linear(width, props)
+        self.figure_places = nn.Linear(2 * width, 6)
+        self.prop_places = nn.Linear(width, 3)
 
-    def figures(self, heads: Tensor, bodies: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits of characters, actions and emotions of n figures."""
+    def figures(self, heads: Tensor, bodies: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Logits of characters, actions and emotions of n figures, and the true places of head and body (n, 6)."""
         seen = torch.cat([self.head(heads), self.body(bodies)], dim=1)
-        return self.characters(seen), self.actions(seen), self.emotions(seen)
+        return self.characters(seen), self.actions(seen), self.emotions(seen), self.figure_places(seen)
 
-    def things(self, windows: Tensor) -> Tensor:
-        """Logits of the props in m windows."""
-        return self.props(self.thing(windows))
+    def things(self, windows: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of the props in m windows, and their true places (m, 3)."""
+        seen = self.thing(windows)
+        return self.props(seen), self.prop_places(seen)
 
-    def forward(self, heads: Tensor, bodies: Tensor, things: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return (*self.figures(heads, bodies), self.things(things))
+    def forward(self, heads: Tensor, bodies: Tensor, things: Tensor) -> tuple[Tensor, ...]:
+        return (*self.figures(heads, bodies), *self.things(things))

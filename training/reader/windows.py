@@ -57,14 +57,12 @@ def cut_windows(pixels: Bytes, labels: FrameLabels) -> Windows:
 
     figures = [item for item in labels.items if item.kind == "character" and item.counts]
     props = [item for item in labels.items if item.kind == "prop" and item.counts]
+    heads = [head_window(item.x, item.y, item.radius) for item in figures]
     bodies = [body_window(*item.window) for item in figures]
     return Windows(
-        [view(head_window(item.x, item.y, item.radius), _CLOSE) for item in figures],
+        [view(window, _CLOSE) for window in heads],
         [view(window, _BODY) for window in bodies],
-        np.array(
-            [mark(item.x, item.y, item.radius, window) for item, window in zip(figures, bodies, strict=True)],
-            dtype=np.float32,
-        ).reshape(-1, 3),
+        np.array([mark(head, body) for head, body in zip(heads, bodies, strict=True)], dtype=np.float32).reshape(-1, 3),
         [(item.concept, item.action or "", item.emotion or "") for item in figures],
         [view(prop_window(*item.window), _CLOSE) for item in props],
         [item.concept for item in props],

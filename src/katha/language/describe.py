@@ -37,6 +37,12 @@ def _looks(actor: Actor, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
     return [word for word in words if " " not in word], [word for word in words if " " in word]
 
 
+def _other_word(word: str, actor: Actor, vocabulary: Vocabulary) -> str:
+    """Another word for the look that `word` names: an aged man is not "old man", which is a concept of its own."""
+    looks = (vocabulary.get("attribute", look).words for look in actor.attributes)
+    return next((words[1] for words in looks if words[0] == word and len(words) > 1), word)
+
+
 def describe_actor(actor: Actor, article: str = "the", words: Mapping[str, str] = _NO_WORDS) -> str:
     """Who an actor is, with every look and what it carries without doing anything with it: "the small grey mouse with
     a red scarf", "three crows"."""
@@ -44,7 +50,7 @@ def describe_actor(actor: Actor, article: str = "the", words: Mapping[str, str] 
     adjectives, worn = _looks(actor, vocabulary)
     noun = words.get(actor.concept, vocabulary.get("character", actor.concept).words[0])
     if adjectives and f"{adjectives[-1]} {noun}" in vocabulary.senses:
-        adjectives[-1] = vocabulary.get("attribute", actor.attributes[len(adjectives) - 1]).words[1]
+        adjectives[-1] = _other_word(adjectives[-1], actor, vocabulary)
     number = ""
     if actor.count > 1:
         noun = vocabulary.grammar.inflector.plural(noun)
