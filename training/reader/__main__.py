@@ -96,7 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "eval_bridge" / "reader", help="where the reader goes")
     parser.add_argument("--data", type=Path, default=ROOT / "training" / "data", help="where drawings are kept")
-    parser.add_argument("--frames", type=int, default=18_000, help="how many frames to train on")
+    parser.add_argument("--frames", type=int, default=16_000, help="how many frames to train on")
     parser.add_argument("--test-frames", type=int, default=1_500, help="how many to measure on (and to calibrate on)")
     parser.add_argument("--effort", type=float, default=1.0, help="multiplies how often the frames are seen")
     parser.add_argument("--workers", type=int, default=2, help="processes that draw")
