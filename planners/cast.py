@@ -64,13 +64,16 @@ def cast_of(events: Iterable[Event]) -> dict[Key, Role]:
     """
     order = {concept.id: at for at, concept in enumerate(load_vocabulary().concepts("attribute"))}
     first: dict[Key, Event] = {}
-    for event in events:
+    spoken: set[Key] = set()  # characters that are only spoken of: nobody sees them, so nobody can confuse them
+    for event in sorted(events, key=lambda event: event.speech):
+        known = set(first)
         if event.actor is not None:
             first.setdefault(role_key(event), event)
         if event.target is not None and _is_character(event.target):
             stranger = Event(event.sentence, event.text, actor=event.target, actor_name=event.target_name)
             first.setdefault((event.target, event.target_name), stranger)
-    kinds = Counter(concept for concept, _ in first)
+        spoken |= (set(first) - known) if event.speech else set()
+    kinds = Counter(key[0] for key in first if key not in spoken)
     roles: dict[Key, Role] = {}
     for key, event in first.items():
         looks = tuple(sorted(set(event.attributes), key=order.__getitem__))
@@ -79,7 +82,7 @@ def cast_of(events: Iterable[Event]) -> dict[Key, Role]:
         rivals = [
             replace(actor, attributes=other.attributes, count=other.count)
             for at, other in first.items()
-            if at[0] == key[0] and at != key
+            if at[0] == key[0] and at != key and at not in spoken
         ]
         if any(not _differs(actor, other) for other in [*rivals, *same]):
             looks = (*looks, _accessory(same, looks))

@@ -16,6 +16,7 @@ _FELT = {"trapped": "afraid", "cry": "sad", "dance": "happy"}
 _STATES = frozenset({"trapped", "sleep", "die", "cry", "sit"})
 _LETS_GO = frozenset({"give", "throw", "eat", "drink", "bite", "trapped", "die", "fall", "build", "cook", "plant"})
 _HANDS_FULL = frozenset({"sleep", "hug", "swim", "climb", "dig", "push", "pull", "free"})
+_KEEPS = frozenset({"take", "carry", "walk", "run", "fly", "swim"})
 _MOST_ACTORS = 3
 _AS_GOOD = 0.6
 """How good another event has to be (share of the best) to be shown instead of the deed of the panel before."""
@@ -103,14 +104,14 @@ class Stage:
         for event in events:
             if not _real(event) or event.actor is None:
                 continue
-            key, things = role_key(event), _handled(event)
+            key = role_key(event)
             if event.action in _LETS_GO:
                 held = self.held.pop(key, None)
                 if event.action == "give" and held is not None and event.target is not None:
                     self.held[event.target, event.target_name] = held
-            elif event.action in {"take", "carry"} and things and event.target == things[0]:
-                self.held = {who: what for who, what in self.held.items() if what != things[0]}
-                self.held[key] = things[0]
+            elif event.action in _KEEPS and event.carries:
+                self.held = {who: what for who, what in self.held.items() if what != event.carries[0]}
+                self.held[key] = event.carries[0]
 
 
 def _feeling(key: Key, events: Sequence[Event], until: int) -> str | None:
@@ -155,6 +156,8 @@ def _drawn(role: Role, event: Event | None, emotion: str | None, present: Sequen
         target = target or (carries[0] if carries else None)
         if event.action == "carry" and carries:
             target = carries[0]
+    elif event.action not in _LETS_GO | _HANDS_FULL and actor.count == 1:
+        carries = event.carries[:1]
     felt = emotion or _FELT.get(event.action)
     return replace(actor, action=event.action, target=target, carries=carries, emotion=felt)
 

@@ -12,7 +12,7 @@ __all__ = ["complete", "salience", "segment"]
 _MAX_UNITS = 80
 _WEIGHTS = {
     3.0: "free bite",
-    2.6: "trapped fall fight chase die throw jump climb hug chop build plant give take",
+    2.6: "trapped fall fight chase die throw jump climb hug chop build plant give take blow",
     2.2: "eat push pull swim fly run dig drink carry cook ride dance bow beg play cry",
     1.6: "hide sing sleep laugh shout point",
     1.0: "look talk walk sit think",

@@ -30,6 +30,7 @@ MAX_STORY_BYTES = 200_000
 _RECORD_SUFFIXES = (".json", ".jsonl")
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TITLE_LIMIT = 120
+_SMALL_WORD = 3
 
 
 def load_story(spec: str) -> StoryRecord:
@@ -144,9 +145,18 @@ def _from_text(path: Path) -> StoryRecord:
         raise InputFileError(f"{str(path)!r} is empty.", hint="Give a text file with a story in it.")
     stem = re.sub(r"[^A-Za-z0-9]+", "_", path.stem).strip("_")[:64] or "story"
     first, _, rest = text.partition("\n\n")
+    if _is_heading(text.partition("\n")[0]):
+        first, _, rest = text.partition("\n")
     has_title = bool(rest.strip()) and "\n" not in first and len(first) <= _TITLE_LIMIT and first[-1] not in ".!?\"'"
     title, body = (first.strip("# ").strip(), rest.strip()) if has_title else (stem.replace("_", " ").title(), text)
     return StoryRecord(story_id=stem, title=title, story_text=body)
+
+
+def _is_heading(line: str) -> bool:
+    """Whether a first line is a title without an empty line after it: its long words are capitalised."""
+    words = re.findall(r"[^\W\d_]+", line)
+    named = [word for word in words if len(word) > _SMALL_WORD]
+    return len(words) > 1 and all(word[0].isupper() for word in [words[0], *named, words[-1]])
 
 
 def _parse_json(text: str, where: str) -> Any:

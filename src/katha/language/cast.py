@@ -133,7 +133,10 @@ class Cast:
         return max(candidates, key=lambda member: ("other" not in member.labels, member.last)) if candidates else None
 
     def _fits(self, member: Member, noun: Noun) -> bool:
-        if member.plural != noun.plural or (noun.name is not None and member.name not in {None, noun.name}):
+        either = noun.definite and self.grammar.inflector.plural(noun.word) == noun.word  # "the sheep" of a flock
+        if member.plural != noun.plural and not either:
+            return False
+        if noun.name is not None and member.name not in {None, noun.name}:
             return False
         if clash(tuple(member.attributes), noun.attributes):
             return False
@@ -242,10 +245,10 @@ class Cast:
         people = self.grammar.words["people"]
         if noun.plural and self.grammar.has("beasts", noun.word):
             fits = [member for member in self._recent() if member.concept not in people and not member.plural]
-            fits = [member for member in fits if member not in [*others, *self.subject]]
+            fits = [member for member in fits if member not in [*others, *self.subject] and member.last]
             kinds = dict.fromkeys(member.concept for member in fits)
             fits = [next(member for member in fits if member.concept == kind) for kind in kinds]
-            return fits[:_MANY] if len(fits) > 1 else []
+            return fits[:_MANY]
         beasts = self.grammar.has("beasts", noun.word)
         owner = self.subject if noun.word in self.grammar.words["mates"] else []
         fits = [

@@ -43,6 +43,7 @@ _PLACE_PREPS = frozenset(
     }
 )
 _HOLDERS = frozenset({"net", "trap", "cage"})
+_CLOTHES = frozenset({"cloak", "hat", "crown"})
 _HOLDING = frozenset({"in", "by", "under", "to"})
 _TO_PREPS = frozenset(
     {
@@ -106,7 +107,11 @@ def _target(fact: Fact, action: str) -> Noun | None:
     persons = [person for noun in fact.objects if (person := _person(noun)) is not None]
     things = [noun for noun in fact.objects if noun.kind == "prop"]
     reached = [person for prep, noun in fact.around if prep in _TO_PREPS and (person := _person(noun)) is not None]
-    near = [noun for prep, noun in fact.around if noun.kind == "prop" and prep not in {"with", "without", "like", "of"}]
+    near = [
+        noun
+        for prep, noun in fact.around
+        if noun.kind == "prop" and prep not in {"with", "without", "like", "of"} and not _is_worn(prep, noun)
+    ]
     if action == "give" and len(persons) + len(reached) > 1 and reached:
         return reached[0]
     for found in (persons, [] if action in {"eat", "drink"} and things else reached, things, near):
@@ -118,6 +123,11 @@ def _target(fact: Fact, action: str) -> Noun | None:
     return around[0] if around else None
 
 
+def _is_worn(prep: str, noun: Noun) -> bool:
+    """ "came in a warm cloak"."""
+    return prep == "in" and noun.concept in _CLOTHES
+
+
 def _shown(fact: Fact, verb: Verb, vocabulary: Vocabulary) -> str | None:
     """The action that a verb shows here: "cried" beside a quotation is a shout, to drop a stone is to throw it."""
     if verb.action == "cry" and fact.quoting:
@@ -126,12 +136,16 @@ def _shown(fact: Fact, verb: Verb, vocabulary: Vocabulary) -> str | None:
     if things and verb.lemma in vocabulary.grammar.transitive:
         return vocabulary.grammar.transitive[verb.lemma]
     vague = fact.objects and all(noun.kind in {"known", "time"} and noun.owner is None for noun in fact.objects)
-    return None if vague and verb.action in {"give", "take"} else verb.action
+    return None if vague and verb.action in {"give", "take", "throw"} else verb.action
 
 
 def _carries(fact: Fact, action: str, vocabulary: Vocabulary) -> list[str]:
     handled = [noun.concept for noun in fact.objects if noun.kind == "prop" and noun.concept]
-    tools = [noun.concept for prep, noun in fact.around if prep == "with" and noun.kind == "prop" and noun.concept]
+    tools = [
+        noun.concept
+        for prep, noun in fact.around
+        if noun.kind == "prop" and noun.concept and (prep == "with" or _is_worn(prep, noun))
+    ]
     if not vocabulary.grammar.has("handling", action):
         handled = []
     return list(dict.fromkeys([*handled, *tools]))

@@ -68,7 +68,10 @@ def story_names(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> frozen
     for sentence in sentences:
         previous = "."
         found.update(_leading_name(sentence, vocabulary, closed))
-        for word in sentence.words:
+        for at, word in enumerate(sentence.words):
+            if f"{word.lower} {sentence.words[min(at + 1, len(sentence.words) - 1)].lower}" in vocabulary.senses:
+                previous = word.text  # "the North Wind"
+                continue
             inside = previous not in {".", "!", "?", '"', ":"} or previous in grammar.words["name_cues"]
             capital = word.text[:1].isupper() and len(word.text) > 1 and not word.text.isupper()
             if inside and capital and word.lower not in vocabulary.senses and word.lower not in closed:

@@ -19,6 +19,7 @@ __all__ = ["read_story", "story_names"]
 
 _HEADING = re.compile(r"\A\s*[^\n.!?\"]{1,80}\n\s*\n(?=\s*\S)")
 _INSIDE = frozenset({"in", "at", "into", "to", "through", "across", "on", "inside", ""})
+_SPEAKING = frozenset({"talk", "think", "shout"})
 _CAUSE = re.compile(
     r"\b(?:because(?! of)|since|so that|for fear that|now that)\b\s*([^,;]+)", re.IGNORECASE | re.DOTALL
 )
@@ -36,6 +37,7 @@ class _Draft:
     target: Member | str | None = None
     emotion: str | None = None
     props: list[str] = field(default_factory=list)
+    carries: list[str] = field(default_factory=list)
     setting: str | None = None
     time: str | None = None
     cause: str | None = None
@@ -56,24 +58,37 @@ class _Teller:
         self.drafts: list[_Draft] = []
         self.words: dict[str, str] = {}
         self.noticed: dict[int, Noun] = {}
+        self.waiting: list[str] = []
 
     def sentence(self, index: int, sentence: Sentence, chunks: Sequence[Chunk]) -> None:
-        """Read one sentence. A speaker named after the quote is found first, so that "I" is known."""
+        """Read one sentence. A speaker named after the quote is found first, so that "I" is known.
+
+        The things of a clause in which nobody acts ("where grapes hung", "the meat fell out") are still there for the
+        deed before it in the sentence, or else for the next deed.
+        """
         facts = read_facts(chunks, self.vocabulary.grammar)
         first = len(self.drafts)
         for fact in sorted(facts, key=lambda fact: fact.speech):
             known = len(self.drafts)
             self._fact(index, sentence.text, fact)
-            if len(self.drafts) == known and not fact.speech and not fact.wished and first < known:
-                self._also_seen(self.drafts[-1], fact)
+            if len(self.drafts) > known or fact.speech or fact.wished:
+                continue
+            if first < known:
+                self.drafts[-1].props = list(dict.fromkeys([*self.drafts[-1].props, *_things(fact)]))
+            else:
+                self.waiting.extend(_things(fact))
+        self._propose(self.drafts[first:], [fact for fact in facts if fact.speech])
         cause = _CAUSE.search(sentence.text)
         if cause is not None:
             self._give_cause(self.drafts[first:], cause[1].strip(" .!?\"'"))
 
-    def _also_seen(self, draft: _Draft, fact: Fact) -> None:
-        """The things of a clause in which nobody acts ("where grapes hung", "the meat fell out") are still there."""
-        things = [noun.concept for noun in fact.nouns() if noun.kind == "prop" and noun.concept and not noun.none]
-        draft.props = list(dict.fromkeys([*draft.props, *things]))
+    def _propose(self, drafts: Sequence[_Draft], said: Sequence[Fact]) -> None:
+        """What somebody speaks of doing something with ("Let us tie a bell to the cat") is there to see."""
+        speaking = [draft for draft in drafts if draft.action in _SPEAKING and not draft.speech]
+        plans = [fact for fact in said if fact.verb is not None and fact.objects and not fact.verb.negated]
+        things = [thing for fact in plans for thing in _things(fact)]
+        if speaking and things:
+            speaking[0].props = list(dict.fromkeys([*speaking[0].props, things[0]]))
 
     def _give_cause(self, drafts: Sequence[_Draft], cause: str) -> None:
         """The reason belongs to the deed told just before it ("wept because ..."), or after it ("Because ..., ...")."""
@@ -93,7 +108,8 @@ class _Teller:
         subjects = self._members(fact.subjects, [], fact)
         if not unreal:
             self._surroundings(fact)
-            if subjects:
+            aside = fact.verb is not None and fact.verb.copula and len(self.cast.subject) > 1
+            if subjects and not (aside and fact.subjects[0].kind == "pronoun"):  # "both saw that he was only a jackal"
                 self.cast.subject = subjects
         seen: set[int] = set()
         for happening in found:
@@ -152,9 +168,8 @@ class _Teller:
             emotion = happening.emotion or mood
             if mood is not None and mood != emotion and happening.action is not None:
                 self._add(index, text, fact, _Draft(index, text, actor, emotion=mood))
-            draft = _Draft(
-                index, text, actor, happening.action, happening.verb, target, emotion, list(happening.carries)
-            )
+            carries = list(happening.carries)
+            draft = _Draft(index, text, actor, happening.action, happening.verb, target, emotion, carries, carries)
             draft.negated = happening.negated
             self._add(index, text, fact, draft)
 
@@ -171,9 +186,9 @@ class _Teller:
         return found[0] if found else None
 
     def _add(self, index: int, text: str, fact: Fact, draft: _Draft) -> None:
-        things = [noun.concept for noun in fact.nouns() if noun.kind == "prop" and noun.concept and not noun.none]
         direct = [draft.target] if isinstance(draft.target, str) else []
-        draft.props = list(dict.fromkeys([*draft.props, *direct, *things]))
+        waiting, self.waiting = ([], self.waiting) if fact.speech or fact.wished else (self.waiting, [])
+        draft.props = list(dict.fromkeys([*draft.props, *direct, *_things(fact), *waiting]))
         draft.setting, draft.time = self.setting, self.time
         draft.speech = fact.speech or fact.wished
         draft.reason = self.vocabulary.grammar.has("causes", fact.connective)
@@ -216,7 +231,26 @@ class _Teller:
     def events(self) -> tuple[Event, ...]:
         """The finished events."""
         titles = titles_of(self.cast.members, self.vocabulary.grammar.inflector)
-        return tuple(_finish(draft, titles) for draft in self.drafts)
+        weather = self._weather()
+        drafts = [draft for draft in self.drafts if id(draft.actor) not in weather]
+        for draft in drafts:
+            draft.target = None if id(draft.target) in weather else draft.target
+        return tuple(_finish(draft, titles) for draft in drafts)
+
+    def _weather(self) -> set[int]:
+        """The sun and the wind (their identities) where they do nothing that only a person does."""
+        grammar = self.vocabulary.grammar
+        alive = {
+            id(draft.actor)
+            for draft in self.drafts
+            if draft.action is not None and grammar.has("personal", draft.action) and not draft.negated
+        }
+        elements = [member for member in self.cast.members if grammar.has("elements", member.concept)]
+        return {id(member) for member in elements} - alive
+
+
+def _things(fact: Fact) -> list[str]:
+    return [noun.concept for noun in fact.nouns() if noun.kind == "prop" and noun.concept and not noun.none]
 
 
 def _finish(draft: _Draft, titles: dict[int, str | None]) -> Event:
@@ -235,6 +269,7 @@ def _finish(draft: _Draft, titles: dict[int, str | None]) -> Event:
         target_name=titles[id(member)] if member is not None else None,
         emotion=draft.emotion,
         props=tuple(draft.props),
+        carries=tuple(draft.carries),
         setting=draft.setting,
         time=draft.time,
         cause=draft.cause,

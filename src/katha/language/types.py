@@ -62,7 +62,8 @@ class Event:
     """One thing that happens in a story: who does or feels what, to whom, with what, where.
 
     `actor_word` is the story's own noun ("hare" for the concept rabbit). `sentence` counts from 0. `negated` holds for
-    "did not eat"; `speech` for what is only said or wished.
+    "did not eat"; `speech` for what is only said or wished. `carries` is what the actor has in its hands or wears, and
+    `props` everything that is there.
     """
 
     sentence: int
@@ -77,6 +78,7 @@ class Event:
     target_name: str | None = None
     emotion: str | None = None
     props: tuple[str, ...] = ()
+    carries: tuple[str, ...] = ()
     setting: str | None = None
     time: str | None = None
     cause: str | None = None
