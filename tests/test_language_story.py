@@ -288,3 +288,32 @@ def test_a_name_alone_is_a_person_and_she_is_a_woman() -> None:
 
 def test_who_sets_somebody_free_does_the_freeing() -> None:
     assert deeds("The lion was kind, and he set the mouse free.") == [("lion", "free", "mouse")]
+
+
+@pytest.mark.parametrize(
+    ("text", "actors"),
+    [
+        ("The old fox slept in the sun. The sun rose.", {"fox"}),
+        ("The North Wind and the Sun quarrelled. The wind blew. The sun laughed.", {"wind", "sun"}),
+        ("A strong wind blew. A crow flew away.", {"wind", "crow"}),
+    ],
+)
+def test_the_sun_and_the_wind_are_characters_where_they_act_like_persons(text: str, actors: set[str]) -> None:
+    assert {event.actor for event in read_story(text).events} == actors
+
+
+def test_what_somebody_holds_or_wears_is_told_from_what_is_there() -> None:
+    text = "A traveller came along the road, wrapped in a warm cloak. A dog ran with a bone. A pail fell. He ate."
+    told = read_story(text)
+    assert [event.carries for event in told.events] == [("cloak",), ("bone",), ()]
+    assert told.events[-1].props == ("bucket",)
+
+
+def test_what_is_proposed_is_there_to_see() -> None:
+    said = read_story('The mouse said, "Let us tie a bell around the cat\'s neck."').events
+    assert next(event for event in said if event.action == "talk").props == ("bell",)
+
+
+def test_those_who_saw_what_he_was_are_they() -> None:
+    told = read_story("The lion and the tiger saw that he was only a jackal. They attacked him.").events
+    assert {event.actor for event in told if event.action == "fight"} == {"lion", "tiger"}

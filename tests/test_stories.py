@@ -149,3 +149,11 @@ def test_unknown_keys_and_aliases_survive(tmp_path: Path) -> None:
     story = load_story(_write(tmp_path, record))
     assert len(story.recoverability_questions) == 13
     assert story.model_dump()["curator"] == "me"
+
+
+def test_a_title_needs_no_empty_line_if_its_long_words_are_capitalised(tmp_path: Path) -> None:
+    path = tmp_path / "tale.txt"
+    path.write_text("The Fox and the Grapes\nA fox sees grapes.\n", encoding="utf-8")
+    assert load_story(str(path)).title == "The Fox and the Grapes"
+    path.write_text("The fox and his friend saw\nmany grapes.\n", encoding="utf-8")
+    assert load_story(str(path)).story_text == "The fox and his friend saw\nmany grapes."
