@@ -1,4 +1,4 @@
-"""The published shapes of SDXL and FLUX.1-dev as diffusers and transformers classes, made with random weights."""
+"""The published shapes of SDXL, FLUX and Qwen-Image-Edit as diffusers and transformers classes, with random weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SHAPES", "Shape", "need_table", "random_pipeline"]
+__all__ = ["LARGE", "SHAPES", "Shape", "need_table", "random_pipeline"]
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,40 @@ SHAPES: Mapping[str, Shape] = {
 }  # fmt: skip
 
 
+def _flux2() -> dict[str, Any]:
+    from diffusers import AutoencoderKLFlux2, Flux2Transformer2DModel
+    from transformers import Mistral3Config, Mistral3ForConditionalGeneration
+
+    return {
+        "vae": AutoencoderKLFlux2(),
+        "text_encoder": Mistral3ForConditionalGeneration(Mistral3Config(tie_word_embeddings=False)),
+        "transformer": Flux2Transformer2DModel(),
+    }
+
+
+def _qwen_edit() -> dict[str, Any]:
+    from diffusers import AutoencoderKLQwenImage, QwenImageTransformer2DModel
+    from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
+
+    text = {
+        "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28, "num_attention_heads": 28,
+        "num_key_value_heads": 4, "vocab_size": 152064,
+    }  # fmt: skip
+    config = Qwen2_5_VLConfig(text_config=text, vision_config={"hidden_size": 1280, "out_hidden_size": 3584})
+    return {
+        "vae": AutoencoderKLQwenImage(),
+        "text_encoder": Qwen2_5_VLForConditionalGeneration(config),
+        "transformer": QwenImageTransformer2DModel(),
+    }
+
+
+LARGE: Mapping[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+    "flux2-dev": ("Flux2Pipeline", _flux2),
+    "qwen-edit": ("QwenImageEditPlusPipeline", _qwen_edit),
+}
+"""Models whose needs are calculated and never made: pipeline class and parts, in bfloat16."""
+
+
 def random_pipeline(name: str) -> Any:
     """The pipeline with small random weights, made in its dtype on the CPU."""
     import diffusers
@@ -138,15 +172,17 @@ def need_table(name: str, pixels: int) -> dict[str, dict[str, int]]:
     from katha.renderers.diffusion.checkpoint import Checkpoint
     from katha.renderers.diffusion.memory import need_of
 
-    shape = SHAPES[name]
+    shape = SHAPES.get(name)
+    dtype = shape.dtype if shape else "bfloat16"
+    pipeline, make = (shape.pipeline, shape.parts) if shape else LARGE[name]
     with torch.device("meta"):
-        parts = {key: part for key, part in shape.parts().items() if isinstance(part, torch.nn.Module)}
+        parts = {key: part for key, part in make().items() if isinstance(part, torch.nn.Module)}
     with tempfile.TemporaryDirectory() as folder:
         for key, part in parts.items():
             _write_header(Path(folder) / key, part)
-        checkpoint = Checkpoint(name, Path(folder), None, "", shape.pipeline, dict.fromkeys(parts, ""), None)
+        checkpoint = Checkpoint(name, Path(folder), None, "", pipeline, dict.fromkeys(parts, ""), None)
         rungs: tuple[Any, ...] = ("full", "model-offload", "sequential-offload", "quantized")
-        needs = {rung: need_of(checkpoint, rung, shape.dtype, pixels) for rung in rungs}
+        needs = {rung: need_of(checkpoint, rung, dtype, pixels) for rung in rungs}
     return {rung: {"device": need.device, "host": need.host} for rung, need in needs.items()}
 
 

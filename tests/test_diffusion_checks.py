@@ -101,6 +101,23 @@ def test_a_lost_network_is_told_and_what_is_there_is_kept() -> None:
         SdxlRenderer("someone/something", download=True)
 
 
+def test_the_variant_that_is_asked_for_is_the_one_that_is_fetched(
+    copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from diffusers import StableDiffusionXLPipeline
+
+    asked: list[dict[str, Any]] = []
+
+    def download(name: str, **arguments: Any) -> Path:
+        asked.append({"name": name, **arguments})
+        return copy("sdxl")
+
+    monkeypatch.setattr(StableDiffusionXLPipeline, "download", download)
+    with pytest.raises(InputFileError, match="holds no weights of the variant 'fp16'"):
+        sdxl(Path("someone/lions"), variant="fp16", revision="v2", download=True)
+    assert asked == [{"name": "someone/lions", "revision": "v2", "variant": "fp16", "use_safetensors": True}]
+
+
 def test_a_checkpoint_in_the_cache_of_the_hub_is_found_by_its_name(model: Model, tmp_path: Path) -> None:
     commit = "a" * 40
     home = tmp_path / "hub" / "models--someone--lions"
@@ -128,9 +145,11 @@ def test_the_wrong_family_is_named(model: Model) -> None:
     [
         ("cond_stage_model.transformer.x", "a Stable Diffusion 1 or 2 checkpoint"),
         ("conditioner.embedders.0.model.x", "the SDXL refiner"),
-        ("double_blocks.0.img_attn.x", "a FLUX transformer"),
+        ("double_blocks.0.img_attn.x", "a FLUX.1 transformer"),
+        ("model.diffusion_model.double_blocks.0.img_attn.x", "a FLUX.1 transformer"),
         ("lora_unet_x.lora_down.weight", "a LoRA"),
         ("unet.down_blocks.0.lora_A.weight", "a LoRA"),
+        ("transformer.transformer_blocks.0.attn.to_q.lora_A.weight", "a LoRA"),
         ("something.else", "no checkpoint that is known here"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Adapters, single files, long prompts and the memory ladder of the diffusion renderers."""
+"""Adapters, long prompts and the memory ladder of the diffusion renderers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from ldm_format import save_single_file
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file, save_file
-from tiny_diffusion import build, save_lora
+from tiny_diffusion import build, save_lora, shrink
 
 from katha.errors import InputFileError, UsageError
-from katha.protocols import FrameRequest
-from katha.renderers.diffusion import FluxRenderer, SdxlRenderer, process_pool
+from katha.jsonio import read_json
+from katha.prompting import load_prompt
+from katha.protocols import BoardContext, FrameRequest
+from katha.renderers.diffusion import FluxRenderer, KontextRenderer, SdxlRenderer, process_pool
 from katha.renderers.diffusion.memory import _light_bytes, check_fits, need_of
 from katha.renderers.diffusion.prompts import chunk_tokens
 from katha.renderers.diffusion.weights import read_header
 
 Model = Callable[[str], Path]
-TARGETS = {"sdxl": ["to_q", "to_v"], "flux": ["to_q", "to_v"]}
-PART = {"sdxl": "unet", "flux": "transformer"}
+TARGETS = ["to_q", "to_v"]
+PART = {"sdxl": "unet"}
+SEEING = "QwenImageEditPlusPipeline"
+GUIDANCE = {"StableDiffusionXLPipeline": 5.0, "FluxPipeline": 3.5, "Flux2Pipeline": 4.0}
+GREY = Image.radial_gradient("L").resize((32, 32)).convert("RGB")
 LONG = ", ".join(f"an old woman gives the apple to the crocodile at tree number {word}" for word in ("one", "two") * 5)
 
 
@@ -39,6 +43,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    shrink(monkeypatch)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -51,14 +56,15 @@ def loras(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
 
     def made(family: str, seed: int) -> Path:
         file = folder / f"{family}{seed}.safetensors"
-        return file if file.exists() else save_lora(plain(model(family)), PART[family], file, targets=TARGETS[family],
-                                                    seed=seed)  # fmt: skip
+        return file if file.exists() else save_lora(plain(model(family)), PART.get(family, "transformer"), file,
+                                                    targets=TARGETS, seed=seed)  # fmt: skip
 
     return made
 
 
 def renderer(folder: Path, **options: Any) -> Any:
-    kind = SdxlRenderer if (folder / "unet").exists() or folder.is_file() else FluxRenderer
+    kinds = {"StableDiffusionXLPipeline": SdxlRenderer, SEEING: KontextRenderer}
+    kind = kinds.get(read_json(folder / "model_index.json")["_class_name"], FluxRenderer)
     return kind(str(folder), **{"steps": 1, "device": "cpu", "any_size": True, **options})
 
 
@@ -85,15 +91,30 @@ def plain(folder: Path) -> Any:
 
 
 def plainly(pipe: Any) -> NDArray[np.int16]:
+    """The plain pipeline's frame; Qwen-Image-Edit's is drawn from a picture."""
+    options: dict[str, Any] = {"prompt": "The lion roars.", "guidance_scale": GUIDANCE.get(type(pipe).__name__)}
+    if type(pipe).__name__ == SEEING:
+        prompt = load_prompt("renderers/kontext_bridge").render(prompt="The lion roars.", names=[], neighbours=1)
+        options = {"prompt": prompt, "image": GREY, "true_cfg_scale": 4.0, "negative_prompt": " "}
     image = pipe(
-        "The lion roars.", generator=torch.Generator().manual_seed(42), width=32, height=32, num_inference_steps=1,
-        guidance_scale=5.0 if hasattr(pipe, "unet") else 3.5,
-    ).images[0]  # fmt: skip
+        **options, generator=torch.Generator().manual_seed(42), width=32, height=32, num_inference_steps=1
+    ).images[0]
     return np.asarray(image, np.int16)
 
 
+def drawn(drawer: Any) -> NDArray[np.int16]:
+    """The renderer's frame; Qwen-Image-Edit's is a bridge beside a picture."""
+    if drawer.checkpoint.pipeline != SEEING:
+        return draw(drawer)
+    buffer = io.BytesIO()
+    GREY.save(buffer, "PNG")
+    png = drawer.insert_frame(frame(), BoardContext((frame(),), (buffer.getvalue(),), 1))
+    with Image.open(io.BytesIO(png)) as image:
+        return np.asarray(image.convert("RGB"), np.int16)
+
+
 @pytest.mark.filterwarnings("ignore:Already found a `peft_config`")
-@pytest.mark.parametrize("family", ["sdxl", "flux"])
+@pytest.mark.parametrize("family", ["sdxl", "flux", "flux2-dev", "qwen-edit"])
 def test_several_adapters_count_with_their_weights(
     model: Model, loras: Callable[[str, int], Path], family: str
 ) -> None:
@@ -104,11 +125,11 @@ def test_several_adapters_count_with_their_weights(
     pipe.load_lora_weights(second.parent, weight_name=second.name, adapter_name="b")
     pipe.set_adapters(["a", "b"], [0.5, 2.0])
     wanted = plainly(pipe)
-    assert np.array_equal(draw(renderer(folder, lora=(f"{first}@0.5", f"{second}@2"))), wanted)
+    assert np.array_equal(drawn(renderer(folder, lora=(f"{first}@0.5", f"{second}@2"))), wanted)
     assert not np.array_equal(wanted, bare)
-    assert np.array_equal(draw(renderer(folder, lora=(f"{first}@0",))), bare)
+    assert np.array_equal(drawn(renderer(folder, lora=(f"{first}@0",))), bare)
     pipe.set_adapters(["a"], [1.0])
-    assert np.array_equal(draw(renderer(folder, lora=(str(first),))), plainly(pipe))
+    assert np.array_equal(drawn(renderer(folder, lora=(str(first),))), plainly(pipe))
 
 
 def test_adapters_are_part_of_what_a_frame_depends_on(model: Model, loras: Callable[[str, int], Path]) -> None:
@@ -133,8 +154,10 @@ def test_an_adapter_that_does_not_fit_is_refused(
     for given in (wide, strange, loras("flux", 1)):
         with pytest.raises(UsageError, match="does not fit StableDiffusionXLPipeline"):
             draw(renderer(model("sdxl"), lora=(str(given),)))
-    with pytest.raises(UsageError, match="does not fit FluxPipeline"):
-        draw(renderer(model("flux"), lora=(str(file),)))
+    others = {"flux": file, "flux2-dev": loras("flux", 1), "qwen-edit": loras("flux", 1)}
+    for (family, other), kind in zip(others.items(), ("FluxPipeline", "Flux2Pipeline", SEEING), strict=True):
+        with pytest.raises(UsageError, match=f"does not fit {kind}"):
+            drawn(renderer(model(family), lora=(str(other),)))
     assert draw(renderer(model("sdxl"), lora=(str(file),))).any()
 
 
@@ -153,20 +176,6 @@ def test_an_adapter_that_is_none_is_refused(model: Model, loras: Callable[[str, 
             renderer(model("sdxl"), lora=(given,))
     with pytest.raises(UsageError, match="given twice"):
         renderer(model("sdxl"), lora=(str(file), f"{file}@0.5"))
-
-
-def test_a_single_file_draws_what_its_folder_draws(model: Model, tmp_path: Path) -> None:
-    file = save_single_file(plain(model("sdxl")), tmp_path / "model.safetensors")
-    drawer = renderer(file, base=str(model("sdxl")))
-    assert nearly(draw(drawer), draw(renderer(model("sdxl"))))
-    assert drawer.spec()["revision"] != renderer(model("sdxl")).spec()["revision"]
-
-
-def test_a_single_file_that_lacks_weights_is_refused(model: Model, tmp_path: Path) -> None:
-    file = save_single_file(plain(model("sdxl")), tmp_path / "model.safetensors")
-    save_file({name: value for name, value in load_file(file).items() if "text_projection" not in name}, file)
-    with pytest.raises(InputFileError, match="lacks weights of the text_encoder_2"):
-        draw(renderer(file, base=str(model("sdxl"))))
 
 
 def test_chunks_are_everything_and_end_with_words() -> None:
@@ -213,21 +222,22 @@ def test_a_long_prompt_can_be_refused_instead(model: Model) -> None:
     assert draw(drawer).any()
 
 
-@pytest.mark.parametrize("family", ["sdxl", "flux"])
+@pytest.mark.parametrize("family", ["sdxl", "flux", "flux2-dev", "qwen-edit"])
 @pytest.mark.parametrize("rung", ["model-offload", "sequential-offload"])
 def test_offloading_changes_no_picture(model: Model, family: str, rung: str) -> None:
     process_pool().release()
-    offloaded = draw(renderer(model(family), memory=rung))
+    offloaded = drawn(renderer(model(family), memory=rung)), draw(renderer(model(family), memory=rung))
     process_pool().release()
-    assert nearly(offloaded, draw(renderer(model(family))))
+    assert nearly(offloaded[0], drawn(renderer(model(family))))
+    assert nearly(offloaded[1], draw(renderer(model(family))))
 
 
-@pytest.mark.parametrize("family", ["sdxl", "flux", "klein"])
+@pytest.mark.parametrize("family", ["sdxl", "flux", "klein", "flux2-dev", "qwen-edit"])
 def test_quantized_weights_take_fewer_bytes_and_draw_nearly_the_same(model: Model, family: str) -> None:
     process_pool().release()
-    full = draw(renderer(model(family)))
+    full = drawn(renderer(model(family)))
     drawer = renderer(model(family), memory="quantized")
-    quantized = draw(drawer)
+    quantized = drawn(drawer)
     assert np.isfinite(quantized).all()
     assert 0 < np.abs(full - quantized).mean() < 40
     with drawer.pipeline([frame()]) as loaded:
@@ -249,14 +259,15 @@ def test_quantized_weights_carry_adapters(model: Model, loras: Callable[[str, in
     process_pool().release()
 
 
-def test_tiling_is_switched_on(model: Model) -> None:
+@pytest.mark.parametrize("family", ["sdxl", "flux2-dev", "qwen-edit"])
+def test_tiling_is_switched_on(model: Model, family: str) -> None:
     process_pool().release()
-    drawer = renderer(model("sdxl"), vae_tiling=True)
+    drawer = renderer(model(family), vae_tiling=True)
     wide = draw(drawer, width=96, height=32)
     with drawer.pipeline([frame()]) as loaded:
         assert loaded.pipe.vae.use_tiling
     assert wide.shape == (32, 96, 3)
-    assert drawer.spec() != renderer(model("sdxl")).spec()
+    assert drawer.spec() != renderer(model(family)).spec()
     process_pool().release()
 
 
@@ -347,7 +358,9 @@ def test_the_published_shapes_have_the_published_sizes(monkeypatch: pytest.Monke
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     from benchmarks.diffusion_shapes import need_table
 
-    sdxl, flux = need_table("sdxl", 0), need_table("flux-dev", 0)
+    sdxl, flux, flux2, qwen = (need_table(name, 0) for name in ("sdxl", "flux-dev", "flux2-dev", "qwen-edit"))
+    assert 32e9 < flux2["full"]["device"] / 2 - 24e9 < 33e9
+    assert 20e9 < qwen["full"]["device"] / 2 - 8.3e9 < 21e9
     assert 3.4e9 < sdxl["full"]["device"] / 2 < 3.6e9
     assert 16.5e9 < flux["full"]["device"] / 2 < 17e9
     assert 12e9 < flux["quantized"]["device"] < 14e9 < 23e9 < flux["model-offload"]["device"] < 24e9
@@ -358,11 +371,11 @@ def test_the_figures_in_the_documents_are_the_calculated_ones(monkeypatch: pytes
     from benchmarks.diffusion_shapes import need_table
 
     page = (Path(__file__).parents[1] / "docs" / "renderers.md").read_text(encoding="utf-8")
-    tables = [need_table(name, 1024 * 1024) for name in ("sdxl", "flux-dev")]
+    tables = [need_table(name, 1024 * 1024) for name in ("sdxl", "flux-dev", "flux2-dev", "qwen-edit")]
     for rung in tables[0]:
         row = next(line for line in page.splitlines() if line.startswith(f"| `{rung}`"))
         shown = [f"{table[rung]['device'] / 1e9:.1f} GB" for table in tables]
-        assert [cell.strip() for cell in row.split("|")[3:5]] == shown
+        assert [cell.strip() for cell in row.split("|")[3:7]] == shown
 
 
 @pytest.mark.gpu

@@ -12,7 +12,7 @@ import pytest
 import torch
 from click.testing import Result
 from doubles import plugins, story
-from tiny_diffusion import build
+from tiny_diffusion import build, shrink
 from typer.testing import CliRunner
 
 from katha.agents import run_story
@@ -30,6 +30,11 @@ Katha = Callable[..., Result]
 SMALL = ("--renderer-option", "steps=1", "--renderer-option", "device=cpu", "--renderer-option", "any_size=true",
          "--size", "32x32", "--seeds", "1,2", "--panels", "3")  # fmt: skip
 
+each_renderer = pytest.mark.parametrize(
+    ("name", "family"),
+    [("sdxl", "sdxl"), ("flux", "flux"), ("flux", "flux2-dev"), ("kontext", "kontext"), ("kontext", "qwen-edit")],
+)
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
@@ -42,6 +47,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
 def katha(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Katha]:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
+    shrink(monkeypatch)
     cli_child.install(monkeypatch)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -53,7 +59,7 @@ def board(out: str) -> Board:
     return Board.model_validate_json((Path(out) / "storyboard.json").read_bytes())
 
 
-@pytest.mark.parametrize(("name", "family"), [("sdxl", "sdxl"), ("flux", "flux"), ("kontext", "kontext")])
+@each_renderer
 def test_a_run_goes_through_the_whole_machine_with_one_pipeline(
     katha: Katha, model: Model, name: str, family: str
 ) -> None:
@@ -156,7 +162,7 @@ def test_a_frame_that_is_not_a_number_is_drawn_once_more_with_the_next_seed(
         run_story(story("other", scenes=3), config, tmp_path / "lost", plugins=made)
 
 
-@pytest.mark.parametrize(("name", "family"), [("sdxl", "sdxl"), ("flux", "flux"), ("kontext", "kontext")])
+@each_renderer
 def test_each_renderer_keeps_the_contract(katha: Katha, model: Model, name: str, family: str) -> None:
     from katha.registry import default_registry
     from katha.testing import check_renderer

@@ -101,25 +101,6 @@ def test_a_batch_equals_one_at_a_time(folder: Path) -> None:
     assert not np.array_equal(together[0], together[3])
 
 
-def test_the_same_floats_in_a_batch_and_alone(folder: Path) -> None:
-    renderer = sdxl(folder, batch=3)
-    with renderer.pipeline(board()) as loaded:
-        from katha.renderers.diffusion import Job
-
-        jobs = [Job(request, renderer.encode(loaded, request)) for request in board()]
-        batch = renderer.draw(loaded.pipe, jobs)
-        single = torch.cat([renderer.draw(loaded.pipe, [job]) for job in jobs])
-    assert float((batch - single).abs().max()) < 1e-4
-
-
-def test_each_distinct_prompt_is_encoded_once_for_all_seeds(folder: Path) -> None:
-    renderer = sdxl(folder)
-    for seed in (42, 123, 2026):
-        list(renderer.render_board(board(seed)))
-    with renderer.pipeline(board()) as loaded:
-        assert loaded.prompts.encoded == len(PROMPTS)
-
-
 def test_one_pipeline_is_shared_and_let_go_when_another_is_needed(folder: Path) -> None:
     pool = process_pool()
     pool.release()

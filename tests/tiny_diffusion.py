@@ -7,35 +7,31 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from diffusers import (
     AutoencoderKL,
-    AutoencoderKLFlux2,
     EulerDiscreteScheduler,
     FlowMatchEulerDiscreteScheduler,
-    Flux2KleinPipeline,
-    Flux2Transformer2DModel,
     FluxKontextPipeline,
     FluxPipeline,
     FluxTransformer2DModel,
     StableDiffusionXLPipeline,
     UNet2DConditionModel,
 )
+from tiny_chat_diffusion import flux2_dev, klein, qwen_edit
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import (
     CLIPTextConfig,
     CLIPTextModel,
     CLIPTextModelWithProjection,
     CLIPTokenizer,
-    Qwen2Tokenizer,
-    Qwen3Config,
-    Qwen3ForCausalLM,
     T5Config,
     T5EncoderModel,
     T5Tokenizer,
 )
 
-__all__ = ["FAMILIES", "build", "save_lora"]
+__all__ = ["FAMILIES", "build", "save_lora", "shrink"]
 
 _CORPUS = (
     "the lion roars at a small grey mouse in the forest by day and the mouse gnaws the net while the afraid hare "
@@ -124,51 +120,15 @@ def _flux_parts(guidance: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_CHAT = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}assistant\n"
-
-
-def _klein(distilled: bool) -> Flux2KleinPipeline:
-    inner = Tokenizer(models.BPE())
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    inner.train_from_iterator(
-        [_CORPUS] * 4,
-        trainers.BpeTrainer(
-            vocab_size=400, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
-    )  # fmt: skip
-    state = json.loads(inner.to_str())["model"]
-    tokenizer = Qwen2Tokenizer(
-        vocab=state["vocab"], merges=[tuple(pair) for pair in state["merges"]],
-        additional_special_tokens=special[1:], chat_template=_CHAT, model_max_length=512,
-    )  # fmt: skip
-    text = Qwen3ForCausalLM(
-        Qwen3Config(
-            vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=28, head_dim=8,
-            num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=512,
-        )
-    )  # fmt: skip
-    transformer = Flux2Transformer2DModel(
-        in_channels=16, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2,
-        joint_attention_dim=48, timestep_guidance_channels=32, axes_dims_rope=(4, 4, 4, 4), guidance_embeds=False,
-    )  # fmt: skip
-    vae = AutoencoderKLFlux2(
-        block_out_channels=(8, 8), norm_num_groups=4, latent_channels=4, sample_size=32, layers_per_block=1,
-        down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
-    )  # fmt: skip
-    return Flux2KleinPipeline(
-        FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True), vae, text, tokenizer, transformer, distilled
-    )
-
-
 FAMILIES: Mapping[str, Callable[[], Any]] = {
     "sdxl": _sdxl,
     "flux": lambda: FluxPipeline(**_flux_parts(guidance=True)),
     "schnell": lambda: FluxPipeline(**_flux_parts(guidance=False)),
-    "klein": lambda: _klein(distilled=True),
-    "klein-base": lambda: _klein(distilled=False),
+    "klein": lambda: klein(_CORPUS, distilled=True),
+    "klein-base": lambda: klein(_CORPUS, distilled=False),
+    "flux2-dev": lambda: flux2_dev(_CORPUS),
     "kontext": lambda: FluxKontextPipeline(**_flux_parts(guidance=True)),
+    "qwen-edit": lambda: qwen_edit(_CORPUS),
 }
 
 
@@ -203,3 +163,8 @@ def save_lora(pipe: Any, part: str, file: Path, *, targets: list[str], rank: int
     pipe.save_lora_weights(file.parent, **{f"{part}_lora_layers": layers}, weight_name=file.name)
     model.delete_adapters("default")
     return file
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures that Qwen-Image-Edit's pipeline scales to a million pixels have 64x64 here."""
+    monkeypatch.setattr("diffusers.pipelines.qwenimage.pipeline_qwenimage_edit_plus.VAE_IMAGE_SIZE", 64 * 64)

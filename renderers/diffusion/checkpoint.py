@@ -11,8 +11,9 @@ from typing import Any
 
 from katha.errors import AbsentModelError, InputFileError, UsageError
 from katha.jsonio import read_json
-from katha.renderers.diffusion.families import Family, name_single_file
-from katha.renderers.diffusion.weights import files_sha256, read_header, weight_files
+from katha.renderers.diffusion.families import Family
+from katha.renderers.diffusion.single_file import check_base, find_kind
+from katha.renderers.diffusion.weights import files_sha256, weight_files
 
 __all__ = ["Checkpoint", "find_checkpoint"]
 
@@ -86,11 +87,11 @@ def find_checkpoint(
     path = Path(named).expanduser()
     if path.is_file():
         return _single_file(family, named, path.resolve(), base or family.model, variant, download)
-    folder = _folder(family, named, revision, download)
+    folder = _folder(family, named, revision, variant, download)
     return _from_folder(family, named, folder, variant)
 
 
-def _folder(family: Family, named: str, revision: str | None, download: bool) -> Path:
+def _folder(family: Family, named: str, revision: str | None, variant: str | None, download: bool) -> Path:
     path = Path(named).expanduser()
     if path.is_dir():
         if revision is not None:
@@ -101,10 +102,10 @@ def _folder(family: Family, named: str, revision: str | None, download: bool) ->
             f"There is no checkpoint {named!r}.",
             hint="Give a diffusers folder (with model_index.json), a .safetensors file, or OWNER/NAME of the hub.",
         )
-    return _snapshot(family, named, revision, download)
+    return _snapshot(family, named, revision, variant, download)
 
 
-def _snapshot(family: Family, name: str, revision: str | None, download: bool) -> Path:
+def _snapshot(family: Family, name: str, revision: str | None, variant: str | None, download: bool) -> Path:
     """The hub's snapshot in the cache of this machine, fetched first if `download`."""
     from huggingface_hub import snapshot_download
 
@@ -114,7 +115,7 @@ def _snapshot(family: Family, name: str, revision: str | None, download: bool) -
             import diffusers
 
             pipeline = getattr(diffusers, family.pipelines[0])
-            return Path(pipeline.download(name, revision=revision, use_safetensors=True))
+            return Path(pipeline.download(name, revision=revision, variant=variant, use_safetensors=True))
         return Path(snapshot_download(name, revision=revision, local_files_only=True))
     except (OSError, ValueError, RuntimeError) as error:
         if not download:
@@ -163,7 +164,8 @@ def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str
 
 def _is_there(folder: Path, kind: str) -> bool:
     """Whether a component's files are there. Without a vocabulary the loaders would make an empty tokenizer."""
-    return folder.is_dir() and ("Tokenizer" not in kind or any((folder / name).is_file() for name in _VOCABULARIES))
+    reads = "Tokenizer" in kind or "Processor" in kind
+    return folder.is_dir() and (not reads or any((folder / name).is_file() for name in _VOCABULARIES))
 
 
 def _again(named: str) -> str:
@@ -181,14 +183,9 @@ def _revision(folder: Path, weights: Mapping[str, Path]) -> str:
 def _single_file(family: Family, named: str, file: Path, base: str, variant: str | None, download: bool) -> Checkpoint:
     if file.suffix != ".safetensors":
         raise InputFileError(f"{named!r} is no .safetensors file.", hint="Pickled checkpoints are not read.")
-    belongs, what = name_single_file(list(read_header(file).shapes))
-    if belongs != family.name:
-        raise UsageError(
-            f"{named!r} holds {what}, which {family.name!r} cannot draw with.",
-            hint=f"Give a checkpoint such as {family.model}.",
-        )
+    kind = find_kind(family, named, file)
     try:
-        folder = _folder(family, base, None, download)
+        folder = _folder(family, base, None, variant, download)
     except UsageError as error:
         raise UsageError(
             f"The file {named!r} needs the configuration of {base!r}, which is not here.",
@@ -196,6 +193,7 @@ def _single_file(family: Family, named: str, file: Path, base: str, variant: str
         ) from error
     pipeline, components = _read_index(family, base, folder)
     found = Checkpoint(named, folder, file, "", pipeline, components, variant)
+    check_base(kind, named, file, base, components, found.config("transformer"))
     weights = {f"{name}/{path.name}": path for name, paths in found.weights().items() for path in paths}
     return replace(found, revision=f"sha256:{files_sha256({**_texts(folder), **weights})}")
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
 from katha.errors import MissingExtraError
 
-__all__ = ["Family", "Variant", "family_named", "name_single_file", "require_packages", "schedulers"]
+__all__ = [
+    "Calling",
+    "Family",
+    "Kind",
+    "Variant",
+    "calling_of",
+    "family_named",
+    "name_single_file",
+    "packed_tensor",
+    "require_packages",
+    "schedulers",
+]
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,28 @@ class Family:
         return Variant(row["steps"], row["guidance"], row["prompt_tokens"])
 
 
+@dataclass(frozen=True)
+class Calling:
+    """How one pipeline class is called; the fields are explained in the data file."""
+
+    away: Literal["true_cfg", "guidance", "never"]
+    pictures: int = 0
+    scale: str = "guidance_scale"
+    blank: str = ""
+    unseeing: str | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a single file holds; the fields are explained in the data file."""
+
+    starts: str
+    what: str
+    families: tuple[str, ...] = ()
+    part: str | None = None
+    width: int | None = None
+
+
 @cache
 def _data() -> Mapping[str, Any]:
     text = files("katha.configs").joinpath("diffusion.yaml").read_text(encoding="utf-8")
@@ -59,18 +92,30 @@ def family_named(name: str) -> Family:
     return Family(name, **fields)
 
 
+def calling_of(pipeline: str) -> Calling:
+    """How the pipeline class called `pipeline` is called."""
+    return Calling(**_data()["calls"][pipeline])
+
+
 def schedulers() -> Mapping[str, str]:
     """Schedulers that may replace a checkpoint's own: name to diffusers class."""
     found: Mapping[str, str] = _data()["schedulers"]
     return found
 
 
-def name_single_file(tensors: Sequence[str]) -> tuple[str | None, str]:
-    """The family that a single file belongs to (None: none that is drawn with here), and what it is in words."""
+def name_single_file(tensors: Iterable[str]) -> Kind:
+    """What a single file with tensors of these names holds."""
+    names = list(tensors)
     for row in _data()["single_files"]:
-        if any(name.startswith(row["starts"]) for name in tensors):
-            return row["family"], row["what"]
-    return None, "no checkpoint that is known here"
+        if any(name.startswith(row["starts"]) for name in names):
+            return Kind(**{**row, "families": tuple(row.get("families", ()))})
+    return Kind("", "no checkpoint that is known here")
+
+
+def packed_tensor(tensors: Iterable[str]) -> str | None:
+    """The first name that says that a file is packed for another program."""
+    ends = tuple(_data()["packed"])
+    return next((name for name in tensors if name.endswith(ends)), None)
 
 
 def require_packages(who: str) -> None:

@@ -1,4 +1,4 @@
-"""`flux`: FLUX.1 dev and schnell, and FLUX.2 klein."""
+"""`flux`: FLUX.1 dev and schnell, FLUX.2 dev and klein."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from katha.errors import UsageError
+from katha.jsonio import sha256_hex
 from katha.protocols import Capabilities, FrameRequest
+from katha.renderers.diffusion.families import calling_of
 from katha.renderers.diffusion.frames import frame_name
 from katha.renderers.diffusion.memory import Rung
 from katha.renderers.diffusion.pool import Loaded
@@ -17,6 +19,7 @@ from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, Settings
 from katha.renderers.diffusion.sdxl import draw_embeds
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
     from torch import Tensor
 
 __all__ = ["FluxBase", "FluxRenderer"]
@@ -37,6 +40,8 @@ class FluxBase(DiffusionRenderer):
             raise UsageError(f"prompt_tokens is 1 to {own} for this model, not {prompt_tokens}.")
         self.prompt_tokens = prompt_tokens or own
         self.negative, self.true_cfg = negative, true_cfg
+        self.calling = calling_of(self.checkpoint.pipeline)
+        self._check_guidance()
         room = max(1, self.prompt_tokens - self.wording_tokens)
         self.capabilities = replace(self.capabilities, prompt_tokens=room)
         self.reader = reader_for(self.checkpoint, self.prompt_tokens)
@@ -52,7 +57,9 @@ class FluxBase(DiffusionRenderer):
         Raises:
             UsageError: both numbers are named.
         """
-        for text in (frame_prompt(request.prompt, request.style), self.negative_of(request)):
+        negative = self.negative_of(request)
+        unwanted = [negative] if self.guided_away(negative) else []
+        for text in (frame_prompt(request.prompt, request.style), *unwanted):
             count = self.reader.count(text)
             if count > self.prompt_tokens:
                 raise UsageError(
@@ -62,15 +69,23 @@ class FluxBase(DiffusionRenderer):
 
     def encode(self, loaded: Loaded, request: FrameRequest) -> Mapping[str, Tensor]:
         """The pipeline's embeddings of the prompt and, where guidance uses it, of what shall not be seen."""
+        return self.encode_with(loaded, request, ())
+
+    def encode_with(self, loaded: Loaded, request: FrameRequest, pictures: Sequence[Image]) -> Mapping[str, Tensor]:
+        """The same for a frame drawn from `pictures`, which some text encoders read too."""
+        seen = pictures if self.reader.sees else ()
+        marks = " ".join(sha256_hex(picture.tobytes()) for picture in seen)
 
         def read(text: str) -> Mapping[str, Tensor]:
-            return loaded.prompts.get(f"{self.prompt_tokens} {text}", lambda _: self.reader.read(loaded.pipe, text))
+            key = f"{self.prompt_tokens} {marks} {text}"
+            return loaded.prompts.get(key, lambda _: self.reader.read(loaded.pipe, text, seen))
 
         wanted = dict(read(frame_prompt(request.prompt, request.style)))
         negative = self.negative_of(request)
         if not self.guided_away(negative):
             return wanted
-        return wanted | {f"negative_{name}": value for name, value in read(negative).items()}
+        unwanted = read(negative or self.calling.blank)
+        return wanted | {f"negative_{name}": value for name, value in unwanted.items()}
 
     def negative_of(self, request: FrameRequest) -> str:
         """What the frame shall not show."""
@@ -78,9 +93,22 @@ class FluxBase(DiffusionRenderer):
 
     def guided_away(self, negative: str) -> bool:
         """Whether the model is asked a second time at each step, with the negative prompt."""
-        if self.checkpoint.pipeline == "Flux2KleinPipeline":
-            return self.guidance > 1 and not self._facts()["is_distilled"]
-        return self.true_cfg > 1 and bool(negative)
+        counts: Mapping[str, bool] = {
+            "true_cfg": self.true_cfg > 1 and bool(negative),
+            "guidance": self.guidance > 1 and not self._facts()["is_distilled"],
+            "never": False,
+        }
+        return counts[self.calling.away]
+
+    def _check_guidance(self) -> None:
+        """Refuse options that would change nothing."""
+        if self.true_cfg != 1 and self.calling.away != "true_cfg":
+            raise UsageError("true_cfg is for FLUX.1 models.", hint="This one has guidance only.")
+        if self.negative and not self.guided_away(self.negative):
+            raise UsageError(
+                f"The option negative changes nothing with guidance={self.guidance:g}, true_cfg={self.true_cfg:g}.",
+                hint="FLUX.1 needs true_cfg above 1; distilled FLUX.2 models know no negative prompt.",
+            )
 
     def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
         """One batch through the pipeline; every frame has its own noise."""
@@ -88,16 +116,18 @@ class FluxBase(DiffusionRenderer):
 
     def draw_with(self, pipe: Any, jobs: Sequence[Job], options: Mapping[str, Any]) -> Tensor:
         """One batch through the pipeline with further arguments of it: images of shape (B, 3, H, W)."""
-        return draw_embeds(pipe, jobs, self.steps, self.guidance, **options)
+        return draw_embeds(pipe, jobs, self.steps, **options)
 
     def call_options(self, jobs: Sequence[Job]) -> dict[str, Any]:
         """Further arguments of the pipeline."""
-        negated = "negative_pooled_prompt_embeds" in jobs[0].encoded
-        return {"true_cfg_scale": self.true_cfg} if negated else {}
+        options = {self.calling.scale: self.guidance}
+        if "negative_pooled_prompt_embeds" in jobs[0].encoded:
+            options["true_cfg_scale"] = self.true_cfg
+        return options
 
 
 class FluxRenderer(FluxBase):
-    """FLUX.1 dev, schnell and FLUX.2 klein here: `flux:FOLDER`, `flux:FILE.safetensors` or `flux:OWNER/NAME`."""
+    """FLUX.1 dev and schnell, FLUX.2 dev and klein: `flux:FOLDER`, `flux:FILE.safetensors` or `flux:OWNER/NAME`."""
 
     family_name = "flux"
     renderer_name = "flux"
@@ -127,7 +157,8 @@ class FluxRenderer(FluxBase):
         """Find the checkpoint; nothing is loaded yet.
 
         negative: what no frame shall show, added to the plan's own; FLUX.1 uses it with `true_cfg` above 1 only, which
-        asks the model twice a step. prompt_tokens: a lower limit than the model's own, which saves time.
+        asks the model twice a step; distilled FLUX.2 models know none. prompt_tokens: a lower limit than the model's
+        own, which saves time.
 
         Raises:
             UsageError: no such checkpoint, adapter or option value. MissingExtraError: a package is missing.

@@ -4,7 +4,7 @@ reference images; a character without one gets a portrait, drawn once from its a
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,11 @@ from katha.renderers.diffusion.frames import check_frame, to_png
 from katha.renderers.diffusion.memory import Rung
 from katha.renderers.diffusion.pool import Loaded
 from katha.renderers.diffusion.references import (
+    at_most,
     find_references,
     open_picture,
     reference_spec,
     scaled,
-    side_by_side,
 )
 from katha.renderers.diffusion.renderer import Job, Settings
 from katha.schema import Character
@@ -36,7 +36,7 @@ _SMALLEST_PICTURE = 64
 
 
 class KontextRenderer(FluxBase):
-    """Frames drawn from pictures on this machine: `kontext:FOLDER` or `kontext:OWNER/NAME` (Kontext, FLUX.2 klein)."""
+    """Frames drawn from pictures: `kontext:FOLDER` or `kontext:OWNER/NAME` (Kontext, FLUX.2, Qwen-Image-Edit-Plus)."""
 
     family_name = "kontext"
     renderer_name = "kontext"
@@ -108,6 +108,12 @@ class KontextRenderer(FluxBase):
         for kind in ("scene", "bridge"):
             super().check_prompt(replace(request, prompt=_worded(kind, request.prompt, names, 2)))
 
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """As every diffusion renderer's; portraits of earlier boards are dropped where there are many."""
+        while len(self._drawn) > _PORTRAITS:
+            self._drawn.popitem(last=False)
+        return super().render_board(requests)
+
     def encode(self, loaded: Loaded, request: FrameRequest) -> Mapping[str, Tensor]:
         """The embeddings of a scene's prompt; portraits that it needs are drawn first."""
         names = [character.name for character in request.characters if self._has_picture(character)]
@@ -115,7 +121,7 @@ class KontextRenderer(FluxBase):
             if self.portraits and character.name not in self.references:
                 self._draw_portrait(loaded, character, request)
         worded = _worded("scene", request.prompt, names) if names else request.prompt
-        return super().encode(loaded, replace(request, prompt=worded))
+        return self.encode_with(loaded, replace(request, prompt=worded), self._characters(request))
 
     def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
         """Scenes, one at a time, each from its characters' pictures."""
@@ -136,31 +142,28 @@ class KontextRenderer(FluxBase):
         known = [character for character in request.characters if character.name in self.references]
         worded = _worded("bridge", request.prompt, [character.name for character in known], len(around))
         pictures = [open_picture(png) for png in around] + [self._reference(item.name) for item in known]
+        pictures = at_most(pictures, self.calling.pictures)
         with self.pipeline([request]) as loaded, self.device_failures():
-            job = Job(request, super().encode(loaded, replace(request, prompt=worded)))
+            job = Job(request, self.encode_with(loaded, replace(request, prompt=worded), pictures))
             image = self._draw_from(loaded.pipe, job, pictures)[0]
             check_frame(image, request, self.renderer_name)
             return to_png(image, loaded.pipe.image_processor)
 
     def _draw_from(self, pipe: Any, job: Job, pictures: Sequence[Image]) -> Tensor:
         """One frame, of shape (1, 3, H, W), conditioned on `pictures` (none: from its prompt alone)."""
-        options = self.call_options([job]) | self._conditions(job.request, pictures)
-        return self.draw_with(pipe, [job], options)
-
-    def _conditions(self, request: FrameRequest, pictures: Sequence[Image]) -> dict[str, Any]:
-        """The pipeline's arguments for the pictures, which together have about the frame's number of pixels each."""
-        pixels, step = request.width * request.height, self.family.size_multiple
-        if self.checkpoint.pipeline == "FluxKontextPipeline":
-            one = scaled(side_by_side(pictures), pixels, step) if pictures else None
-            return {"image": one, "max_area": pixels, "_auto_resize": False}
-        return {"image": [scaled(picture, pixels, step, _SMALLEST_PICTURE) for picture in pictures] or None}
+        if not pictures and self.calling.unseeing:
+            return self.draw_with(_sibling(pipe, self.calling.unseeing), [job], self.call_options([job]))
+        pixels = job.request.width * job.request.height
+        shown = _CONDITIONS[self.checkpoint.pipeline](pictures, pixels, self.family.size_multiple)
+        return self.draw_with(pipe, [job], self.call_options([job]) | shown)
 
     def _characters(self, request: FrameRequest) -> list[Image]:
-        return [
+        pictures = [
             self._reference(item.name) if item.name in self.references else self._drawn[_portrait_key(item, request)]
             for item in request.characters
             if self._has_picture(item)
         ]
+        return at_most(pictures, self.calling.pictures)
 
     def _has_picture(self, character: Character) -> bool:
         return self.portraits or character.name in self.references
@@ -176,12 +179,45 @@ class KontextRenderer(FluxBase):
             return
         alone = replace(request, prompt=character.anchor_prompt or character.appearance, characters=())
         with self.device_failures():
-            job = Job(alone, super().encode(loaded, alone))
+            job = Job(alone, self.encode_with(loaded, alone, ()))
             image = self._draw_from(loaded.pipe, job, ())[0]
         check_frame(image, alone, self.renderer_name)
         self._drawn[key] = open_picture(to_png(image, loaded.pipe.image_processor))
-        while len(self._drawn) > _PORTRAITS:
-            self._drawn.popitem(last=False)
+
+
+def _one_picture(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, Any]:
+    """FLUX Kontext: one picture of about the frame's number of pixels."""
+    one = scaled(pictures[0], pixels, step) if pictures else None
+    return {"image": one, "max_area": pixels, "_auto_resize": False}
+
+
+def _several_pictures(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, Any]:
+    """FLUX.2: pictures of about the frame's number of pixels each."""
+    return {"image": [scaled(picture, pixels, step, _SMALLEST_PICTURE) for picture in pictures] or None}
+
+
+def _pictures_as_they_are(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, Any]:
+    """Qwen-Image-Edit-Plus: the pipeline scales them to the sizes that the model was trained with."""
+    return {"image": list(pictures)}
+
+
+_CONDITIONS: Mapping[str, Callable[[Sequence[Image], int, int], dict[str, Any]]] = {
+    "FluxKontextPipeline": _one_picture,
+    "Flux2Pipeline": _several_pictures,
+    "Flux2KleinPipeline": _several_pictures,
+    "QwenImageEditPlusPipeline": _pictures_as_they_are,
+}
+
+
+def _sibling(pipe: Any, kind: str) -> Any:
+    """A pipeline of the class called `kind` with the components (and so the place in memory) of `pipe`."""
+    import diffusers
+
+    wanted = getattr(diffusers, kind)
+    names, _ = wanted._get_signature_keys(wanted)
+    sibling = wanted(**{name: getattr(pipe, name) for name in names})
+    sibling.set_progress_bar_config(disable=True)
+    return sibling
 
 
 def _portrait_key(character: Character, request: FrameRequest) -> tuple[object, ...]:

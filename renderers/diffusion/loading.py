@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from katha.errors import InputFileError, KathaError, UsageError
 from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.families import schedulers
+from katha.renderers.diffusion.logs import unwarned
+from katha.renderers.diffusion.single_file import part_numbers, read_part
 from katha.renderers.diffusion.weights import read_header
 
 __all__ = ["best_device", "default_dtype", "load_pipeline"]
@@ -68,23 +71,34 @@ def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None =
 
 def _from_file(kind: Any, checkpoint: Checkpoint, dtype: Any, extra: Mapping[str, Any]) -> Any:
     """A whole pipeline from a single file, or the transformer; what it lacks comes from the folder."""
-    if "transformer" in checkpoint.components:
-        return _with_transformer(kind, checkpoint, dtype)
+    if checkpoint.file is not None and "transformer" in checkpoint.components:
+        return _with_transformer(kind, checkpoint, checkpoint.file, dtype)
     return kind.from_single_file(
         str(checkpoint.file), config=str(checkpoint.folder), dtype=dtype, local_files_only=True, **extra
     )
 
 
-def _with_transformer(kind: Any, checkpoint: Checkpoint, dtype: Any) -> Any:
+def _with_transformer(kind: Any, checkpoint: Checkpoint, file: Path, dtype: Any) -> Any:
     import diffusers
+    import torch
 
-    part = getattr(diffusers, checkpoint.components["transformer"])
-    transformer = part.from_single_file(
-        str(checkpoint.file), config=str(checkpoint.folder), subfolder="transformer", dtype=dtype, local_files_only=True
-    )
+    part, place = getattr(diffusers, checkpoint.components["transformer"]), str(checkpoint.folder)
+    with torch.device("meta"):
+        empty = part.from_config(part.load_config(place, subfolder="transformer", local_files_only=True))
+    stored, wanted = part_numbers(file), sum(value.numel() for value in empty.state_dict().values())
+    if stored != wanted:  # diffusers leaves out what it has no place for, and says so in a log only
+        raise InputFileError(
+            f"{checkpoint.name!r} holds {stored:,} numbers; the transformer of its base has {wanted:,}.",
+            hint="Give base=FOLDER of the same model, or download the whole file again.",
+        )
+    with unwarned("diffusers"):  # about a list of modules that is empty
+        transformer = part.from_single_file(
+            read_part(file), config=place, subfolder="transformer", dtype=dtype, local_files_only=True
+        )
     return kind.from_pretrained(
-        checkpoint.folder, transformer=transformer, dtype=dtype, local_files_only=True, use_safetensors=True
-    )
+        checkpoint.folder, transformer=transformer, dtype=dtype, variant=checkpoint.variant, local_files_only=True,
+        use_safetensors=True,
+    )  # fmt: skip
 
 
 def _scheduler(name: str, config: Any) -> Any:

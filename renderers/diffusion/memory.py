@@ -25,9 +25,9 @@ __all__ = ["DTYPES", "Need", "Rung", "apply_rung", "check_fits", "free_bytes", "
 Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
 DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
 """What can be computed in, with its bytes."""
-_SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$")
+_SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$")
 """Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own (T5's
-`wo`, embeddings)."""
+`wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye)."""
 _TILE = 512
 _LIVE_MAPS = 3
 
@@ -78,7 +78,9 @@ def _light_bytes(headers: Sequence[Header], width: int) -> int:
 def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, tiling: bool) -> int:
     """The decoder's last stage: a few feature maps at full size, in float32 where the checkpoint asks for it."""
     config = checkpoint.config("vae")
-    channels: int = sum(config.get("block_out_channels", [128, 256])[:2])
+    multiples = config.get("dim_mult", [1, 2])  # of the first layer's width, in Qwen-Image's configuration
+    widths = config.get("block_out_channels") or [config.get("base_dim", 128) * by for by in multiples]
+    channels: int = sum(widths[:2])
     width = 4 if dtype == "float16" and config.get("force_upcast", False) else DTYPES[dtype]
     area = min(pixels, _TILE * _TILE) if tiling else pixels * batch
     return _LIVE_MAPS * channels * area * width

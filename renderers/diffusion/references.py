@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,11 @@ from katha.jsonio import sha256_hex
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Reference", "find_references", "open_picture", "scaled", "side_by_side"]
+__all__ = ["Reference", "at_most", "find_references", "joined", "open_picture", "reference_spec", "scaled"]
 
 _SMALLEST = 16
+_LONGEST = 8
+"""The longest side over the shortest that FLUX.2's own input check takes."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,11 @@ def _read(name: str, path: Path) -> Reference:
             f"The reference of {name!r}, {str(path)!r}, has {picture.width}x{picture.height} pixels.",
             hint=f"Give a picture of at least {_SMALLEST}x{_SMALLEST}.",
         )
+    if max(picture.size) > _LONGEST * min(picture.size):
+        raise InputFileError(
+            f"The reference of {name!r}, {str(path)!r}, has {picture.width}x{picture.height} pixels.",
+            hint=f"Give a picture of which no side is more than {_LONGEST} times the other.",
+        )
     return Reference(name, data, sha256_hex(data))
 
 
@@ -73,18 +81,28 @@ def open_picture(data: bytes) -> Image:
         return upright.convert("RGB")
 
 
-def side_by_side(pictures: Sequence[Image]) -> Image:
-    """One picture of all, from left to right, each as tall as the first."""
+def joined(pictures: Sequence[Image]) -> Image:
+    """One picture of all, each as tall as the first: in a row, or from four on in rows that make it nearly square."""
     from PIL import Image
 
+    columns = len(pictures) if len(pictures) < 4 else math.ceil(len(pictures) ** 0.5)
     height = pictures[0].height
     fitted = [one.resize((max(1, round(one.width * height / one.height)), height)) for one in pictures]
-    whole = Image.new("RGB", (sum(one.width for one in fitted), height))
-    left = 0
-    for one in fitted:
-        whole.paste(one, (left, 0))
-        left += one.width
+    rows = [fitted[start : start + columns] for start in range(0, len(fitted), columns)]
+    whole = Image.new("RGB", (max(sum(one.width for one in row) for row in rows), height * len(rows)), "white")
+    for number, row in enumerate(rows):
+        left = 0
+        for one in row:
+            whole.paste(one, (left, number * height))
+            left += one.width
     return whole
+
+
+def at_most(pictures: Sequence[Image], count: int) -> list[Image]:
+    """`count` pictures at most: those that are too many stand together in the last one."""
+    if len(pictures) <= count:
+        return list(pictures)
+    return [*pictures[: count - 1], joined(pictures[count - 1 :])]
 
 
 def scaled(picture: Image, pixels: int, step: int, smallest: int = 0) -> Image:

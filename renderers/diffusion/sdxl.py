@@ -100,7 +100,7 @@ class SdxlRenderer(DiffusionRenderer):
 
     def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
         """One batch through the pipeline; every frame has its own noise."""
-        return draw_embeds(pipe, jobs, self.steps, self.guidance)
+        return draw_embeds(pipe, jobs, self.steps, guidance_scale=self.guidance)
 
     def negative_of(self, request: FrameRequest) -> str | None:
         """What the frame shall not show; None for nothing."""
@@ -113,7 +113,7 @@ class SdxlRenderer(DiffusionRenderer):
         return CLIPTokenizer.from_pretrained(self.checkpoint.folder / "tokenizer", local_files_only=True)
 
 
-def draw_embeds(pipe: Any, jobs: Sequence[Job], steps: int, guidance: float, **extra: Any) -> Tensor:
+def draw_embeds(pipe: Any, jobs: Sequence[Job], steps: int, **extra: Any) -> Tensor:
     """Images of shape (B, 3, H, W), values 0 to 1, of jobs whose encoded tensors are the pipeline's own arguments."""
     import torch
 
@@ -124,6 +124,6 @@ def draw_embeds(pipe: Any, jobs: Sequence[Job], steps: int, guidance: float, **e
         warnings.filterwarnings("ignore", message="`upcast_vae` is deprecated")  # the pipeline's own call
         images: Tensor = pipe(
             **stacked, generator=[generator_of(job.request.seed) for job in jobs], width=request.width,
-            height=request.height, num_inference_steps=steps, guidance_scale=guidance, output_type="pt", **extra,
+            height=request.height, num_inference_steps=steps, output_type="pt", **extra,
         ).images  # fmt: skip
     return images
