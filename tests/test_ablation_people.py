@@ -41,7 +41,7 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(home: Path, suite: str, human: Path | None, given: Plugins | None = None) -> dict[str, Any]:
     made = given or plugins()
-    config = RunConfig(planner="doubles:ScenePlanner", renderer="block", judges=tuple(made.judges))
+    config = RunConfig(planner="doubles:ScenePlanner", renderer="doubles:BlockRenderer", judges=tuple(made.judges))
     chosen: Suite = SUITES[suite]
     job = AblationJob(STORIES, chosen, config, given=made, resamples=200, human=human)
     return run_ablation(job, home / suite).table

@@ -47,7 +47,7 @@ def suite(folder: Path, rows: str, baseline: str = "base") -> Suite:
 
 def job(made: Suite, records: list[StoryRecord], **more: Any) -> AblationJob:
     doubles = plugins()
-    config = RunConfig(planner="doubles:ScenePlanner", renderer="block", judges=tuple(doubles.judges))
+    config = RunConfig(planner="doubles:ScenePlanner", renderer="doubles:BlockRenderer", judges=tuple(doubles.judges))
     return AblationJob(records, made, config, given=doubles, resamples=200, **more)
 
 
@@ -83,6 +83,7 @@ def test_one_row_alone_is_compared_with_nothing(tmp_path: Path) -> None:
     table = run_ablation(job(suite(tmp_path, rows), STORIES), tmp_path / "out").table
     assert table["conclusion"]["verdict"] == "undecided"
     assert table["conclusion"]["text"] == "Only base was run, so there is nothing to compare it with."
+    assert 'id="compared"' not in write_ablation_report(tmp_path / "out").read_text()
 
 
 def test_rows_that_were_asked_for_by_name_must_be_here(tmp_path: Path) -> None:

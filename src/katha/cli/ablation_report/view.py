@@ -34,7 +34,7 @@ def build_view(out: Path) -> dict[str, Any]:
         "table": table,
         "tone": _TONES.get(table["conclusion"]["verdict"], "open"),
         "rows": [_row(row, table, low, high) for row in table["rows"] if row["not_run"] is None],
-        "not_run": [(row["mode"], row["about"], row["not_run"]) for row in table["rows"] if row["not_run"] is not None],
+        "not_run": [(row["mode"], row["not_run"]) for row in table["rows"] if row["not_run"] is not None],
         "zero": _place(0.0, low, high),
         "comparisons": [_comparison(row) for row in table["comparisons"]],
         "groups": _groups(table["cases"], out),
