@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from katha.errors import UsageError
@@ -11,6 +11,7 @@ from katha.renderers.consistory.passes import collect, inject
 from katha.renderers.diffusion.memory import Rung
 from katha.renderers.diffusion.prompts import frame_prompt
 from katha.renderers.sharing.board import Part, StoryBoard, frame_key
+from katha.renderers.sharing.need import Load
 from katha.renderers.sharing.planning import Member
 from katha.renderers.sharing.renderer import Drawing, SharedRenderer
 from katha.renderers.sharing.rules import QueryBlend, SharingRules
@@ -120,6 +121,14 @@ class ConsistoryRenderer(SharedRenderer):
         words = self._words(request, board, pipe)
         reads = _named(words) if self.sharing else (False,) * len(words)
         return Member(reads, (False,) * len(words), words)
+
+    def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Load:
+        """All anchors are denoised together; there are no more than `anchors` of each subject."""
+        subjects = len(board.subjects)
+        shown = min(len(board.scenes), self.anchors * subjects) if self.sharing else 0
+        return self.load_of(
+            (shown,) if shown else (), board, wanted, 1 - self.dropout, blend=self.query_blend, injection=self.injection
+        )
 
     def passes(self, drawing: Drawing) -> None:
         """Two passes with injection, else one."""

@@ -5,7 +5,8 @@
     sequential-offload   one layer at a time; slow
     quantized            denoiser and text encoders kept as 8-bit floats, computed in the run's dtype, one at a time
 
-What a frame needs beyond weights is estimated from the sizes of the decoder's widest layers, its largest consumer.
+What a frame needs beyond weights is estimated from the sizes of the decoder's widest layers, its largest consumer, or
+of what frames that share hold while they are denoised (`Work`), if that is more.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from katha.errors import UsageError
 from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.weights import Header, read_header
 
-__all__ = ["DTYPES", "Need", "Rung", "apply_rung", "check_fits", "free_bytes", "need_of"]
+__all__ = ["DTYPES", "Need", "Rung", "Work", "apply_rung", "check_fits", "free_bytes", "need_of"]
 
 Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
 DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -33,6 +34,15 @@ _LIVE_MAPS = 3
 
 
 @dataclass(frozen=True)
+class Work:
+    """Bytes that drawing takes beyond weights and the decoder, on the device and in host memory: what frames that are
+    denoised together hold."""
+
+    device: int = 0
+    host: int = 0
+
+
+@dataclass(frozen=True)
 class Need:
     """Bytes that a rung needs on the device, and in host memory."""
 
@@ -42,9 +52,20 @@ class Need:
 
 
 def need_of(
-    checkpoint: Checkpoint, rung: Rung, dtype: str, pixels: int, *, batch: int = 1, tiling: bool = False
+    checkpoint: Checkpoint,
+    rung: Rung,
+    dtype: str,
+    pixels: int,
+    *,
+    batch: int = 1,
+    tiling: bool = False,
+    work: Work | None = None,
+    loaded: bool = False,
 ) -> Need:
     """What drawing `batch` frames of `pixels` pixels at once needs on `rung`; nothing is loaded.
+
+    work: what denoising holds; frames are decoded after it. loaded: the weights are in their place already, and what
+    is needed beside them is asked.
 
     Raises:
         UsageError: there is no such rung. InputFileError: a weight file is broken.
@@ -55,14 +76,16 @@ def need_of(
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
     parts = {name: width * sum(header.numbers for header in found) for name, found in headers.items()}
     largest = max((width * header.largest for found in headers.values() for header in found), default=0)
-    frame = _frame_bytes(checkpoint, dtype, pixels, batch, tiling)
+    more = work or Work()
+    frame = max(_frame_bytes(checkpoint, dtype, pixels, batch, tiling), more.device)
     total = sum(parts.values())
+    host = more.host + (0 if loaded else total)
     light = {name: parts[name] if name == "vae" else _light_bytes(found, width) for name, found in headers.items()}
     held = {
-        "full": Need(rung, total + frame, 0),
-        "model-offload": Need(rung, max(parts.values()) + frame, total),
-        "sequential-offload": Need(rung, 2 * largest + frame, total),
-        "quantized": Need(rung, max(light.values()) + frame, total),
+        "full": Need(rung, frame + (0 if loaded else total), more.host),
+        "model-offload": Need(rung, max(parts.values()) + frame, host),
+        "sequential-offload": Need(rung, 2 * largest + frame, host),
+        "quantized": Need(rung, max(light.values()) + frame, host),
     }
     return held[rung]
 
@@ -87,13 +110,15 @@ def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, ti
 
 
 def free_bytes(device: str) -> tuple[int, int]:
-    """Free bytes on the device and in host memory; on a CPU both are the same."""
+    """Free bytes on the device and in host memory; on a CPU both are the same. What torch holds in reserve is free."""
     import psutil
     import torch
 
     host = int(psutil.virtual_memory().available)
     if device.startswith("cuda"):
-        return int(torch.cuda.mem_get_info(torch.device(device))[0]), host
+        there = torch.device(device)
+        reserve = torch.cuda.memory_reserved(there) - torch.cuda.memory_allocated(there)
+        return int(torch.cuda.mem_get_info(there)[0]) + reserve, host
     return host, host
 
 
@@ -104,16 +129,24 @@ def check_fits(need: Need, device: str, others: Mapping[str, Need], free: tuple[
         UsageError: no such device, or too little memory; the number of bytes missing is named.
     """
     on_device, on_host = free or free_bytes(device)
-    wanted = need.device + (need.host if device.startswith("cpu") else 0)
-    missing, where = max((wanted - on_device, repr(device)), (need.host - on_host, "the host"))
+
+    def lacking(one: Need) -> tuple[int, str]:
+        return max((_on_device(one, device) - on_device, repr(device)), (one.host - on_host, "the host"))
+
+    wanted, (missing, where) = _on_device(need, device), lacking(need)
     if missing > 0:
-        fitting = [name for name, other in others.items() if other.device <= on_device and other.host <= on_host]
+        fitting = [name for name, other in others.items() if lacking(other)[0] <= 0]
         hint = f"--memory {fitting[0]} fits." if fitting else "Draw smaller frames, or use a larger device."
         raise UsageError(
             f"The memory rung {need.rung!r} needs {wanted:,} bytes on {device!r}: {missing:,} are missing on {where}.",
             hint=hint,
         )
     return f"The memory rung {need.rung!r} fits: {wanted:,} bytes of {on_device:,} free on {device!r}."
+
+
+def _on_device(need: Need, device: str) -> int:
+    """What is needed on the device; on a CPU, host memory is the device's."""
+    return need.device + (need.host if device.startswith("cpu") else 0)
 
 
 def apply_rung(pipe: Any, rung: Rung, device: str, dtype: str, denoiser: str, *, tiling: bool = False) -> None:

@@ -23,10 +23,12 @@ __all__ = ["Loaded", "PipelinePool", "hold_device", "process_pool"]
 
 @dataclass
 class Loaded:
-    """A pipeline in memory and the prompts that it has read."""
+    """A pipeline in memory, the prompts that it has read, and the most pixels and bytes of work that were found to
+    fit beside it."""
 
     pipe: Any
     prompts: PromptCache = field(default_factory=PromptCache)
+    checked: tuple[int, int] | None = None
 
 
 class PipelinePool:

@@ -19,7 +19,7 @@ from katha.renderers.diffusion.families import Family, family_named, require_pac
 from katha.renderers.diffusion.frames import check_frame, to_png
 from katha.renderers.diffusion.loading import best_device, default_dtype, load_pipeline
 from katha.renderers.diffusion.lora import Lora, apply_loras, find_loras
-from katha.renderers.diffusion.memory import DTYPES, Rung, apply_rung, check_fits, need_of
+from katha.renderers.diffusion.memory import DTYPES, Rung, Work, apply_rung, check_fits, need_of
 from katha.renderers.diffusion.pool import Loaded, PipelinePool, process_pool
 
 if TYPE_CHECKING:
@@ -182,21 +182,44 @@ class DiffusionRenderer(ABC):
         except UsageError as error:
             raise UnfitFrameError(error.message, hint=error.hint) from error
 
-    def pipeline(self, requests: Sequence[FrameRequest]) -> AbstractContextManager[Loaded]:
-        """Context manager: the pipeline as `Loaded`, in memory and on its rung, for nobody else meanwhile."""
+    @contextmanager
+    def pipeline(self, requests: Sequence[FrameRequest], work: Work | None = None) -> Iterator[Loaded]:
+        """Context manager: the pipeline as `Loaded`, in memory and on its rung, for nobody else meanwhile.
+
+        work: what denoising holds beyond weights.
+
+        Raises:
+            UsageError: too little memory for these frames; the number of bytes missing is named.
+        """
         pixels = max(request.width * request.height for request in requests)
-        return self._pool.use(self._key(), self.device, lambda: self._load(pixels))
+        asked = (pixels * self.at_once, work.device if work is not None else 0)
+        with self._pool.use(self._key(), self.device, lambda: self._load(pixels, work)) as loaded:
+            if loaded.checked is None:
+                loaded.checked = asked
+            elif any(new > old for new, old in zip(asked, loaded.checked, strict=True)):
+                self._check(pixels, work, loaded=True)
+                loaded.checked = (max(asked[0], loaded.checked[0]), max(asked[1], loaded.checked[1]))
+            yield loaded
+
+    @property
+    def at_once(self) -> int:
+        """How many frames are decoded at once."""
+        return self.settings.batch
 
     def device_failures(self) -> AbstractContextManager[None]:
         """Context manager: a device that runs out of memory is a `RenderError` that says what to do."""
         return _device_failures(self.settings.memory)
 
-    def _load(self, pixels: int) -> Any:
+    def _check(self, pixels: int, work: Work | None, *, loaded: bool) -> None:
+        """Say that drawing fits into memory, other models let go if need be, or refuse."""
         settings = self.settings
         needs = {
-            rung: need_of(self.checkpoint, rung, self.dtype, pixels, batch=settings.batch, tiling=settings.vae_tiling)
+            rung: need_of(
+                self.checkpoint, rung, self.dtype, pixels, batch=self.at_once, tiling=settings.vae_tiling, work=work,
+                loaded=loaded and rung == settings.memory,
+            )
             for rung in get_args(Rung)
-        }
+        }  # fmt: skip
         try:
             fits = check_fits(needs[settings.memory], self.device, needs)
         except UsageError:
@@ -204,6 +227,10 @@ class DiffusionRenderer(ABC):
                 raise
             fits = check_fits(needs[settings.memory], self.device, needs)
         self._remarks.append(fits)
+
+    def _load(self, pixels: int, work: Work | None) -> Any:
+        settings = self.settings
+        self._check(pixels, work, loaded=False)
         pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=settings.scheduler)
         apply_loras(pipe, self.loras)
         apply_rung(pipe, settings.memory, self.device, self.dtype, self.family.denoiser, tiling=settings.vae_tiling)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Grid", "grid_of"]
+__all__ = ["Grid", "grid_of", "halvings"]
 
 Grid = tuple[int, int]
 
@@ -21,3 +21,12 @@ def grid_of(tokens: int, latent: Grid) -> Grid:
     if height * width != tokens:
         raise ValueError(f"{tokens} tokens are no halving of a latent of {latent[0]}x{latent[1]}")
     return height, width
+
+
+def halvings(latent: Grid, count: int) -> list[Grid]:
+    """The grids of `latent` halved 0 to `count` times."""
+    grids = [latent]
+    for _ in range(count):
+        height, width = grids[-1]
+        grids.append(((height + 1) // 2, (width + 1) // 2))
+    return grids

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from katha.errors import UsageError
@@ -12,10 +13,13 @@ from katha.jsonio import digest
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion import Loaded, SdxlRenderer
 from katha.renderers.diffusion.frames import check_frame, to_png
+from katha.renderers.diffusion.memory import Work
 from katha.renderers.sharing.bank import Bank
 from katha.renderers.sharing.board import Part, StoryBoard, board_of, board_with, frame_key
 from katha.renderers.sharing.denoise import Denoiser, Trajectory
+from katha.renderers.sharing.grids import Grid
 from katha.renderers.sharing.latents import decode, make_scheduler, size_conditioning
+from katha.renderers.sharing.need import Load, sharing_work
 from katha.renderers.sharing.planning import Member
 from katha.renderers.sharing.rules import SharingRules
 from katha.renderers.sharing.studio import Studio
@@ -73,8 +77,32 @@ class SharedRenderer(SdxlRenderer):
         """What a frame reads that is no source."""
 
     @abstractmethod
+    def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Load:
+        """How much a drawing of `wanted` shares, at most; the pipeline is not in memory yet."""
+
+    def work(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Work:
+        """Bytes that drawing `wanted` holds beyond weights, at most."""
+        return sharing_work(self._shapes, self._grid(wanted[0]), self.load(board, wanted))
+
+    def load_of(
+        self, groups: tuple[int, ...], board: StoryBoard, wanted: Sequence[FrameRequest], keep: float, **more: bool
+    ) -> Load:
+        """The load of sources in `groups` with the settings of this renderer; readers are at most all of `wanted`."""
+        halves = 2 if self.guidance > 1 else 1
+        limit = int(self.keep_gib * _GIB) if groups else 0
+        return Load(
+            groups, len(wanted), self.settings.batch, len(board.subjects), keep, halves, self.steps, keep_bytes=limit,
+            **more,
+        )  # fmt: skip
+
+    @abstractmethod
     def passes(self, drawing: Drawing) -> None:
         """Denoise sources (unless the bank has them) and readers; `Drawing.finish` takes what comes out."""
+
+    @property
+    def at_once(self) -> int:
+        """Frames are decoded one at a time."""
+        return 1
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
         """Yield one PNG per request, in order; frames advance in step, so that they are ready together.
@@ -92,7 +120,7 @@ class SharedRenderer(SdxlRenderer):
 
     def _draw(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Iterator[bytes]:
         self._check_board(board, wanted)
-        with self.pipeline(wanted) as loaded, self.device_failures():
+        with self.pipeline(wanted, self.work(board, wanted)) as loaded, self.device_failures():
             try:
                 latents = self._denoise(loaded, board, wanted)
                 processor = loaded.pipe.image_processor
@@ -102,6 +130,21 @@ class SharedRenderer(SdxlRenderer):
         for request, image in zip(wanted, images, strict=True):
             check_frame(image, request, self.renderer_name)
             yield to_png(image, processor)
+
+    @cached_property
+    def _shapes(self) -> Any:
+        """The checkpoint's UNet without its weights."""
+        import torch
+        from diffusers import UNet2DConditionModel
+
+        with torch.device("meta"):
+            unet = UNet2DConditionModel.from_config(dict(self.checkpoint.config(self.family.denoiser)))
+        return torch.nn.Module.to(unet, getattr(torch, self.dtype))
+
+    def _grid(self, request: FrameRequest) -> Grid:
+        """The latent's grid of a frame."""
+        halvings = len(self.checkpoint.config("vae").get("block_out_channels", [0] * 4)) - 1
+        return request.height >> halvings, request.width >> halvings
 
     def _check_board(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> None:
         """Every frame can be drawn, and all have one size.

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from katha.renderers.sharing.attention import gathered_attention
 from katha.renderers.sharing.coupling import Coupling
-from katha.renderers.sharing.grids import Grid
+from katha.renderers.sharing.grids import Grid, halvings
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["FREEU", "Hub", "shared_grids", "shared_layers", "shown_bytes", "wired"]
+__all__ = ["FREEU", "Hub", "attention_layers", "shared_grids", "shared_layers", "shown_bytes", "wired"]
 
 FREEU: Mapping[str, float] = {"s1": 0.6, "s2": 0.4, "b1": 1.1, "b2": 1.2}
 """FreeU's factors for SDXL, used by both methods."""
@@ -124,24 +124,34 @@ def wired(unet: Any, freeu: bool) -> Iterator[Hub]:
 
 def shared_grids(unet: Any, latent: Grid) -> list[Grid]:
     """The grids of the layers that share, deepest first: up block i of n works on the latent halved n - 1 - i times."""
-    grids = []
-    for number, block in enumerate(unet.up_blocks):
-        height, width = latent
-        for _ in range(len(unet.up_blocks) - 1 - number):
-            height, width = (height + 1) // 2, (width + 1) // 2
-        if _attends(block):
-            grids.append((height, width))
-    return grids
+    deepest_first = halvings(latent, len(unet.up_blocks) - 1)[::-1]
+    return [grid for grid, block in zip(deepest_first, unet.up_blocks, strict=True) if _attends(block)]
+
+
+def attention_layers(unet: Any, latent: Grid) -> dict[str, tuple[Grid, int]]:
+    """The self-attention layers: name to their grid and the width of their hidden states."""
+    grids = halvings(latent, len(unet.up_blocks) - 1)
+    return {
+        name: (
+            grids[_level(name, len(grids) - 1)],
+            unet.get_submodule(name.removesuffix(".processor")).to_q.in_features,
+        )
+        for name in unet.attn_processors
+        if name.endswith("attn1.processor")
+    }
 
 
 def shared_layers(unet: Any, latent: Grid) -> dict[str, tuple[Grid, int]]:
-    """The layers that share: name to their grid and the width of their hidden states."""
-    attending = [number for number, block in enumerate(unet.up_blocks) if _attends(block)]
-    grids = dict(zip(attending, shared_grids(unet, latent), strict=True))
-    return {
-        name: (grids[int(name.split(".")[1])], unet.get_submodule(name.removesuffix(".processor")).to_q.in_features)
-        for name in filter(_SHARED.fullmatch, unet.attn_processors)
-    }
+    """Those of the self-attention layers that share."""
+    return {name: found for name, found in attention_layers(unet, latent).items() if _SHARED.fullmatch(name)}
+
+
+def _level(name: str, deepest: int) -> int:
+    """How often the latent is halved where the layer `name` works."""
+    part, number = name.split(".")[:2]
+    if part == "mid_block":
+        return deepest
+    return int(number) if part == "down_blocks" else deepest - int(number)
 
 
 def shown_bytes(unet: Any, latent: Grid, halves: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from katha.errors import UsageError
@@ -11,7 +11,7 @@ from katha.renderers.diffusion.memory import Rung
 from katha.renderers.diffusion.prompts import frame_prompt
 from katha.renderers.sharing.board import Part, StoryBoard, frame_key
 from katha.renderers.sharing.denoise import lockstep
-from katha.renderers.sharing.latents import latent_grid
+from katha.renderers.sharing.need import Load
 from katha.renderers.sharing.planning import Member
 from katha.renderers.sharing.renderer import Drawing, SharedRenderer
 from katha.renderers.sharing.rules import SharingRules
@@ -107,11 +107,7 @@ class StoryDiffusionRenderer(SharedRenderer):
 
     def rules(self, board: StoryBoard, pipe: Any) -> SharingRules:
         """Sampled tokens of whole identity images, fewer where the bank would outgrow its limit."""
-        first = board.scenes[0]
-        one = shown_bytes(pipe.unet, latent_grid(pipe, first.width, first.height), 2 if self.guidance > 1 else 1)
-        images = sum(map(len, self._identities(board)))
-        keep = fitting_share(self.sampling, images, one, self.bank_mib * _MIB)
-        return SharingRules(board.seed, keep, masked=False, separate=self.separate, skip=_SKIP)
+        return SharingRules(board.seed, self._keep(board), masked=False, separate=self.separate, skip=_SKIP)
 
     def sources(self, board: StoryBoard, pipe: Any) -> list[list[Part]]:
         """The identity images, a group for each character: only those of one character read one another."""
@@ -140,6 +136,17 @@ class StoryDiffusionRenderer(SharedRenderer):
             for subject, read in zip(board.subjects, reads, strict=True)
         )
         return Member(reads, (False,) * len(reads), words)
+
+    def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Load:
+        """The identity images of one character are denoised together, and those of all are read."""
+        groups = tuple(map(len, self._identities(board))) if self.sharing else ()
+        return self.load_of(groups, board, wanted, self._keep(board))
+
+    def _keep(self, board: StoryBoard) -> float:
+        """The share of tokens that is shown: less than `sampling` where all identity images would outgrow the bank."""
+        one = shown_bytes(self._shapes, self._grid(board.scenes[0]), 2 if self.guidance > 1 else 1)
+        images = sum(map(len, self._identities(board)))
+        return fitting_share(self.sampling, images, one, self.bank_mib * _MIB)
 
     def passes(self, drawing: Drawing) -> None:
         """One pass, identities first at every step."""
