@@ -15,7 +15,7 @@ from katha.agents.inserting import board_requests
 from katha.agents.record import same_plugins
 from katha.agents.report import judge_boards, write_results
 from katha.agents.run import finish, load_result
-from katha.agents.types import Emit, RunResult
+from katha.agents.types import Emit, RunResult, unheard
 from katha.config import RunConfig, cache_folder
 from katha.errors import OutputFolderError, UsageError
 from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, StoryRecord
@@ -45,7 +45,7 @@ def redo_frame(
     if not run.is_dir():
         raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
     folder = RunFolder(run)
-    emit = on_event or (lambda event: None)
+    emit = on_event or unheard
     with folder.claim():
         folder.restore()
         state = _finished(folder)

@@ -12,7 +12,7 @@ from katha.agents.context import Plugins, RunContext, check_able, load_plugins
 from katha.agents.prepare import check_plan
 from katha.agents.record import check_same, new_record, paid, services
 from katha.agents.state import RunState
-from katha.agents.types import ReviewChoice, ReviewRequest, RunResult
+from katha.agents.types import Emit, ReviewChoice, ReviewRequest, RunResult, unheard
 from katha.compass.modes import load_mode
 from katha.config import RunConfig, cache_folder
 from katha.errors import StoreError, UsageError
@@ -22,10 +22,10 @@ from katha.store import RunFolder, Store
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
+    from langgraph.types import StreamMode
 
 __all__ = ["finish", "load_result", "run_story"]
 
-OnEvent = Callable[[Event], None]
 Review = Callable[[ReviewRequest], ReviewChoice]
 _SEED_NOTE = "In an ablation this mode reports the mean over the seeds; these numbers are the first seed's."
 
@@ -36,7 +36,7 @@ def run_story(
     out: Path,
     *,
     plan: Plan | None = None,
-    on_event: OnEvent | None = None,
+    on_event: Emit | None = None,
     review: Review | None = None,
     plugins: Plugins | None = None,
 ) -> RunResult:
@@ -53,7 +53,6 @@ def run_story(
         check_plan(plan, record, config)
     if config.review and review is None:
         raise UsageError("A run with review needs a person to ask.", hint="Leave --review out.")
-    load_mode(config.mode)
     load_mode(config.mode)
     made = plugins or load_plugins(config)
     check_able(config, made)
@@ -72,17 +71,13 @@ def run_story(
             if known is None:
                 folder.write(folder.run_json, state)
             try:
-                values = _drive(context, state["run_id"], on_event or _ignore, review)
+                values = _drive(context, state["run_id"], on_event or unheard, review)
             except UsageError:
                 if known is None:
                     folder.abandon()
                 raise
             notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
             return finish(context, {**state, "timings": values.get("timings", {}), "notes": notes})
-
-
-def _ignore(event: Event) -> None:
-    """Nobody listens."""
 
 
 def finish(context: RunContext, state: dict[str, Any]) -> RunResult:
@@ -155,7 +150,7 @@ def _checkpoints(path: Path) -> Iterator[SqliteSaver]:
             raise StoreError(f"Cannot write {str(path)!r}: {error}.", hint=hint) from error
 
 
-def _drive(context: RunContext, run_id: str, on_event: OnEvent, review: Review | None) -> dict[str, Any]:
+def _drive(context: RunContext, run_id: str, on_event: Emit, review: Review | None) -> dict[str, Any]:
     """Run the machine to its end, with a person's answers where it stops for them; the final state."""
     from langgraph.types import Command
 
@@ -163,14 +158,13 @@ def _drive(context: RunContext, run_id: str, on_event: OnEvent, review: Review |
     from katha.agents.graph import build_graph
 
     config: Any = {"configurable": {"thread_id": run_id}, "recursion_limit": 1000}
+    modes: list[StreamMode] = ["updates"] if on_event is unheard else ["custom", "updates"]
     with _checkpoints(context.folder.graph) as saver:
         graph = build_graph(saver)
         todo: Any = _resume(context, graph, saver, config)
         while True:
             waits = False
-            for kind, chunk in graph.stream(
-                todo, config, context=context, stream_mode=["custom", "updates"], durability="async"
-            ):
+            for kind, chunk in graph.stream(todo, config, context=context, stream_mode=modes, durability="async"):
                 if kind == "custom":
                     on_event(cast(Event, chunk))
                 waits = waits or (kind == "updates" and "__interrupt__" in chunk)

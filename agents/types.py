@@ -10,7 +10,7 @@ from typing import Any, Literal
 from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
 from katha.schema import Board, Candidate, Candidates, Event
 
-__all__ = ["OF_ONE_STORY", "Emit", "ReviewAction", "ReviewChoice", "ReviewRequest", "RunResult"]
+__all__ = ["OF_ONE_STORY", "Emit", "ReviewAction", "ReviewChoice", "ReviewRequest", "RunResult", "unheard"]
 
 Emit = Callable[[Event], None]
 """Called with everything that happens, as it happens."""
@@ -18,6 +18,10 @@ Emit = Callable[[Event], None]
 OF_ONE_STORY = (RenderError, InputFileError, RecordError, PlanError, UnfitFrameError)
 """What leaves one story without a board while the others go on; of any other error (a wrong key, a device that is taken
 or too small, a spent budget) the next story would fail, too."""
+
+def unheard(event: Event) -> None:
+    """Nobody listens: the machine then carries no events at all."""
+
 
 ReviewAction = Literal["accept", "reject", "choose", "edit"]
 

@@ -15,10 +15,24 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from katha import __version__
 from katha.errors import InputFileError, UsageError
+from katha.eval_bridge.normal import normalise
 from katha.jsonio import digest, read_text, sha256_hex, write_bytes_atomic
 from katha.schema import CompassSettings, Question, Record, StoryRecord
 
-__all__ = ["Lock", "LockedStories", "code_sha256", "make_lock", "question_sha256", "read_lock", "write_lock"]
+__all__ = [
+    "TEST_SPLITS",
+    "Lock",
+    "LockedStories",
+    "code_sha256",
+    "make_lock",
+    "question_sha256",
+    "read_lock",
+    "text_sha256",
+    "write_lock",
+]
+
+TEST_SPLITS = ("test", "public_test", "hidden_test")
+"""The splits that nothing may be chosen on."""
 
 _HEAD = """# Written by `katha tune`. Do not edit: the hash at the end covers every line, and a changed lock is refused.
 """
@@ -26,12 +40,14 @@ _SHORT = 16
 
 
 class LockedStories(Record):
-    """The stories that were tuned on, and the questions of every story of that file by a short hash."""
+    """The stories that were tuned on (ids, and short hashes of their words), and the questions of every story of that
+    file by a short hash."""
 
     model_config = ConfigDict(extra="forbid")
 
     split_sha256: str
     tuned_on: list[str]
+    texts: list[str]
     questions_sha256: str
     questions: dict[str, str] = {}
 
@@ -88,12 +104,17 @@ class Lock(Record):
         Raises:
             UsageError: the story is named.
         """
-        tuned = set(self.stories.tuned_on)
+        tuned, texts = set(self.stories.tuned_on), set(self.stories.texts)
         for record in records:
             if record.story_id in tuned:
                 raise UsageError(
                     f"The story {record.story_id!r} is one that {name!r} was tuned on, so it cannot test it.",
                     hint="Give held-out stories (--split test).",
+                )
+            if text_sha256(record) in texts:
+                raise UsageError(
+                    f"The story {record.story_id!r} has the words of one that {name!r} was tuned on.",
+                    hint="Leave it out, or tune again without it.",
                 )
             known = self.stories.questions.get(record.story_id)
             if known is not None and known != question_sha256(record.recoverability_questions):
@@ -107,6 +128,11 @@ def question_sha256(questions: Iterable[Question]) -> str:
     """A short hash of a story's questions and accepted answers, whatever their order."""
     rows = [item.model_dump(mode="json", exclude={"role", "options"}) for item in questions]
     return digest(sorted(rows, key=lambda row: str(row["question_id"])))[:_SHORT]
+
+
+def text_sha256(record: StoryRecord) -> str:
+    """A short hash of a story's words, whatever its id, case and punctuation."""
+    return digest(normalise(record.story_text))[:_SHORT]
 
 
 def code_sha256() -> str:
@@ -139,6 +165,7 @@ def make_lock(
     stories = LockedStories(
         split_sha256=digest(names),
         tuned_on=names,
+        texts=[text_sha256(record) for record in tuned],
         questions_sha256=digest(everything),
         questions=dict(sorted(everything.items())),
     )

@@ -224,22 +224,24 @@ def ask(
         name=name or judge_name(judge),
     )
     given: dict[str, Answer] = {}
+    waiting: dict[str, list[_Call]] = {}
+    for call in calls:
+        waiting.setdefault(call.key, []).append(call)
 
     def hand_over(key: str, answer: Answer, reused: bool) -> None:
-        waiting = [call for call in calls if call.key == key]
         given[key] = answer
-        for position, call in enumerate(waiting):
+        for position, call in enumerate(waiting[key]):
             if on_answer is not None:
                 on_answer(call.relabel(answer), reused or position > 0)
 
-    pending: dict[str, _Call] = {}
-    for call in calls:
-        stored = cache.get(call.key) if cache is not None and call.key not in given else None
+    pending: list[_Call] = []
+    for key, equal in waiting.items():
+        stored = cache.get(key) if cache is not None else None
         if stored is not None and stored.status == "ok":
-            hand_over(call.key, stored, True)
-        elif call.key not in given:
-            pending.setdefault(call.key, call)
-    _ask_pending(evidence, list(pending.values()), judge, retry or Retry(), cache, hand_over)
+            hand_over(key, stored, True)
+        else:
+            pending.append(equal[0])
+    _ask_pending(evidence, pending, judge, retry or Retry(), cache, hand_over)
     return [call.relabel(given[call.key]) for call in calls]
 
 

@@ -7,10 +7,14 @@ chunk, profile, comment and thumbnail is gone.
 from __future__ import annotations
 
 import io
+import struct
 import warnings
+import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from katha.errors import InputFileError
 from katha.jsonio import sha256_hex
@@ -25,6 +29,10 @@ MAX_PIXELS = 40_000_000
 
 PREPROCESSING = "rgb8-png/1"
 """Name and version of what `clean_image` does; part of every cache key."""
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_UP = 2
+"""PNG's filter type of a line that is told by its difference to the line above."""
 
 _GREY_16 = ("I;16", "I;16L", "I;16B", "I;16N", "I")
 
@@ -95,12 +103,26 @@ def _decode(data: bytes, name: str) -> CleanImage:
                 flat = _flatten(upright)
             except (images.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError) as error:
                 raise InputFileError(f"{name} is damaged or cut short: {error}.", hint="Export it again.") from error
-    bare = images.frombytes("RGB", flat.size, flat.tobytes())
-    buffer = io.BytesIO()
-    bare.save(buffer, "PNG", compress_level=1)
-    width, height = bare.size
-    pixels = sha256_hex(f"RGB {width}x{height}\0".encode() + bare.tobytes())
-    return CleanImage(buffer.getvalue(), pixels, width, height)
+    (width, height), pixels = flat.size, flat.tobytes()
+    sha256 = sha256_hex(f"RGB {width}x{height}\0".encode() + pixels)
+    return CleanImage(_png(pixels, width, height), sha256, width, height)
+
+
+def _png(pixels: bytes, width: int, height: int) -> bytes:
+    """8-bit RGB pixels as a PNG of three chunks. Every line is told by its difference to the line above: half of the
+    time of choosing a filter for each line, for as many bytes."""
+    lines = np.frombuffer(pixels, np.uint8).reshape(height, 3 * width)
+    filtered = np.empty((height, 1 + 3 * width), np.uint8)
+    filtered[:, 0] = _UP
+    filtered[0, 1:] = lines[0]
+    np.subtract(lines[1:], lines[:-1], out=filtered[1:, 1:])
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    data = zlib.compress(filtered.tobytes(), 1)
+    return _PNG + _chunk(b"IHDR", header) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def clean_image(data: bytes, name: str = "The picture") -> CleanImage:

@@ -31,6 +31,13 @@ def wood(number: int, split: str) -> StoryRecord:
 RECORDS = [wood(number, "validation") for number in range(6)] + [wood(number, "public_test") for number in range(6, 12)]
 
 
+def _eased(record: StoryRecord) -> StoryRecord:
+    """`record` with one more accepted answer."""
+    first, *rest = record.recoverability_questions
+    first = first.model_copy(update={"accepted_answers": [*first.accepted_answers, "anything"]})
+    return record.model_copy(update={"recoverability_questions": [first, *rest]})
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Stories on disk; plug-ins registered as the command names them."""
@@ -38,6 +45,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "stories.jsonl").write_text("".join(record.model_dump_json() + "\n" for record in RECORDS))
     odd = "about: x\nbaseline: base\nrows:\n  base:\n  far: {mode: base, renderer: telescope}\n"
     (folder / "odd.yaml").write_text(odd)
+    (folder / "unknown.yaml").write_text(odd.replace("mode: base, renderer: telescope", "mode: telepathy"))
+    (folder / "outside.yaml").write_text(odd.replace("renderer: telescope", "compass: {delta: 2}"))
+    (folder / "preset.yaml").write_text("compass: {repair_threshold: 1.5}\n")
+    (folder / "eased.jsonl").write_text("".join(_eased(record).model_dump_json() + "\n" for record in RECORDS))
     default_registry("planners").register("test-scenes")(ScenePlanner)
     default_registry("renderers").register("test-block")(BlockRenderer)
     default_registry("judges").register("test-pixel")(PixelJudge)
@@ -152,6 +163,11 @@ def test_a_single_run_takes_the_lock_s_settings(home: Path, lock: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
+        (("ablate", "eased.jsonl", "--split", "test", "--lock", "LOCK"), "are not those that"),
+        (("tune", "stories.jsonl", "--split", "public_test"), "is of the split 'public_test'"),
+        (("--suite", "unknown.yaml"), "row 'far': No mode is called 'telepathy'"),
+        (("--suite", "outside.yaml"), "row 'far': delta: Input should be less than or equal to 1"),
+        (("--preset", "preset.yaml"), "repair_threshold"),
         (("--lock", "LOCK"), "was tuned on"),
         (("--split", "test", "--lock", "LOCK", "--answers", "free"), "answers 'free' instead of 'choice'"),
         (("--split", "test", "--lock", "LOCK", "--similarity", "reader"), "other similarity"),
@@ -163,17 +179,9 @@ def test_a_single_run_takes_the_lock_s_settings(home: Path, lock: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(home: Path, lock: Path, more: tuple[str, ...], message: str) -> None:
-    given = [str(lock) if part == "LOCK" else str(home / part) if (home / part).is_file() else part for part in more]
-    arguments = [
-        "ablate",
-        str(home / "stories.jsonl"),
-        *WITH_DOUBLES,
-        *SIMILARITY,
-        "--out",
-        str(home / "refused"),
-        *given,
-    ]
-    done = CliRunner().invoke(app, arguments)
+    words = more if more[0] in ("ablate", "tune") else ("ablate", "stories.jsonl", *more)
+    given = [str(lock) if part == "LOCK" else str(home / part) if (home / part).is_file() else part for part in words]
+    done = CliRunner().invoke(app, [*given, *WITH_DOUBLES, *SIMILARITY, "--out", str(home / "refused")])
     assert isinstance(done.exception, KathaError)
     assert done.exception.exit_code == 2
     assert message in str(done.exception)

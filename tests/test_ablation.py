@@ -21,7 +21,7 @@ from katha.errors import OutputFolderError, RecordError, RenderError, UsageError
 from katha.eval_bridge import STEERING_VARIANT, score
 from katha.eval_bridge.separation import require_separate
 from katha.protocols import FrameRequest
-from katha.schema import Answer, StoryRecord
+from katha.schema import Answer, Event, StoryRecord
 
 
 def forest(number: int) -> StoryRecord:
@@ -196,6 +196,16 @@ def test_a_stopped_suite_goes_on_and_pays_for_nothing_twice(tmp_path: Path, monk
     assert asked[0]
     assert asked[1]
     assert len(asked[0]) + len(asked[1]) == len(asked[2])
+
+
+def test_who_listens_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Event] = []
+    for name, listen in (("heard", heard.append), ("unheard", None)):
+        monkeypatch.setenv("KATHA_CACHE", str(tmp_path / f"{name}-cache"))
+        suite = load_suite("length").only(("base", "full"))
+        run_ablation(job(suite, STORIES[:1]), tmp_path / name, on_event=listen)
+    assert results(tmp_path / "heard") == results(tmp_path / "unheard")
+    assert {event["stage"] for event in heard} >= {"plan", "render", "critique", "select", "bridge", "decide", "judge"}
 
 
 def test_another_suite_in_the_folder_is_refused_and_shares_the_cache(tmp_path: Path) -> None:

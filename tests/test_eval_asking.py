@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,22 @@ def test_metadata_does_not_survive_and_does_not_change_the_hash() -> None:
     assert STORY.encode() not in marked.png
     assert marked == clean_image(picture())
     assert clean_image(picture("blue")).sha256 != marked.sha256
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 7), (5, 1), (31, 17)])
+def test_the_clean_picture_has_the_very_pixels_and_nothing_else(size: tuple[int, int]) -> None:
+    noise = random.Random(7).randbytes(3 * size[0] * size[1])
+    buffer = io.BytesIO()
+    Image.frombytes("RGB", size, noise).save(buffer, "PNG")
+    found = clean_image(buffer.getvalue())
+    assert (found.width, found.height) == size
+    with Image.open(io.BytesIO(found.png)) as image:
+        image.verify()
+    with Image.open(io.BytesIO(found.png)) as image:
+        assert (image.mode, image.size, image.tobytes(), image.info) == ("RGB", size, noise, {})
+    packet, evidence = make_packet("s", "image", [buffer.getvalue()])
+    report = scan_packet(packet, evidence)
+    assert (report.clean, report.chunks) == (True, 3)
 
 
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "LA", "1", "I;16"])

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge import recoverability, score
-from katha.eval_bridge.statistics import replicates, resample_counts
+from katha.eval_bridge.statistics import replicates, resample_counts, wilcoxon
 from katha.schema import CONDITIONS, DIMENSIONS, LATENT_DIMENSIONS, Answer, Question, StoryRecord
 
 LABELS = ("kindness", "wisdom", "courage")
@@ -311,3 +312,27 @@ def test_replicates_leave_out_missing_dimensions() -> None:
     counts[0, 1, 1] = (1, 0, 0, 1)
     drawn = replicates(counts, 50, 42)[:, 0, 0]
     assert set(np.unique(drawn)) <= {0.0, 0.5, 1.0}
+
+
+@given(
+    st.lists(st.integers(-12, 12), min_size=1, max_size=70),
+    st.sampled_from((1.0, 1 / 3, 0.1)),
+    st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_signed_ranks_are_scipy_s(steps: list[int], step: float, spread: bool) -> None:
+    differences = step * np.array(steps, dtype=float)
+    if spread:  # no two of one size, so that the exact test is used up to 50
+        differences = np.sign(differences) * (np.abs(differences) + 0.01 * np.arange(1, len(steps) + 1))
+    found = wilcoxon(differences)
+    sizes = np.round(np.abs(differences[differences != 0]), 12)
+    assert found["n_nonzero"] == len(sizes)
+    if not len(sizes):
+        assert found["p"] is found["rank_biserial"] is None
+        return
+    exact = len(sizes) <= 50 and len(np.unique(sizes)) == len(sizes)
+    signed = np.sign(differences[differences != 0]) * sizes
+    expected = stats.wilcoxon(signed, method="exact" if exact else "asymptotic")
+    assert found["p"] == pytest.approx(expected.pvalue, rel=1e-9)
+    ranks = stats.rankdata(sizes)
+    assert found["rank_biserial"] == pytest.approx(float((np.sign(signed) * ranks).sum() / ranks.sum()))

@@ -227,6 +227,20 @@ def test_a_test_story_in_the_tuning_set_is_refused() -> None:
         TuneJob([*VALIDATION, TEST[0]], TEST, CONFIG)
 
 
+def test_nothing_is_chosen_on_a_test_split() -> None:
+    with pytest.raises(UsageError, match="'test10' is of the split 'test'"):
+        TuneJob([*VALIDATION, TEST[0]], TEST[1:], CONFIG)
+
+
+def test_one_text_under_two_ids_is_no_held_out_story(tuned: tuple[Path, dict[str, Any], Plugins]) -> None:
+    words = VALIDATION[2].story_text.upper().replace(".", " !")
+    twin = TEST[0].model_copy(update={"story_id": "twin", "story_text": words})
+    with pytest.raises(UsageError, match="'validation2', in the tuning set, and 'twin', outside it"):
+        TuneJob(VALIDATION, [*TEST, twin], CONFIG)
+    with pytest.raises(UsageError, match="'twin' has the words of one that 'lock' was tuned on"):
+        read_lock(tuned[0] / "compass.lock.yaml").require_stories([*TEST, twin], "lock")
+
+
 def test_numbers_of_no_row_are_none() -> None:
     assert row_numbers({}, 10, 1) == {}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from katha.agents.ablation.job import AblationJob, drawn_by
 from katha.agents.ablation.records import RowBoard
@@ -19,7 +19,7 @@ from katha.agents.graph import Graph
 from katha.agents.nodes import final_boards
 from katha.agents.prepare import plan_with, prepare_story
 from katha.agents.state import RunState
-from katha.agents.types import Emit
+from katha.agents.types import Emit, unheard
 from katha.compass.features import BoardFeatures, BoardKey, board_key
 from katha.compass.suites import Row
 from katha.errors import MissingExtraError, PlanError, UnknownPluginError, UsageError
@@ -28,6 +28,9 @@ from katha.eval_bridge.matching import Rule
 from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
 from katha.store import RunFolder, Store
 from katha.store.answers import FrameIndex
+
+if TYPE_CHECKING:
+    from langgraph.types import StreamMode
 
 __all__ = ["BenchFolder", "StoryBench"]
 
@@ -177,8 +180,9 @@ class StoryBench:
     def _drive(self, context: RunContext, emit: Emit) -> RunState:
         """The machine from plan to decision."""
         config: Any = {"recursion_limit": 1000}
+        modes: list[StreamMode] = ["values"] if emit is unheard else ["custom", "values"]
         values = RunState(timings={})
-        for kind, chunk in self._graph.stream(values, config, context=context, stream_mode=["custom", "values"]):
+        for kind, chunk in self._graph.stream(values, config, context=context, stream_mode=modes):
             if kind == "custom":
                 emit(cast(Event, chunk))
             else:

@@ -15,7 +15,7 @@ from katha.agents.ablation.records import RowBoard, StoryResult
 from katha.agents.ablation.table import write_table
 from katha.agents.graph import Graph, build_graph
 from katha.agents.record import prompt_hashes
-from katha.agents.types import OF_ONE_STORY, Emit
+from katha.agents.types import OF_ONE_STORY, Emit, unheard
 from katha.config import cache_folder
 from katha.errors import (
     MissingExtraError,
@@ -27,7 +27,7 @@ from katha.errors import (
 from katha.eval_bridge.matching import Rule
 from katha.eval_bridge.separation import require_separate
 from katha.jsonio import digest, read_json, write_json
-from katha.schema import Answer, Event, StoryRecord
+from katha.schema import Answer, StoryRecord
 from katha.store import Store
 
 __all__ = ["run_ablation"]
@@ -58,17 +58,13 @@ def run_ablation(
             graph, rule = build_graph(reports=False), folder.rule(job.config.matching)
             for place, record in enumerate(job.records, 1):
                 if folder.finished(record.story_id, job.story_identity(record)) is None:
-                    _run_story(job, folder, store, (graph, rule), record, on_event or _ignore)
+                    _run_story(job, folder, store, (graph, rule), record, on_event or unheard)
                 if on_story is not None:
                     on_story(record.story_id, place)
             store.flush()
         table = write_table(job, folder)
         write_json(folder.state, {**state, "status": "finished", "human": human})
         return AblationResult(out, table, reused=False)
-
-
-def _ignore(event: Event) -> None:
-    """Nobody listens."""
 
 
 def _begin(job: AblationJob, folder: AblationFolder) -> dict[str, Any]:

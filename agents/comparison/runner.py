@@ -12,7 +12,7 @@ from katha import __version__
 from katha.agents.comparison.drawing import Artist
 from katha.agents.comparison.job import CompareJob, CompareResult
 from katha.agents.comparison.table import build_table
-from katha.agents.types import Emit
+from katha.agents.types import Emit, unheard
 from katha.config import cache_folder
 from katha.errors import InputFileError, OutputFolderError, RecordError
 from katha.eval_bridge import iter_answers, require_rule, score
@@ -22,7 +22,7 @@ from katha.eval_bridge.evaluate import EvalSettings
 from katha.eval_bridge.evaluation import EvalJob, EvalResult, evaluate
 from katha.eval_bridge.rules import make_decider, open_rule
 from katha.jsonio import canonical, iter_lines, read_json, write_bytes_atomic, write_json
-from katha.schema import Event, StoryRecord
+from katha.schema import StoryRecord
 from katha.store import LockTaken, Store, file_lock
 
 __all__ = ["run_comparison"]
@@ -57,7 +57,7 @@ def run_comparison(
             return CompareResult(out, read_json(out / "table.json"), reused=True)
         records = _prepared(job, out)
         with Store(cache_folder(), owner=identity[:32]) as store:
-            artist = Artist(job, out, store, on_event or _ignore, state["failures"])
+            artist = Artist(job, out, store, on_event or unheard, state["failures"])
             write_json(out / _FILE, state)
             for method in job.methods:
                 for record in records:
@@ -82,10 +82,6 @@ def _check_ids(job: CompareJob) -> None:
     for record in job.records:
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
-
-
-def _ignore(event: Event) -> None:
-    """Nobody listens."""
 
 
 @contextmanager

@@ -21,14 +21,14 @@ from katha.agents.freezing import models_of, protocol_of_config
 from katha.agents.record import prompt_hashes
 from katha.agents.tuning.collect import TuningBench
 from katha.agents.tuning.curve import choose
-from katha.agents.types import OF_ONE_STORY
-from katha.compass.lock import Lock, make_lock, write_lock
+from katha.agents.types import OF_ONE_STORY, unheard
+from katha.compass.lock import TEST_SPLITS, Lock, make_lock, text_sha256, write_lock
 from katha.compass.suites import Row, Suite
 from katha.compass.tuning_data import StoryData
 from katha.config import RunConfig, cache_folder
 from katha.errors import InputFileError, TransientRenderError, UsageError
 from katha.jsonio import read_json, write_json
-from katha.schema import Event, StoryRecord
+from katha.schema import StoryRecord
 from katha.store import Store
 
 __all__ = ["TuneJob", "TuneResult", "tune"]
@@ -59,12 +59,29 @@ class TuneJob:
     work: AblationJob = field(init=False)
 
     def __post_init__(self) -> None:
-        shared = {record.story_id for record in self.records} & {record.story_id for record in self.others}
-        if shared:
-            raise UsageError(f"The story {sorted(shared)[0]!r} is in the tuning set and outside it.")
+        self._require_apart()
         row = Row(name=_MODE, mode=_MODE)
         suite = Suite(name="tune", about="Tuning.", baseline=_MODE, rows=(row,))
         self.work = AblationJob(self.records, suite, self.config, given=self.given)
+
+    def _require_apart(self) -> None:
+        outside = {text_sha256(record): record.story_id for record in self.others}
+        ids = set(outside.values())
+        for record in self.records:
+            name = record.story_id
+            if name in ids:
+                raise UsageError(f"The story {name!r} is in the tuning set and outside it.")
+            if record.split in TEST_SPLITS:
+                raise UsageError(
+                    f"The story {name!r} is of the split {record.split!r}, so nothing may be chosen on it.",
+                    hint="Tune on validation stories (--split validation).",
+                )
+            other = outside.get(text_sha256(record))
+            if other is not None:
+                raise UsageError(
+                    f"The stories {name!r}, in the tuning set, and {other!r}, outside it, have the same words.",
+                    hint="Remove one of them.",
+                )
 
     @property
     def row(self) -> Row:
@@ -149,9 +166,5 @@ def _one(job: TuneJob, folder: AblationFolder, store: Store, record: StoryRecord
 
     machine = build_graph(reports=False), folder.rule(job.config.matching)
     bench = TuningBench(record, job.work, store, folder.story(record.story_id), *machine)
-    data = bench.data(job.row, job.config.seeds, _ignore)
+    data = bench.data(job.row, job.config.seeds, unheard)
     return data.model_copy(update={"identity": job.work.story_identity(record)})
-
-
-def _ignore(event: Event) -> None:
-    """Nobody listens."""
