@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from katha.agents.drawers import make_bridge, make_planner, make_renderer
 from katha.agents.spending import capped, require_prices
-from katha.compass.features import BoardFeatures, BoardKey
+from katha.compass.features import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.compass.modes import Mode, load_mode
 from katha.config import RunConfig
 from katha.errors import OutputFolderError, UsageError
 from katha.jsonio import digest, read_json
 from katha.protocols import Judge, Planner, Renderer, Similarity
 from katha.registry import default_registry
-from katha.schema import Plan, Question, Role, StoryRecord, Transition
+from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
 from katha.store import RunFolder, Store
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ class RunContext:
     """The surroundings of one run. `record` is the story as given; `story` has its questions prepared.
 
     `measured` keeps the features of boards for the other modes of a suite; None: each board is measured by its name.
+    `transitions` keeps what was measured on a transition's frames, and the answers, for the boards that share them.
     """
 
     record: StoryRecord
@@ -136,6 +137,7 @@ class RunContext:
     size: tuple[int, int] = field(init=False)
     matching: Rule = field(init=False)
     measured: dict[BoardKey, BoardFeatures] | None = field(default=None, repr=False)
+    transitions: dict[TransitionKey, tuple[TransitionFeatures, list[Answer]]] = field(default_factory=dict, repr=False)
     renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     judge_locks: dict[str, threading.Lock] = field(init=False, repr=False)
     _plan: Plan | None = field(default=None, repr=False)

@@ -34,6 +34,12 @@ def question_id(row: Answer) -> str:
     return digest([row.judge, row.packet_sha256, row.prompt_sha256])[:_ID]
 
 
+def _told(stage: Stage, answer: Answer, *, reused: bool) -> Event:
+    where = f"{answer.condition}, {answer.method}" if answer.method else answer.condition
+    message = f"{answer.question_id} ({where}): {answer.answer or answer.status}"
+    return Event(stage=stage, kind="answer", message=message, reused=reused)
+
+
 def ask_all(
     context: RunContext,
     condition: Condition,
@@ -62,11 +68,9 @@ def ask_all(
     prompts = [panel.prompt for panel in context.plan().panels]
     scan_packet(packet, evidence, secrets_of(record, prompts)).require(record.story_id)
     variant = variant or (STEERING_VARIANT if role == "steering" else context.config.variant)
-    where = f"{condition}, {method}" if method else condition
 
     def tell(answer: Answer, reused: bool) -> None:
-        message = f"{answer.question_id} ({where}): {answer.answer or answer.status}"
-        emit({"stage": stage, "kind": "answer", "message": message, "reused": reused})
+        emit(_told(stage, answer, reused=reused))
 
     rows: list[Answer] = []
     for name, judge in context.plugins.judges.items():
@@ -144,11 +148,42 @@ def _measure_transition(
     adjacent: Sequence[float],
     emit: Emit,
 ) -> tuple[TransitionFeatures, list[Answer]]:
-    """One transition, judged on its two frames and what was inserted between them, with its own questions."""
+    """One transition, judged on its two frames and what was inserted between them, with its own questions.
+
+    Boards that show it by the same frames are measured once; the others get the same answers under their own name. A
+    failure is asked again.
+    """
+    pair = transition.pair
+    places = span(board.frames, pair)
+    method = f"{name}/transition:{pair[0]}-{pair[1]}"
+    key = (pair, board_key([board.frames[place] for place in places]))
+    known = context.transitions.get(key)
+    if known is not None:
+        measured, rows = known
+        rows = [row.model_copy(update={"method": method}) for row in rows]
+        for row in rows:
+            emit(_told("critique", row, reused=True))
+        context.folder.append_answers(rows)
+        return measured, rows
+    measured, rows = _ask_transition(context, method, transition, places, images, vectors, adjacent, emit)
+    if all(row.status == "ok" for row in rows):
+        context.transitions[key] = (measured, rows)
+    return measured, rows
+
+
+def _ask_transition(
+    context: RunContext,
+    method: str,
+    transition: Transition,
+    places: Sequence[int],
+    images: Sequence[bytes],
+    vectors: NDArray[np.float64],
+    adjacent: Sequence[float],
+    emit: Emit,
+) -> tuple[TransitionFeatures, list[Answer]]:
     from katha.eval_bridge import recoverability
 
     pair = transition.pair
-    places = span(board.frames, pair)
     text = context.plugins.similarity.encode_text(transition_text(transition))
     questions = [item for item in context.questions("steering") if item.target_transition == pair]
     rows = ask_all(
@@ -156,7 +191,7 @@ def _measure_transition(
         "image",
         [images[place] for place in places],
         questions,
-        method=f"{name}/transition:{pair[0]}-{pair[1]}",
+        method=method,
         role="steering",
         stage="critique",
         emit=emit,
@@ -165,7 +200,7 @@ def _measure_transition(
         pair=pair,
         recoverability=recoverability(rows, questions, context.matching)["mean"] if questions else None,
         n_questions=len(questions),
-        similarity=transition_similarity(vectors[places], text),
+        similarity=transition_similarity(vectors[list(places)], text),
         adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),
     )
     return measured, rows

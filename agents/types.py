@@ -19,6 +19,7 @@ OF_ONE_STORY = (RenderError, InputFileError, RecordError, PlanError, UnfitFrameE
 """What leaves one story without a board while the others go on; of any other error (a wrong key, a device that is taken
 or too small, a spent budget) the next story would fail, too."""
 
+
 def unheard(event: Event) -> None:
     """Nobody listens: the machine then carries no events at all."""
 

@@ -11,11 +11,13 @@ from typing import Literal
 from katha.compass.score import candidate_score, copy_penalty, transition_coverage
 from katha.schema import Board, Candidate, CompassSettings, Frame, Record, TransitionScore
 
-__all__ = ["BoardFeatures", "BoardKey", "TransitionFeatures", "board_key", "weigh"]
+__all__ = ["BoardFeatures", "BoardKey", "TransitionFeatures", "TransitionKey", "board_key", "weigh"]
 
 _UNSCORED = "No steering question was scored; coverage alone counts."
 
 BoardKey = tuple[tuple[str, str, int | None, tuple[int, int] | None], ...]
+TransitionKey = tuple[tuple[int, int], BoardKey]
+"""A transition and the frames that show it, whatever the rest of the board is."""
 
 
 class TransitionFeatures(Record):

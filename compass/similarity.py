@@ -38,6 +38,7 @@ class ReaderSimilarity:
 
     def __init__(self, reader: Reader | None = None) -> None:
         self._given = reader
+        self._images: dict[str, NDArray[np.float64]] = {}
         self._texts: dict[str, NDArray[np.float64]] = {}
 
     @cached_property
@@ -60,11 +61,13 @@ class ReaderSimilarity:
 
     def encode_image(self, png: bytes) -> NDArray[np.float64]:
         """A unit vector of shape (D,) for one frame."""
-        reading = self._readings.read_many([clean_image(png).png])[0]
-        vector = self._vector(_seen(reading))
-        if not vector.any():
-            vector[self._axes[_NOTHING]] = 1.0
-        return vector
+        clean = clean_image(png)
+        if clean.sha256 not in self._images:
+            vector = self._vector(_seen(self._readings.read_many([clean.png])[0]))
+            if not vector.any():
+                vector[self._axes[_NOTHING]] = 1.0
+            self._images[clean.sha256] = vector
+        return self._images[clean.sha256]
 
     def encode_text(self, text: str) -> NDArray[np.float64]:
         """A unit vector of shape (D,); the zero vector when nothing in the text is in the vocabulary."""

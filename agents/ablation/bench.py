@@ -20,7 +20,7 @@ from katha.agents.nodes import final_boards
 from katha.agents.prepare import plan_with, prepare_story
 from katha.agents.state import RunState
 from katha.agents.types import Emit, unheard
-from katha.compass.features import BoardFeatures, BoardKey, board_key
+from katha.compass.features import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey, board_key
 from katha.compass.suites import Row
 from katha.errors import MissingExtraError, PlanError, UnknownPluginError, UsageError
 from katha.eval_bridge import STEERING_VARIANT
@@ -89,6 +89,7 @@ class StoryBench:
         store.frames = self._frames
         self._plans: dict[str, Plan] = {}
         self._features: dict[str, dict[BoardKey, BoardFeatures]] = {}
+        self._transitions: dict[str, dict[TransitionKey, tuple[TransitionFeatures, list[Answer]]]] = {}
         self._reported: dict[tuple[Any, ...], list[Answer]] = {}
         self._ready: StoryRecord | None = None
 
@@ -116,7 +117,9 @@ class StoryBench:
         """
         context = self._context(row, seeds)
         context.use(self._plan(row), self.story())
-        context.measured = self._features.setdefault(drawn_by(context.config), {})
+        made_by = drawn_by(context.config)
+        context.measured = self._features.setdefault(made_by, {})
+        context.transitions = self._transitions.setdefault(made_by, {})
         return context
 
     def _plan(self, row: Row) -> Plan:
