@@ -181,7 +181,8 @@ def test_a_single_run_takes_the_lock_s_settings(home: Path, lock: Path) -> None:
 def test_what_cannot_be_is_refused_in_one_sentence(home: Path, lock: Path, more: tuple[str, ...], message: str) -> None:
     words = more if more[0] in ("ablate", "tune") else ("ablate", "stories.jsonl", *more)
     given = [str(lock) if part == "LOCK" else str(home / part) if (home / part).is_file() else part for part in words]
-    done = CliRunner().invoke(app, [*given, *WITH_DOUBLES, *SIMILARITY, "--out", str(home / "refused")])
+    plugins = [*WITH_DOUBLES, *SIMILARITY, "--out", str(home / "refused")]
+    done = CliRunner().invoke(app, [*given[:2], *plugins, *given[2:]])
     assert isinstance(done.exception, KathaError)
     assert done.exception.exit_code == 2
     assert message in str(done.exception)
