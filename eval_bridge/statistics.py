@@ -108,8 +108,7 @@ def wilcoxon(differences: Floats) -> dict[str, Any]:
 
     Returns `p`, `n_nonzero` and `rank_biserial` (W+ - W-) / (W+ + W-) (Eq. 49); p and effect are None without a nonzero
     difference. Exact for up to 50 differences without ties, else the normal approximation with ties taken into account
-    and without a correction for continuity: the p-values of `scipy.stats.wilcoxon`, whose import alone takes half a
-    second.
+    and without a correction for continuity: the p-values of `scipy.stats.wilcoxon`, whose import takes half a second.
     """
     nonzero = differences[np.abs(differences) > _NOTHING]
     count = nonzero.size
@@ -134,6 +133,8 @@ def _exact_p(smaller: float, count: int) -> float:
 
 def _normal_p(plus: float, count: int, ties: NDArray[np.intp]) -> float:
     """The normal approximation; `ties`: how many differences share each size."""
-    mean = count * (count + 1) / 4
+    from scipy.special import ndtr
+
+    mean = count * (count + 1) * 0.25
     variance = (count * (count + 1) * (2 * count + 1) - float((ties**3 - ties).sum()) / 2) / 24
-    return math.erfc(abs(plus - mean) / math.sqrt(2 * variance))
+    return 2.0 * float(ndtr(-abs(plus - mean) / math.sqrt(variance)))
