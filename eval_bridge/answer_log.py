@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from katha.errors import InputFileError, StoreError
+from katha.errors import InputFileError, StoreError, unreadable
 from katha.jsonio import canonical, loads
 from katha.schema import Answer
 
@@ -133,7 +133,7 @@ def iter_answers(path: Path) -> Iterator[Answer]:
                     if line.endswith(b"\n"):
                         raise
     except OSError as error:
-        raise InputFileError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+        raise unreadable(path, error) from error
 
 
 def read_answers(path: Path) -> list[Answer]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from katha.errors import InputFileError, StoreError, UsageError
+from katha.errors import InputFileError, StoreError, UsageError, unreadable
 from katha.eval_bridge.matching import Verdict, accepted_set, literal_verdict
 from katha.eval_bridge.normal import normalise
 from katha.jsonio import canonical, digest, loads, write_bytes_atomic
@@ -243,7 +243,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
                 elif line.strip() and line.endswith(b"\n"):
                     raise InputFileError(f"{str(path)!r}, line {number}, is no verdict.", hint="Remove the line.")
     except OSError as error:
-        raise InputFileError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+        raise unreadable(path, error) from error
 
 
 def _row(line: bytes) -> dict[str, Any] | None:

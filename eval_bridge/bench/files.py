@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from katha.errors import InputFileError
+from katha.errors import InputFileError, unreadable
 from katha.jsonio import canonical, loads
 
 __all__ = ["Kind", "Problem", "ReleaseFile", "Row", "find_files", "stream"]
@@ -114,7 +114,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     end = handle.readline(MAX_LINE_BYTES + 1)
                 yield number, line
     except OSError as error:
-        raise InputFileError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+        raise unreadable(path, error) from error
 
 
 def _parse(line: bytes) -> dict[str, Any] | str:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from katha.errors import InputFileError
+from katha.errors import InputFileError, first_line
 from katha.eval_bridge.extras import need
 from katha.eval_bridge.matching import accepted_set
 from katha.eval_bridge.normal import normalise
@@ -97,7 +97,7 @@ class Encoder:
                     self.folder, local_files_only=True, use_safetensors=True, output_loading_info=True
                 )
             except Exception as error:  # from_pretrained raises many kinds, all meaning that these files are no model
-                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                reason = first_line(error)
                 raise InputFileError(f"{self.name!r} cannot be loaded: {reason}", hint="Download it again.") from error
             missing = [name for name in report["missing_keys"] if "pooler" not in name]
             if missing:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from katha.errors import InputFileError, JudgeError, UsageError
+from katha.errors import InputFileError, JudgeError, UsageError, first_line
 from katha.eval_bridge.judges.structured import question_text
 from katha.models.source import ModelSource
 from katha.models.texts import neutral
@@ -142,7 +142,7 @@ def load_model(source: ModelSource, *, device: str, dtype: str) -> LoadedModel:
     except MemoryError as error:
         raise JudgeError(f"{source.name!r} does not fit into memory.", hint="Use a smaller dtype or model.") from error
     except Exception as error:  # from_pretrained raises many kinds, all meaning that these files are no model
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = first_line(error)
         raise InputFileError(f"{source.name!r} cannot be loaded: {reason}", hint="Download it again.") from error
     missing = sorted(report["missing_keys"])
     if missing:
@@ -161,7 +161,7 @@ def _ready(model: Any, processor: Any, device: str) -> LoadedModel:
     try:
         model.to(device).eval()
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise UsageError(f"The model cannot be put on {device!r}: {reason}", hint="Choose another device.") from error
     given, text = model.generation_config, model.config.get_text_config()
     ends = [processor.tokenizer.eos_token_id, given.eos_token_id if given is not None else None]

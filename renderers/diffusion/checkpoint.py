@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from katha.errors import AbsentModelError, InputFileError, UsageError
+from katha.errors import AbsentModelError, InputFileError, UsageError, first_line
 from katha.jsonio import read_json
 from katha.renderers.diffusion.families import Family
 from katha.renderers.diffusion.single_file import check_base, find_kind
@@ -123,7 +123,7 @@ def _snapshot(family: Family, name: str, revision: str | None, variant: str | No
                 f"The checkpoint {name!r} is not on this machine.",
                 hint=f"Run `hf download {wanted}` where there is a network, or give its folder.",
             ) from error
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = first_line(error)
         raise UsageError(
             f"The checkpoint {name!r} cannot be fetched: {reason}.",
             hint=f"Try again, or run `hf download {wanted}`: what is there already is kept.",

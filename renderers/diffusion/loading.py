@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from katha.errors import InputFileError, KathaError, UsageError
+from katha.errors import InputFileError, KathaError, UsageError, first_line
 from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.families import schedulers
 from katha.renderers.diffusion.logs import unwarned
@@ -58,7 +58,7 @@ def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None =
     except MemoryError as error:
         raise UsageError(f"{checkpoint.name!r} does not fit into memory.", hint="Use a smaller dtype.") from error
     except Exception as error:  # the loaders raise many kinds, all meaning that these files are no such model
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = first_line(error)
         raise InputFileError(
             f"{checkpoint.name!r} cannot be loaded: {reason}", hint="Download the whole checkpoint again."
         ) from error

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from katha.errors import UsageError
+from katha.errors import UsageError, first_line
 from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.weights import Header, read_header
 
@@ -169,7 +169,7 @@ def apply_rung(pipe: Any, rung: Rung, device: str, dtype: str, denoiser: str, *,
         else:
             pipe.to(device)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise UsageError(f"The model cannot be put on {device!r}: {reason}", hint="Choose another device.") from error
     if tiling:
         pipe.vae.enable_tiling()

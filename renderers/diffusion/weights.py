@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from katha.config import cache_folder
-from katha.errors import InputFileError, KathaError
+from katha.errors import InputFileError, KathaError, unreadable
 from katha.jsonio import digest, read_json, write_json
 
 __all__ = ["Header", "files_sha256", "read_header", "weight_files"]
@@ -52,7 +52,7 @@ def read_header(file: Path) -> Header:
             shapes = {name: tuple(map(int, row["shape"])) for name, row in rows.items()}
             end = max((row["data_offsets"][1] for row in rows.values()), default=0)
     except OSError as error:
-        raise InputFileError(f"Cannot read {str(file)!r}: {error.strerror}.") from error
+        raise unreadable(file, error) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise broken from error
     if file.stat().st_size < 8 + length + end:
@@ -99,7 +99,7 @@ def _sha256(path: Path) -> str:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise InputFileError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+        raise unreadable(path, error) from error
 
 
 def _remembered(memory: Path) -> dict[str, str]:

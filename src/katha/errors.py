@@ -49,6 +49,8 @@ __all__ = [
     "UnfitFrameError",
     "UnknownPluginError",
     "UsageError",
+    "first_line",
+    "unreadable",
 ]
 
 
@@ -151,3 +153,21 @@ class JudgeError(KathaError):
 
 class TransientJudgeError(JudgeError):
     """A judge failed in a way that is worth another try."""
+
+
+_WHY_UNREADABLE = {
+    IsADirectoryError: "Give a file, not a folder.",
+    FileNotFoundError: "Check the path.",
+    PermissionError: "Allow reading it, or give a copy that may be read.",
+}
+
+
+def unreadable(path: object, error: OSError) -> InputFileError:
+    """What to say of a file that the system does not let us read, and what to do about it."""
+    reason = error.strerror or type(error).__name__
+    return InputFileError(f"Cannot read {str(path)[:200]!r}: {reason}.", hint=_WHY_UNREADABLE.get(type(error)))
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error of another library says, or its type where it says nothing."""
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

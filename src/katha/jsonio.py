@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from katha.errors import InputFileError, StoreError
+from katha.errors import InputFileError, StoreError, unreadable
 
 __all__ = [
     "canonical",
@@ -76,7 +76,7 @@ def read_text(path: Path, *, limit: int | None = None) -> str:
             raise InputFileError(f"{str(path)!r} holds {size:,} bytes; at most {limit:,} are read.")
         data = path.read_bytes()
     except OSError as error:
-        raise InputFileError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+        raise unreadable(path, error) from error
     if b"\0" in data:
         raise InputFileError(f"{str(path)!r} is a binary file, not text.", hint="Give a UTF-8 text file.")
     try:
@@ -153,4 +153,4 @@ def iter_lines(path: Path) -> Iterator[tuple[int, str]]:
                 if line.strip():
                     yield number, line
     except OSError as error:
-        raise InputFileError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+        raise unreadable(path, error) from error

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from katha.errors import InputFileError, RecordError
+from katha.errors import InputFileError, RecordError, unreadable
 from katha.jsonio import iter_lines, loads, read_text
 from katha.schema import MORAL_LABELS, StoryRecord
 
@@ -113,7 +113,7 @@ def _split(spec: str) -> tuple[Path, str | None]:
     try:
         found = path.exists()
     except OSError as error:
-        raise InputFileError(f"Cannot read {spec[:200]!r}: {error.strerror}.") from error
+        raise unreadable(spec, error) from error
     if found or "#" not in spec:
         return path, None
     name, _, wanted = spec.rpartition("#")

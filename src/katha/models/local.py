@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from katha.devices import process_tenants
-from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError
+from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError, first_line
 from katha.models.adapters import check_adapter, load_adapter
 from katha.models.schemas import grammar_schema
 from katha.models.source import ModelSource, find_folder, folder_revision, read_config
@@ -199,7 +199,7 @@ def load_weights(source: ModelSource, device: str, dtype: str) -> tuple[Any, Any
     except MemoryError as error:
         raise _no_room(source.name, "cpu") from error
     except Exception as error:  # from_pretrained raises many kinds, all meaning that these files are no model
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = first_line(error)
         raise InputFileError(f"{source.name!r} cannot be loaded: {reason}", hint="Download it again.") from error
     missing = sorted(report["missing_keys"])
     if missing:
@@ -219,7 +219,7 @@ def _on_device(model: Any, name: str, device: str) -> Any:
     except torch.OutOfMemoryError as error:
         raise _no_room(name, device) from error
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise UsageError(f"The model cannot be put on {device!r}: {reason}", hint="Choose another device.") from error
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from katha.errors import InputFileError, ModelError, UsageError
+from katha.errors import InputFileError, ModelError, UsageError, first_line
 from katha.jsonio import digest, read_json
 
 __all__ = ["ModelSource", "find_folder", "folder_revision", "read_config"]
@@ -65,7 +65,7 @@ def _snapshot(name: str, revision: str | None, *, local_files_only: bool) -> Pat
         return Path(snapshot_download(name, revision=revision, local_files_only=local_files_only))
     except (OSError, ValueError, RuntimeError) as error:
         wanted = f"{name} --revision {revision}" if revision else name
-        reason = "is not on this machine" if local_files_only else f"cannot be fetched: {error}".splitlines()[0]
+        reason = "is not on this machine" if local_files_only else f"cannot be fetched: {first_line(error)}"
         raise ModelError(
             f"The model {name!r} {reason}.",
             hint=f"Run `hf download {wanted}` where there is a network, or give the folder that it lies in.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from katha.errors import InputFileError
+from katha.errors import InputFileError, unreadable
 from katha.jsonio import read_json
 from katha.schema import Answer, Board, Candidates, Plan, Record, StoryRecord
 
@@ -83,7 +83,7 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InputFileError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+        raise unreadable(path, error) from error
     mime = "image/png"
     if small or len(data) > _EMBED_AS_IS:
         data, mime = _lighter(data, path, _SMALL if small else _WIDEST), "image/jpeg"
