@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ import torch
 from pathlib import Path
 from diffusers import StableDiffusionXLPipeline
 from benchmarks.shared_attention import draw_random
-from tests.tiny_diffusion import build
+from tiny_diffusion import build
 torch.set_num_threads(1)
 pipe = StableDiffusionXLPipeline.from_pretrained(build("sdxl", Path({folder!r})))
 methods = ("sdxl", "consistory", "storydiffusion")
@@ -27,7 +28,10 @@ print(list(one.shape), *(not torch.allclose(a, b, atol=1e-2) for a, b in ((one, 
 
 
 def python(*words: str) -> str:
-    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=280)
+    paths = {"PYTHONPATH": str(ROOT / "tests")}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=os.environ | paths, capture_output=True, text=True, timeout=280
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
