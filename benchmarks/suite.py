@@ -24,6 +24,7 @@ from katha.stories import load_story
 __all__ = ["measure"]
 
 _STORIES = ("lion_and_mouse", "fox_and_crow", "tortoise_and_hare")
+_BEFORE = ("crow_and_pitcher",)
 _TARGET_RATIO = 1.5
 
 
@@ -72,23 +73,32 @@ def _alone(renderer: _Renderer, judge: _Judge) -> tuple[float, float]:
     return time.perf_counter() - start, time.process_time() - started
 
 
-def measure() -> dict[str, Any]:
-    """The suite over three stories with an empty cache, then its distinct work alone."""
+def _suite(stories: Sequence[str], renderer: _Renderer, judge: _Judge) -> tuple[dict[str, Any], float, float]:
+    """The budget of the suite over `stories` with an empty cache, its seconds and processor seconds."""
     examples = Path(__file__).parents[1] / "examples"
-    renderer, judge = _Renderer(), _Judge()
     plugins = Plugins(RulePlanner(), renderer, {"recording": judge}, ReaderSimilarity())
-    config = RunConfig(judges=("recording",))
-    records = [load_story(str(examples / f"{name}.json")) for name in _STORIES]
+    records = [load_story(str(examples / f"{name}.json")) for name in stories]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KATHA_CACHE"] = f"{folder}/cache"
-        job = AblationJob(records, load_suite("length"), config, given=plugins)
+        job = AblationJob(records, load_suite("length"), RunConfig(judges=("recording",)), given=plugins)
         start, started = time.perf_counter(), time.process_time()
         budget = run_ablation(job, Path(folder) / "out").table["budget"]
-        whole, cpu = time.perf_counter() - start, time.process_time() - started
+        return budget, time.perf_counter() - start, time.process_time() - started
+
+
+def measure() -> dict[str, Any]:
+    """The suite over three stories with an empty cache, then its distinct work alone.
+
+    The bare loop comes after the suite in the same process, so the suite runs over another story before: both find the
+    program and the networks loaded, and neither finds a picture that it has seen.
+    """
+    _suite(_BEFORE, _Renderer(), _Judge())
+    renderer, judge = _Renderer(), _Judge()
+    budget, whole, cpu = _suite(_STORIES, renderer, judge)
     questions = sum(len(prompts) for _, prompts in judge.asked)
     alone, cpu_alone = _alone(renderer, judge)
     return {
-        "stories": len(records),
+        "stories": len(_STORIES),
         **budget,
         "frames_drawn": len(renderer.drawn),
         "questions_asked": questions,
