@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from katha.language import Actor, Event, SceneReading, describe_deed, describe_scene
 from katha.planners.cast import Key, Role, role_key
+from katha.planners.continuing import Aims, spoken_of
 from katha.planners.segments import salience
 
 __all__ = ["HANDLED", "Moment", "Stage", "moment_of"]
@@ -97,11 +98,14 @@ class Stage:
     setting: str | None = None
     time: str | None = None
     held: dict[Key, str] = field(default_factory=dict)
+    aims: Aims = field(default_factory=Aims)
     last: Event | None = None
 
     def hand_on(self, events: Sequence[Event]) -> None:
         """Remember who holds what after `events`: a thing taken stays in hand until given, thrown or eaten."""
+        self.aims.follow(events)
         for event in events:
+            self.lose(event)
             if not _real(event) or event.actor is None:
                 continue
             key = role_key(event)
@@ -112,6 +116,10 @@ class Stage:
             elif event.action in _KEEPS and event.carries:
                 self.held = {who: what for who, what in self.held.items() if what != event.carries[0]}
                 self.held[key] = event.carries[0]
+
+    def lose(self, event: Event) -> None:
+        """What slips out of hands is in nobody's from now on."""
+        self.held = {who: what for who, what in self.held.items() if what not in event.lost}
 
 
 def _feeling(key: Key, events: Sequence[Event], until: int) -> str | None:
@@ -169,8 +177,9 @@ def _present(main: Event, events: Sequence[Event], roles: Mapping[Key, Role]) ->
         keys.append((main.target, main.target_name))
     near = [event for event in events if event.actor is not None and event.sentence == main.sentence]
     rest = [event for event in events if event.actor is not None and _real(event)]
-    for event in [*near, *rest]:
-        keys.append(role_key(event))
+    keys.extend(role_key(event) for event in near)
+    keys.extend(key for event in near for key in event.company)
+    keys.extend(role_key(event) for event in rest)
     return list(dict.fromkeys(key for key in keys if key in roles))[:_MOST_ACTORS]
 
 
@@ -211,7 +220,11 @@ def moment_of(events: Sequence[Event], stage: Stage, *, final: bool = False) -> 
     keys = _present(main, events, stage.roles)
     cast = tuple(stage.roles[key] for key in keys)
     kinds = [key[0] for key in keys]
-    actors = [_drawn(cast[0], main, _feeling(keys[0], events, until), kinds)]
+    place = next(at for at, event in enumerate(events) if event is main)
+    stage.hand_on(events[:place])
+    stage.lose(main)
+    aiming = stage.aims.aimed(main)
+    actors = [_drawn(cast[0], aiming, _feeling(keys[0], events, until), kinds)]
     taken = set(actors[0].carries)
     for key, role in zip(keys[1:], cast[1:], strict=True):
         doing = _doing(key, main, events)
@@ -220,12 +233,12 @@ def moment_of(events: Sequence[Event], stage: Stage, *, final: bool = False) -> 
             drawn = replace(drawn, carries=(), action=None, target=None)
         taken.update(drawn.carries)
         actors.append(drawn)
-    place = next(at for at, event in enumerate(events) if event is main)
-    stage.hand_on(events[:place])
     actors = [_holding(actor, stage.held.get(key), taken) for key, actor in zip(keys, actors, strict=True)]
     stage.hand_on(events[place:])
     stage.last = main
-    reading = SceneReading(tuple(actors), _props(main, events, actors, taken), main.setting or stage.setting, main.time)
+    props = _props(aiming, events, actors, taken)
+    props = (*props, *spoken_of(events, main, keys, {*props, *taken, *stage.held.values()}))[:_MOST_PROPS]
+    reading = SceneReading(tuple(actors), props, main.setting or stage.setting, main.time)
     words = {**stage.words, **{role.actor.concept: role.word for role in cast}}
     return Moment(reading, main, cast, tuple(events), words, stage.roles)
 

@@ -20,6 +20,7 @@ _WEIGHTS = {
 _NEEDS_OBJECT = frozenset(
     ("take", "carry", "give", "throw", "hug", "free", "bite", "push", "pull", "chase", "fight", "chop")
 )
+_MUTUAL = frozenset({"hug", "fight"})
 _PEAK = 0.5
 _WEIGHT_OF = {action: weight for weight, actions in _WEIGHTS.items() for action in actions.split()}
 
@@ -39,7 +40,8 @@ def salience(event: Event) -> float:
 
 def complete(event: Event) -> bool:
     """Whether an event has what its action needs: nobody is seen to hold, give or push nothing."""
-    return event.action not in _NEEDS_OBJECT or event.target is not None or bool(event.props)
+    together = event.count > 1 and event.action in _MUTUAL
+    return together or event.action not in _NEEDS_OBJECT or event.target is not None or bool(event.props)
 
 
 def _units(events: Sequence[Event], panels: int) -> list[list[Event]]:

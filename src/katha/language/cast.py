@@ -45,6 +45,7 @@ class Cast:
         self.thing: str | None = None
         self.things: str | None = None
         self.clock = 0
+        self.kinfolk: dict[int, tuple[Noun, list[Member]]] = {}  # "his father hid and spoke": one father, not his own
 
     def meet(
         self,
@@ -62,6 +63,8 @@ class Cast:
         self.clock += 1
         if noun.none:
             return []
+        if id(noun) in self.kinfolk:
+            return self.kinfolk[id(noun)][1]
         if noun.kind == "pronoun":
             found = self._pronoun(noun, others or [], speaker or [], quiet)
         elif noun.kind == "referring":
@@ -70,6 +73,8 @@ class Cast:
             found = self._described(noun)
         else:
             found = []
+        if self._own(noun):
+            self.kinfolk[id(noun)] = (noun, found)
         for member in found:
             member.heard += 1
             if not quiet:
@@ -143,7 +148,7 @@ class Cast:
         mine, theirs = set(noun.labels), set(member.labels)
         if mine and theirs and not mine & theirs and "other" not in mine:
             return False
-        if member.unsure and noun.name is None and noun.word not in self.grammar.words["plain_people"]:
+        if self._by_name_alone(member, noun):
             return False
         if self._own(noun) and member in self.subject:
             return False
@@ -154,6 +159,17 @@ class Cast:
         if member.word == noun.word or noun.concept not in family or noun.word in family or member.word in family:
             return True
         return any(member.word in kin and noun.word in kin for kin in self.grammar.kin)
+
+    def _by_name_alone(self, member: Member, noun: Noun) -> bool:
+        """Whether all that is known of `member` is a name, and so not that it is "the judge" or a father."""
+        plain = self.grammar.words["plain_people"]
+        return member.name is not None and member.word in plain and noun.name is None and noun.word not in plain
+
+    def _by_trade(self, member: Member) -> bool:
+        """Whether `member` is a man or woman told apart by what they are ("the judge"), and so nobody's father yet."""
+        plain = self.grammar.words["plain_people"]
+        kin = frozenset().union(*self.grammar.kin)
+        return member.concept in plain and member.word not in plain | kin
 
     def _own(self, noun: Noun) -> bool:
         """Whether this is somebody's father, son or wife, and so not that somebody."""
@@ -166,6 +182,8 @@ class Cast:
             return None
         fits = [member for member in self.members if member.concept in kinds and not member.plural]
         fits = [member for member in fits if not (self._own(noun) and member in self.subject)]
+        fits = [member for member in fits if not self._by_name_alone(member, noun)]
+        fits = [member for member in fits if not (self._own(noun) and self._by_trade(member))]
         plain = self.grammar.words["plain_people"]
         return max(fits, key=lambda one: (one.concept not in plain or one.word in plain, one.last)) if fits else None
 

@@ -12,6 +12,7 @@ from katha.language.roles import NounRoles
 
 __all__ = ["Fact", "read_facts"]
 
+_HEARERS = frozenset({"pronoun", "character", "referring", "name"})
 _SAYING = frozenset({"talk", "shout", "beg", "laugh", "think", "cry"})
 
 
@@ -115,10 +116,10 @@ class _Builder(NounRoles):
         return self.fact is not None and bool(self.fact.subjects)
 
     def _reports(self, at: int) -> bool:
-        """Whether "that" begins what is thought or told: it follows the verb, or the hearer ("told him that")."""
+        """Whether "that" begins what is thought or told: it follows the verb, or the hearer ("told the judge that")."""
         noun = self.chunks[at - 1].noun if at else None
         return self._type(at - 1) == "verb" or (
-            noun is not None and noun.kind == "pronoun" and self._believes(self.fact)
+            noun is not None and noun.kind in _HEARERS and self._believes(self.fact)
         )
 
     def _controls(self, verb: Verb | None) -> bool:

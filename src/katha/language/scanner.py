@@ -146,6 +146,8 @@ class Scanner:
         """Whether a noun phrase goes on at `at` (a noun or an adjective before one)."""
         if at >= len(self.words) or not self.words[at].text[0].isalnum():
             return False
+        if self.words[at].text in self.names:
+            return False
         word = self._span(1, at)
         if self.grammar.has("determiners", word) or word in self.grammar.numbers:
             return word not in {"the", "a", "an"}

@@ -12,6 +12,7 @@ from katha.language.clauses import Fact, read_facts
 from katha.language.lexicon import Vocabulary, load_vocabulary
 from katha.language.meaning import PEOPLE, Happening, happenings, places, put_right
 from katha.language.naming import story_names, titles_of
+from katha.language.standing import bystanders, called_again, slipped
 from katha.language.tokens import Sentence, split_sentences
 from katha.language.types import Event, StoryReading
 
@@ -20,6 +21,7 @@ __all__ = ["read_story", "story_names"]
 _HEADING = re.compile(r"\A\s*[^\n.!?\"]{1,80}\n\s*\n(?=\s*\S)")
 _INSIDE = frozenset({"in", "at", "into", "to", "through", "across", "on", "inside", ""})
 _SPEAKING = frozenset({"talk", "think", "shout"})
+_UNDERWAY = re.compile(r"\bon (?:the|his|her|its|their) way\b(?! to)", re.IGNORECASE)
 _CAUSE = re.compile(
     r"\b(?:because(?! of)|since|so that|for fear that|now that)\b\s*([^,;]+)", re.IGNORECASE | re.DOTALL
 )
@@ -44,6 +46,8 @@ class _Draft:
     negated: bool = False
     speech: bool = False
     reason: bool = False
+    company: list[Member] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
 
 
 class _Teller:
@@ -59,6 +63,8 @@ class _Teller:
         self.words: dict[str, str] = {}
         self.noticed: dict[int, Noun] = {}
         self.waiting: list[str] = []
+        self.slipping: list[str] = []
+        self.bound = False
 
     def sentence(self, index: int, sentence: Sentence, chunks: Sequence[Chunk]) -> None:
         """Read one sentence. A speaker named after the quote is found first, so that "I" is known.
@@ -68,6 +74,8 @@ class _Teller:
         """
         facts = read_facts(chunks, self.vocabulary.grammar)
         first = len(self.drafts)
+        if self.bound and _UNDERWAY.search(sentence.text):  # "walked to the market. On the way ..."
+            self.setting, self.bound = "road", False
         for fact in sorted(facts, key=lambda fact: fact.speech):
             known = len(self.drafts)
             self._fact(index, sentence.text, fact)
@@ -77,10 +85,21 @@ class _Teller:
                 self.drafts[-1].props = list(dict.fromkeys([*self.drafts[-1].props, *_things(fact)]))
             else:
                 self.waiting.extend(_things(fact))
+        self._stand_by(self.drafts[first:], facts)
         self._propose(self.drafts[first:], [fact for fact in facts if fact.speech])
         cause = _CAUSE.search(sentence.text)
         if cause is not None:
             self._give_cause(self.drafts[first:], cause[1].strip(" .!?\"'"))
+
+    def _stand_by(self, drafts: Sequence[_Draft], facts: Sequence[Fact]) -> None:
+        """Who is named beside those that act, and what slipped away, belong to the sentence's last deed."""
+        self.slipping.extend(thing for fact in facts for thing in slipped(fact))
+        told = [draft for draft in drafts if not draft.speech]
+        for draft in told[-1:]:
+            near = [noun for fact in facts for noun in bystanders(fact, self.vocabulary.grammar)]
+            met = [self.cast.meet(noun, others=self.cast.subject, quiet=True) for noun in near]
+            draft.company = [member for members in met for member in members]
+            draft.lost, self.slipping = self.slipping, []
 
     def _propose(self, drafts: Sequence[_Draft], said: Sequence[Fact]) -> None:
         """What somebody speaks of doing something with ("Let us tie a bell to the cat") is there to see."""
@@ -101,6 +120,7 @@ class _Teller:
 
     def _fact(self, index: int, text: str, fact: Fact) -> None:
         put_right(fact, self.vocabulary.grammar)
+        called_again(fact, self.words)
         unreal = fact.speech or fact.wished
         found = list(happenings(fact, self.vocabulary))
         if not fact.speech and fact.verb is not None:
@@ -206,6 +226,9 @@ class _Teller:
         unlikely = self.setting is not None and grammar.has("wish_verbs", lemma)
         if named and not unlikely and not (fact.verb is not None and fact.verb.negated):
             self.setting = next((concept for prep, concept in named if prep in _INSIDE), named[-1][1])
+            self.bound = all(prep == "to" for prep, _ in named)
+        elif self.setting is None and any(grammar.has("indoors", noun.word) for noun in fact.nouns()):
+            self.setting = "room"
         for noun in fact.nouns():
             if noun.kind == "time":
                 self.time = noun.concept
@@ -276,6 +299,8 @@ def _finish(draft: _Draft, titles: dict[int, str | None]) -> Event:
         negated=draft.negated,
         speech=draft.speech,
         count=actor.count if actor is not None else 1,
+        company=tuple((one.concept, titles[id(one)]) for one in draft.company),
+        lost=tuple(draft.lost),
     )
 
 

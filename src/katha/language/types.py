@@ -63,7 +63,8 @@ class Event:
 
     `actor_word` is the story's own noun ("hare" for the concept rabbit). `sentence` counts from 0. `negated` holds for
     "did not eat"; `speech` for what is only said or wished. `carries` is what the actor has in its hands or wears, and
-    `props` everything that is there.
+    `props` everything that is there. `company` are the concept and name of characters that its sentence names beside
+    those who act, `lost` the things that slip out of hands.
     """
 
     sentence: int
@@ -85,6 +86,8 @@ class Event:
     negated: bool = False
     speech: bool = False
     count: int = 1
+    company: tuple[tuple[str, str | None], ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,8 @@ class VerbReader(Scanner):
         forms = {sense.form for sense in senses if sense.kind == best.kind}
         form = best.form if not (best.form == "participle" and "past" in forms) else "past"
         drawn = action.id if action is not None else None
+        if self._span(2, at + length) == "no more":  # "quarrelled no more"
+            length, negated = length + 2, True
         stirs = next((sense.id for sense in senses if sense.kind == "stirs"), None)
         verb = Verb(best.lemma, drawn, emotion, form, stirs, passive=passive, negated=negated, modal=modal)
         self._emit("verb", at + length - self.at, verb=verb)
