@@ -74,13 +74,19 @@ def accept(before: Candidate, after: Candidate, settings: CompassSettings) -> Ac
     """Algorithm 1, line 13: the frozen score must rise strictly, and the inserted frame must not copy a neighbour.
 
     The copy threshold is gamma of Eq. 26, held against the pairs that the insertion made; a copy elsewhere in the
-    board is no reason to refuse a repair.
+    board is no reason to refuse a repair. Where no judge could answer anything there is no score to rise: coverage alone
+    decides only where there is nothing to ask.
     """
     old, new = before.score, after.score
     rise = f"the score goes from {old.total:.3f} to {new.total:.3f}"
     if (old.recoverability is None) != (new.recoverability is None):
         return Acceptance(
             False, "Not inserted: only one of the two boards has scored questions, so they do not compare."
+        )
+    if new.recoverability is None and any(item.n_questions for item in after.transitions):
+        return Acceptance(
+            False,
+            "Not inserted: no judge could answer a steering question about either board, so nothing shows a gain.",
         )
     old_frames = {frame.sha256 for frame in before.board.frames}
     fresh = [frame for frame in after.board.frames if frame.sha256 not in old_frames]

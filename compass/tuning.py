@@ -134,6 +134,7 @@ class Table:
         self.fixed_similar = np.full((s, n, p, k, steps), np.nan)
         self.fixed_adjacent = np.full((s, n, p, k, frames), np.nan)
         self.closest = np.full((s, n, p, k), np.inf)
+        self.asked = np.zeros((s, n, p, k), dtype=bool)
         self.weak_place = np.full((len(self.deltas), s, n), -1, dtype=np.int64)
         self.weak_score = np.full((len(self.deltas), s, n), np.inf)
         self.counts = np.zeros((s, n * (1 + p * k), len(DIMENSIONS), 4))
@@ -171,6 +172,7 @@ class Table:
         _put(self.fixed_similar[where], [step.similarity for step in repair.features.transitions])
         _put(self.fixed_adjacent[where], repair.features.adjacent)
         self.closest[where] = repair.closest
+        self.asked[where] = any(step.n_questions for step in repair.features.transitions)
         self.counts[at, self.width + (j * self.places + place) * self.draws + k] = repair.counts
 
     def boards(self, settings: Sequence[Setting]) -> Ints:
@@ -216,7 +218,8 @@ class Table:
         fresh = self.closest[rows, chosen, at, tried] <= settings[0].gamma
         scored = ~np.isnan(np.take_along_axis(known, tried[..., None], axis=2)[..., 0])
         same = scored == ~np.isnan(self.recovered[rows, chosen])
-        kept = weak & self.fixed_there[rows, chosen, at].any(axis=2) & better & fresh & same
+        shown = scored | ~self.asked[rows, chosen, at, tried]
+        kept = weak & self.fixed_there[rows, chosen, at].any(axis=2) & better & fresh & same & shown
         repaired = self.width + (chosen * self.places + at) * self.draws + tried
         final: Ints = np.where(kept, repaired, chosen)
         return final

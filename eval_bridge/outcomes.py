@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -47,7 +48,8 @@ class Outcomes:
     questions: (Q,) sorted by story and id. story_of, dimension_of: (Q,) places in `stories` and DIMENSIONS. cells: of
     shape (methods, judges, conditions, Q), each RIGHT, WRONG or MISSING; `judges` has the ensemble last if there are
     several. confidence: the same without the ensembles; 0 none stated, 1 low, 2 medium, 3 high. answered: (methods,
-    stories), whether any row about the method's images is about that story.
+    stories), whether any row about the method's images is about that story. failures: by (method, judge), what most of
+    the rows that are no answers say; a method of None stands for every method's text.
     """
 
     stories: tuple[str, ...]
@@ -59,6 +61,7 @@ class Outcomes:
     cells: Cells
     confidence: Cells
     answered: NDArray[np.bool_]
+    failures: Mapping[tuple[str | None, str], str]
     notes: tuple[str, ...]
 
 
@@ -112,6 +115,7 @@ class _Board:
         self.own: dict[tuple[str, str], Cells] = {}
         self.sure: dict[tuple[str | None, str], Cells] = {}
         self.verdicts: dict[tuple[object, ...], int] = {}
+        self.failed: dict[tuple[str | None, str], Counter[str]] = {}
         self.strangers = 0
         self.homeless = 0
 
@@ -124,6 +128,9 @@ class _Board:
         if row.role is not None and question.role is not None and row.role != question.role:
             self.strangers += 1
             return
+        if row.status != "ok":
+            told = self.failed.setdefault((row.method, row.judge), Counter())
+            told[f"{row.status}: {row.error}" if row.error else row.status] += 1
         count = len(self.questions)
         if row.method is None and row.condition != "text":
             self.homeless += 1
@@ -232,5 +239,6 @@ def collect(
         cells=table,
         confidence=sure,
         answered=answered,
+        failures={key: told.most_common(1)[0][0] for key, told in board.failed.items()},
         notes=tuple(notes),
     )

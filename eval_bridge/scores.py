@@ -29,10 +29,12 @@ from katha.schema import (
     StoryRecord,
 )
 
-__all__ = ["Recoverability", "recoverability", "score"]
+__all__ = ["UNSCORED", "Recoverability", "recoverability", "score"]
 
 BLOCKS = ("raw", "filtered", "common_valid")
 COMPARED = ("filtered", "common_valid")
+UNSCORED = "no question has an outcome under all three conditions"
+"""What the note of a board without numbers says of it."""
 _TEXT, _IMAGE, _BOTH = range(3)
 _LABELS = {normalise(label): label for label in MORAL_LABELS}
 
@@ -137,7 +139,7 @@ class _Scorer:
         n_questions = len(out.questions) * len(members)
         where = f"{name}, {out.judges[judge]}"
         if not n_scored:
-            self.notes.append(f"{where}: no question has an outcome under all three conditions.")
+            self.notes.append(f"{where}: {UNSCORED}.{self._failure(members, judge)}")
         result: dict[str, Any] = {
             "n_questions": n_questions,
             "n_unscored": n_questions - n_scored,
@@ -148,6 +150,13 @@ class _Scorer:
             result[block] = self._block(method, judge, place, f"{where}, {block}")
         result["moral_target"] = self._moral_target(members, judge, where)
         return result
+
+    def _failure(self, members: Sequence[int], judge: int) -> str:
+        """What the rows that are no answers say, as one more sentence."""
+        out = self.outcomes
+        keys = [(name, out.judges[judge]) for name in (*(out.methods[at] for at in members), None)]
+        told = next((out.failures[key] for key in keys if key in out.failures), None)
+        return f" Most of the rows that are no answer say {told!r}." if told else ""
 
     def _block(self, method: int, judge: int, place: int, where: str) -> dict[str, Any]:
         total = self.counts[method, judge, place].sum(axis=0)

@@ -52,10 +52,12 @@ def board(*frames: Frame) -> Board:
     )
 
 
-def candidate(name: str, total: float, recoverability: float | None = 0.5, adjacent: float = 0.0) -> Candidate:
+def candidate(
+    name: str, total: float, recoverability: float | None = 0.5, adjacent: float = 0.0, asked: int = 2
+) -> Candidate:
     pair = (1, 2)
     transition = TransitionScore(
-        pair=pair, recoverability=0.5, n_questions=2, similarity=0.4, covered=False, copied=False, adjacent=adjacent
+        pair=pair, recoverability=0.5, n_questions=asked, similarity=0.4, covered=False, copied=False, adjacent=adjacent
     )
     score = CandidateScore(recoverability=recoverability, coverage=0, copy_penalty=0, total=total)
     frames = (frame(1, scene=1), frame(2, "bridge", pair=pair), frame(3, scene=2))
@@ -195,3 +197,13 @@ def test_boards_with_and_without_scored_questions_do_not_compare() -> None:
     verdict = accept(candidate("before", 0.2, None), candidate("after", 0.8), CompassSettings())
     assert not verdict.accepted
     assert "do not compare" in verdict.reason
+
+
+def test_coverage_alone_decides_only_where_there_is_nothing_to_ask() -> None:
+    before, after = candidate("before", 0.2, None), candidate("after", 0.8, None)
+    verdict = accept(before, after, CompassSettings())
+    assert not verdict.accepted
+    assert "no judge could answer" in verdict.reason
+    assert accept(
+        candidate("before", 0.2, None, asked=0), candidate("after", 0.8, None, asked=0), CompassSettings()
+    ).accepted

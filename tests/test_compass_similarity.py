@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,18 @@ def test_equal_scenes_are_copies_and_so_are_two_empty_ones(table: TableReader) -
     assert float(psi.encode_image(ASLEEP) @ psi.encode_image(TRAPPED)) < 0.95
     assert float(psi.encode_image(BLANK) @ psi.encode_image(BLANK_TOO)) == pytest.approx(1)
     assert float(psi.encode_image(BLANK) @ psi.encode_text("The lion sleeps in the forest.")) == 0.0
+
+
+def test_a_picture_that_is_no_sketch_covers_nothing_and_copies_only_itself(table: TableReader) -> None:
+    for data in (ASLEEP, ASLEEP_AGAIN):
+        table.known[clean_image(data).sha256] = replace(FRAMES[data], is_sketch=0.1)
+    psi = ReaderSimilarity(table)
+    photo, other = psi.encode_image(ASLEEP), psi.encode_image(ASLEEP_AGAIN)
+    assert np.linalg.norm(photo) == pytest.approx(1)
+    assert float(photo @ psi.encode_text("The lion sleeps in the forest.")) == 0.0
+    assert float(photo @ psi.encode_image(FOX)) == 0.0
+    assert abs(float(photo @ other)) < 0.5
+    assert float(photo @ psi.encode_image(png("green", 0))) == pytest.approx(1)
 
 
 def test_each_frame_is_read_once(table: TableReader) -> None:

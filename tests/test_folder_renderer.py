@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from doubles import BlockRenderer, plugins, story
 from PIL import Image
+from typer.testing import CliRunner
 
 from katha.agents import run_story
+from katha.cli.main import app
 from katha.config import RunConfig
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.protocols import BoardContext, FrameRequest
@@ -171,6 +173,24 @@ def test_a_found_board_is_repaired_by_another_renderer(tmp_path: Path, monkeypat
     for frame in result.board.frames:
         with Image.open(tmp_path / "out" / frame.image) as image:
             assert image.size == SIZE
+
+
+def test_a_judge_that_cannot_see_a_found_board_repairs_nothing_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    put(tmp_path / "boards" / "lion_and_mouse", [f"{number}.jpg" for number in range(1, 6)])
+    example = Path(__file__).parents[1] / "examples" / "lion_and_mouse.txt"
+    given = ["run", str(example), "--renderer", f"folder:{tmp_path / 'boards'}", "--bridge-renderer", "sketch"]
+    told = CliRunner().invoke(app, [*given, "--seeds", "42", "--out", str(tmp_path / "out")])
+    assert told.exit_code == 0, told.output
+    assert "Not inserted: no judge could answer a steering question" in told.stdout
+    assert "Not a sketch: frame 1, 2, 3, 4, 5." in told.stdout
+    assert "need another --judge" in told.stdout
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert f"The scenes&#39; pictures are those of {tmp_path / 'boards'}" in page.replace("'", "&#39;")
+    assert "Not a sketch: frame 1, 2, 3, 4, 5." in page
+    assert "<small>seed" not in page.partition('id="before"')[0]
 
 
 def test_a_changed_picture_is_never_taken_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def _features(dice: np.random.Generator, frames: int, inserted: tuple[int, int] 
                 adjacent=closest,
             )
         )
-    whole = None if dice.random() < 0.1 else float(dice.integers(0, 7)) / 6
+    whole = None if dice.random() < 0.3 else float(dice.integers(0, 7)) / 6
     return BoardFeatures(recoverability=whole, adjacent=adjacent, transitions=steps)
 
 

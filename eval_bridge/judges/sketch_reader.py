@@ -69,7 +69,8 @@ def _refusal(shown: Sequence[FrameReading], limit: float) -> str | None:
     strange = [str(place) for place, reading in enumerate(shown, 1) if reading.is_sketch < limit]
     if not strange:
         return None
-    return f"Not a sketch: frame {', '.join(strange)}. sketch-reader reads the sketch renderer's drawings only."
+    frames = ", ".join(strange)
+    return f"Not a sketch: frame {frames}. sketch-reader reads sketches only; other pictures need another --judge."
 
 
 def _confidence(choice: Choice) -> Confidence:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from katha.cli.summary import headline
+from katha.cli.summary import headline, unscored
 
 if TYPE_CHECKING:
     from katha.eval_bridge.budget import Estimate
@@ -70,6 +70,8 @@ def tell_result(result: EvalResult, report: Path, *, as_json: bool) -> None:
     )
     for name, row in methods.items():
         typer.echo(_line(name, row, result.scores["methods"][name]))
+    for note in unscored(result.scores):
+        typer.echo(note)
     _tell_invalid(state["invalid"])
     for item in state["controls"]:
         typer.echo(f"Control {item['control']} ({item['judge']}): {item['reading']}")

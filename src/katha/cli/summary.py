@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from katha.agents import RunResult
 
-__all__ = ["headline", "tell"]
+__all__ = ["headline", "tell", "unscored"]
 
 _LINE = "  {name:<14}{frames:>7}{text:>10}{image:>10}{stg:>10}{valid:>17}"
 
@@ -32,6 +32,13 @@ def headline(scores: dict[str, Any], method: str) -> dict[str, Any]:
         "n_valid": block["n_valid"],
         "n_questions": block["n_questions"],
     }
+
+
+def unscored(scores: dict[str, Any]) -> list[str]:
+    """Why a board has no numbers: the notes that say so, one a board and judge."""
+    from katha.eval_bridge.scores import UNSCORED
+
+    return [note for note in scores["notes"] if f": {UNSCORED}." in note]
 
 
 def tell(result: RunResult, report: Path, *, as_json: bool) -> None:
@@ -67,6 +74,8 @@ def tell(result: RunResult, report: Path, *, as_json: bool) -> None:
                 valid=f"{row['n_valid']} of {row['n_questions']}",
             )
         )
+    for note in unscored(result.scores):
+        typer.echo(note)
     typer.echo(decision.reason)
     typer.echo(f"Report: {report}")
 

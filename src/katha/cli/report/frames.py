@@ -8,7 +8,7 @@ from katha.cli.report.load import Run, panel_uri
 from katha.cli.report.words import percent
 from katha.schema import Board, Candidate, Frame, TransitionScore
 
-__all__ = ["Images", "find_candidate", "frame_view", "strip"]
+__all__ = ["Images", "find_candidate", "found_in", "frame_view", "strip"]
 
 
 class Images:
@@ -69,10 +69,16 @@ def frame_view(frame: Frame, run: Run, images: Images, small: bool = False) -> d
         "caption": caption,
         "alt": f"Frame {frame.index}, {name.lower()}: {caption}",
         "uri": images.uri(frame.sha256, small),
-        "seed": frame.seed,
+        "seed": None if frame.kind == "scene" and found_in(run) else frame.seed,
         "prompt": frame.prompt,
         "sha256": frame.sha256,
     }
+
+
+def found_in(run: Run) -> str | None:
+    """The folder of a board that somebody else made; its scenes have no seed. None for a board that was drawn."""
+    spec = run.info.get("renderer") or {}
+    return str(spec["path"]) if spec.get("name") == "folder" else None
 
 
 def _gap(score: TransitionScore, tag: str) -> dict[str, Any]:

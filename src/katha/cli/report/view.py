@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from katha.cli.report.answers import answer_groups
-from katha.cli.report.frames import Images, find_candidate, frame_view, strip
+from katha.cli.report.frames import Images, find_candidate, found_in, frame_view, strip
 from katha.cli.report.load import Run
 from katha.cli.report.words import DIMENSION_WORDS, points, signed
-from katha.cli.summary import headline
+from katha.cli.summary import headline, unscored
 from katha.schema import DIMENSIONS, Candidate
 
 __all__ = ["build_view"]
@@ -25,6 +25,8 @@ def build_view(run: Run) -> dict[str, Any]:
         "title": run.story.title or run.story.story_id,
         "story": run.story.story_text,
         "embedded": run.board.renderer == "sketch",
+        "found": found_in(run),
+        "unscored": unscored(run.scores),
         "mode": run.board.mode,
         "verdict": _verdict(run),
         "steering_reported": run.scores["questions"] != "reporting",
@@ -168,7 +170,7 @@ def _candidate_row(item: Candidate, run: Run, images: Images) -> dict[str, Any]:
     inserted = item.name == decision.inserted
     return {
         "name": item.name,
-        "title": _candidate_title(item),
+        "title": _candidate_title(item, found_in(run) is not None),
         "mark": "accepted" if inserted and decision.accepted else "tried" if inserted else "selected" if chosen else "",
         "total": f"{score.total:.3f}",
         "terms": [
@@ -186,9 +188,9 @@ def _candidate_row(item: Candidate, run: Run, images: Images) -> dict[str, Any]:
     }
 
 
-def _candidate_title(item: Candidate) -> str:
+def _candidate_title(item: Candidate, found: bool) -> str:
     scenes = sorted({frame.seed for frame in item.board.frames if frame.kind == "scene"})
-    title = f"Seed {', '.join(map(str, scenes))}"
+    title = "The board as it was found" if found else f"Seed {', '.join(map(str, scenes))}"
     inserted = next((frame for frame in item.board.frames if frame.kind != "scene"), None)
     if inserted is None:
         return title
