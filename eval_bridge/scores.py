@@ -156,7 +156,7 @@ class _Scorer:
         out = self.outcomes
         keys = [(name, out.judges[judge]) for name in (*(out.methods[at] for at in members), None)]
         told = next((out.failures[key] for key in keys if key in out.failures), None)
-        return f" Most of the rows that are no answer say {told!r}." if told else ""
+        return f" Most of the rows that are no answer say {told.rstrip('.')!r}." if told else ""
 
     def _block(self, method: int, judge: int, place: int, where: str) -> dict[str, Any]:
         total = self.counts[method, judge, place].sum(axis=0)

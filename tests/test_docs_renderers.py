@@ -76,7 +76,7 @@ def test_a_renderer_of_one_s_own_by_the_letter_of_the_page(shell: Shell) -> None
     assert "2 passed" in shell.commands(first)[-1]
     drawing, test = blocks(text, "python")
     own = [line for line in drawing.partition("class ")[2].splitlines() if line.strip()]
-    assert len(own) <= 30
+    assert len(own) <= 24
     (shell.folder / "katha-paper-cut" / "katha_paper_cut.py").write_text(drawing)
     (shell.folder / "katha-paper-cut" / "test_katha_paper_cut.py").write_text(test)
     told = shell.commands(second)

@@ -46,6 +46,8 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 def test_the_skeleton_is_a_package_with_its_test(workshop: Workshop) -> None:
     names = sorted(path.name for path in (workshop.folder / "katha-paper-cut").iterdir() if path.is_file())
     assert names == ["README.md", "katha_paper_cut.py", "pyproject.toml", "test_katha_paper_cut.py"]
+    code = (workshop.folder / "katha-paper-cut" / "katha_paper_cut.py").read_text(encoding="utf-8")
+    assert len([line for line in code.partition("class ")[2].splitlines() if line.strip()]) <= 20
     passed = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "katha-paper-cut")
     assert "2 passed" in passed
 
