@@ -74,8 +74,8 @@ def accept(before: Candidate, after: Candidate, settings: CompassSettings) -> Ac
     """Algorithm 1, line 13: the frozen score must rise strictly, and the inserted frame must not copy a neighbour.
 
     The copy threshold is gamma of Eq. 26, held against the pairs that the insertion made; a copy elsewhere in the
-    board is no reason to refuse a repair. Where no judge could answer anything there is no score to rise: coverage alone
-    decides only where there is nothing to ask.
+    board is no reason to refuse a repair. Where no judge could answer anything there is no score to rise: coverage
+    alone decides only where there is nothing to ask.
     """
     old, new = before.score, after.score
     rise = f"the score goes from {old.total:.3f} to {new.total:.3f}"
