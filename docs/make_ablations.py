@@ -1,7 +1,8 @@
 """Runs every suite over a folder of stories and writes the measured tables into `docs/ablations.md`.
 
 `python docs/make_ablations.py STORIES OUT`: one command a suite, one after another. The same call goes on after a kill;
-a suite that is finished is only read. Processor time is taken from the run that did the work.
+a suite that is finished is only read. Processor time is taken from the run that did the work; after a kill it is what
+the rest took, and says "at least".
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ _FIRST = ("length", "components")
 
 
 def run(suite: str, stories: Path, out: Path) -> dict[str, Any]:
-    """The table of one suite, with `seconds` of processor time beside it, kept in `OUT/SUITE.seconds`."""
+    """The table of one suite, with `seconds` of processor time in words beside it, kept in `OUT/SUITE.seconds`."""
     note = out / f"{suite}.seconds"
+    begun = (out / suite / "ablation.json").exists()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-c", "from katha.cli.main import main; main()", "ablate", str(stories)]
     done = subprocess.run(
@@ -42,20 +44,20 @@ def run(suite: str, stories: Path, out: Path) -> dict[str, Any]:
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     note.parent.mkdir(parents=True, exist_ok=True)
     if not note.exists():
-        note.write_text(f"{spent:.0f}")
+        note.write_text(f"{'at least ' if begun else ''}{spent:,.0f}")
     table: dict[str, Any] = json.loads(done.stdout)["table"]
-    return {**table, "seconds": int(note.read_text())}
+    return {**table, "seconds": note.read_text()}
 
 
 def markdown(table: Mapping[str, Any]) -> str:
-    """One suite's measured rows, budget and conclusion."""
+    """One suite's measured rows, budget, conclusion and pairs."""
     budget = table["budget"]
     lines = [
         f"### `{table['suite']}`",
         "",
         f"{table['stories']} stories; {budget['frames_distinct']:,} frames (naively {budget['frames_naive']:,}), "
-        f"{budget['questions_distinct']:,} questions (naively {budget['questions_naive']:,}); {table['seconds']:,} s "
-        "of processor time with what earlier suites left in the cache.",
+        f"{budget['questions_distinct']:,} questions (naively {budget['questions_naive']:,}); {table['seconds']} s "
+        "of processor time with what other suites left in the cache.",
         "",
         f"| row | image | STG | change against `{table['baseline']}` (95%) | corrected p | frames a board |",
         "|---|---|---|---|---|---|",
@@ -64,17 +66,27 @@ def markdown(table: Mapping[str, Any]) -> str:
         f"{table['conclusion']['text']}",
         "",
     ]
-    return "\n".join(lines)
+    pairs = _pairs(table)
+    return "\n".join([*lines, *pairs, ""] if pairs else lines)
+
+
+def _pairs(table: Mapping[str, Any]) -> list[str]:
+    """What the intervals support of the pairs that the suite declares: over all stories, then at equal length."""
+    told = list(zip(table["comparisons"], table["conclusion"]["sentences"], strict=True))
+    pairs = {(row["a"], row["b"]) for row, _ in told if row["what"] == "equal length"}
+    return [f"- {sentence}" for row, sentence in told if (row["a"], row["b"]) in pairs and row["nothing"] is None]
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    if row["not_run"] is not None:
-        return f"| `{row['mode']}` | not run | | | | |"
+    if row["not_run"] is not None or row["frames"] is None:
+        why = "not run" if row["not_run"] is not None else "no story has a board"
+        return f"| `{row['mode']}` | {why} | | | | |"
     span = "" if row["ci95"] is None else f" ({row['ci95'][0]:+.1f} to {row['ci95'][1]:+.1f})"
     change = "-" if row["delta_stg"] is None else f"{row['delta_stg']:+.1f}{span}"
     p = "-" if row["p_corrected"] is None else p_words(row["p_corrected"])
-    frames = "-" if row["frames"] is None else f"{row['frames']:.2f}"
-    return f"| `{row['mode']}` | {_points(row['image'])} | {_points(row['stg'])} | {change} | {p} | {frames} |"
+    return (
+        f"| `{row['mode']}` | {_points(row['image'])} | {_points(row['stg'])} | {change} | {p} | {row['frames']:.2f} |"
+    )
 
 
 def _points(value: float | None) -> str:

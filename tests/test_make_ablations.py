@@ -33,17 +33,27 @@ def test_the_page_keeps_everything_around_what_was_measured(script: Any) -> None
 
 def test_a_suite_is_told_with_its_rows_and_its_conclusion(script: Any) -> None:
     full = {**ROW, "mode": "full", "delta_stg": -9.0, "ci95": [-12.0, -6.0], "p_corrected": 0.0001, "not_run": None}
+    far = {**dict.fromkeys(ROW), "mode": "far", "not_run": "needs a model"}
+    scene = {**far, "mode": "scene", "not_run": None}
     table = {
         "suite": "length",
         "stories": 40,
-        "seconds": 1200,
+        "seconds": "at least 1,200",
         "baseline": "base",
         "budget": {"frames_distinct": 1, "frames_naive": 2, "questions_distinct": 3, "questions_naive": 4},
-        "rows": [{**ROW, "not_run": None}, full, {**dict.fromkeys(ROW), "mode": "far", "not_run": "needs a model"}],
-        "conclusion": {"text": "full improves on base."},
+        "rows": [{**ROW, "not_run": None}, full, far, scene],
+        "comparisons": [
+            {"a": "full", "b": "base", "what": "all stories", "nothing": None},
+            {"a": "full", "b": "control", "what": "all stories", "nothing": None},
+            {"a": "full", "b": "control", "what": "equal length", "nothing": None},
+            {"a": "full", "b": "twin", "what": "equal length", "nothing": "these are the same boards"},
+        ],
+        "conclusion": {"text": "full improves on base.", "sentences": ["first", "second", "third", "fourth"]},
     }
     told = script.markdown(table)
     assert "| `base` | 70.0 | 20.0 | - | - | 5.00 |" in told
     assert "| `full` | 70.0 | 20.0 | -9.0 (-12.0 to -6.0) | < 0.001 | 5.00 |" in told
     assert "| `far` | not run | | | | |" in told
-    assert told.rstrip().endswith("full improves on base.")
+    assert "| `scene` | no story has a board | | | | |" in told
+    assert "at least 1,200 s of processor time" in told
+    assert told.rstrip().endswith("full improves on base.\n\n- second\n- third")
