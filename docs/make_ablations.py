@@ -78,15 +78,14 @@ def _pairs(table: Mapping[str, Any]) -> list[str]:
 
 
 def _line(row: Mapping[str, Any]) -> str:
+    name = f"`{row['mode']}`" + (" (steered)" if row["steered"] else "")
     if row["not_run"] is not None or row["frames"] is None:
         why = "not run" if row["not_run"] is not None else "no story has a board"
-        return f"| `{row['mode']}` | {why} | | | | |"
+        return f"| {name} | {why} | | | | |"
     span = "" if row["ci95"] is None else f" ({row['ci95'][0]:+.1f} to {row['ci95'][1]:+.1f})"
     change = "-" if row["delta_stg"] is None else f"{row['delta_stg']:+.1f}{span}"
     p = "-" if row["p_corrected"] is None else p_words(row["p_corrected"])
-    return (
-        f"| `{row['mode']}` | {_points(row['image'])} | {_points(row['stg'])} | {change} | {p} | {row['frames']:.2f} |"
-    )
+    return f"| {name} | {_points(row['image'])} | {_points(row['stg'])} | {change} | {p} | {row['frames']:.2f} |"
 
 
 def _points(value: float | None) -> str:

@@ -19,6 +19,7 @@ from katha.cli.ablation_report import write_ablation_report
 from katha.compass.suites import Suite, load_suite
 from katha.config import RunConfig
 from katha.errors import ModelError, UsageError
+from katha.jsonio import write_json
 from katha.schema import StoryRecord
 
 ABSENT = "planner: gemma-st:nobody/no-such-model"
@@ -234,3 +235,10 @@ def test_boards_that_are_never_equally_long_are_said_to_be_that() -> None:
     found = conclude({"comparisons": [GAIN, pair("full", "c", (-3, -1)), empty], "focus": "full", "baseline": "base"})
     assert "no story has a board of both with equally many frames" in found["sentences"][2]
     assert found["verdict"] == "partly shown"
+
+
+def test_a_row_without_a_board_shows_dashes_without_a_unit(tmp_path: Path) -> None:
+    table = run_ablation(job(suite(tmp_path, "  base:\n  rerank_only:"), STORIES), tmp_path / "out").table
+    table["rows"][1]["copy_rate"] = None
+    write_json(tmp_path / "out" / "table.json", table)
+    assert "–%" not in write_ablation_report(tmp_path / "out").read_text()

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-ROW = {"mode": "base", "image": 70.0, "stg": 20.0, "delta_stg": None, "ci95": None, "p_corrected": None, "frames": 5.0}
+ROW = {
+    "mode": "base",
+    "image": 70.0,
+    "stg": 20.0,
+    "delta_stg": None,
+    "ci95": None,
+    "p_corrected": None,
+    "frames": 5.0,
+    "steered": False,
+    "not_run": None,
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +42,7 @@ def test_the_page_keeps_everything_around_what_was_measured(script: Any) -> None
 
 
 def test_a_suite_is_told_with_its_rows_and_its_conclusion(script: Any) -> None:
-    full = {**ROW, "mode": "full", "delta_stg": -9.0, "ci95": [-12.0, -6.0], "p_corrected": 0.0001, "not_run": None}
+    full = {**ROW, "mode": "full", "delta_stg": -9.0, "ci95": [-12.0, -6.0], "p_corrected": 0.0001}
     far = {**dict.fromkeys(ROW), "mode": "far", "not_run": "needs a model"}
     scene = {**far, "mode": "scene", "not_run": None}
     table = {
@@ -41,7 +51,7 @@ def test_a_suite_is_told_with_its_rows_and_its_conclusion(script: Any) -> None:
         "seconds": "at least 1,200",
         "baseline": "base",
         "budget": {"frames_distinct": 1, "frames_naive": 2, "questions_distinct": 3, "questions_naive": 4},
-        "rows": [{**ROW, "not_run": None}, full, far, scene],
+        "rows": [ROW, {**ROW, "mode": "same", "steered": True}, full, far, scene],
         "comparisons": [
             {"a": "full", "b": "base", "what": "all stories", "nothing": None},
             {"a": "full", "b": "control", "what": "all stories", "nothing": None},
@@ -53,6 +63,7 @@ def test_a_suite_is_told_with_its_rows_and_its_conclusion(script: Any) -> None:
     told = script.markdown(table)
     assert "| `base` | 70.0 | 20.0 | - | - | 5.00 |" in told
     assert "| `full` | 70.0 | 20.0 | -9.0 (-12.0 to -6.0) | < 0.001 | 5.00 |" in told
+    assert "| `same` (steered) | 70.0 |" in told
     assert "| `far` | not run | | | | |" in told
     assert "| `scene` | no story has a board | | | | |" in told
     assert "at least 1,200 s of processor time" in told

@@ -91,7 +91,7 @@ def _row(row: Mapping[str, Any], table: Mapping[str, Any], low: float, high: flo
         "drawn": f"{row['frames_rendered']:,}",
         "asked": f"{row['questions_asked']:,}",
         "bridges": f"{row['accepted_bridges']:.1f}".removesuffix(".0"),
-        "copies": points(row["copy_rate"]),
+        "copies": "–" if row["copy_rate"] is None else f"{points(row['copy_rate'])}%",
         "leakage": points(row["ambiguity_leakage"]),
         "moved": "" if row["improved"] is None else f"{points(row['improved'])}% / {points(row['harmed'])}%",
         "chance": points(row.get("chance")),
