@@ -85,6 +85,11 @@ class _Capped:
         """The inner judge's."""
         return self._metered.spec()
 
+    @property
+    def amended(self) -> Mapping[str, Any]:
+        """The inner judge's."""
+        return self._metered.amended
+
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt.
 

@@ -80,6 +80,11 @@ def reply_key(packet: str, prompt: str, judge: str) -> str:
     return digest({"images": PREPROCESSING, "judge": judge, "packet": packet, "prompt": prompt})
 
 
+def _spec_sha256(judge: Judge) -> str:
+    """The hash of how `judge` is asked now: its specification, and what of it a server has made it change."""
+    return digest({**judge.spec(), **getattr(judge, "amended", {})})
+
+
 def _literal(answer: str | None, options: tuple[str, ...] | None) -> str | None:
     """The option that `answer` names (case, punctuation and blanks aside), or the answer itself when free."""
     if answer is None or not answer.strip():
@@ -154,6 +159,10 @@ class _Call:
         }
         return Answer.model_validate({**self.labels, **fields})
 
+    def key_for(self, judge: Judge) -> str:
+        """The cache key of a reply that came as `judge` is asked now."""
+        return reply_key(self.labels["packet_sha256"], self.labels["prompt_sha256"], _spec_sha256(judge))
+
     def relabel(self, stored: Answer) -> Answer:
         return stored.model_copy(update=dict(self.labels))
 
@@ -168,7 +177,7 @@ def _plan_calls(
     answers_format: AnswersFormat,
     name: str,
 ) -> list[_Call]:
-    packet_hash, spec_hash = packet_sha256(packet), digest(dict(judge.spec()))
+    packet_hash, spec_hash = packet_sha256(packet), _spec_sha256(judge)
     form: AnswersFormat = "choice" if getattr(judge, "always_chooses", False) else answers_format
     calls = []
     for question in questions:
@@ -258,7 +267,7 @@ def _ask_pending(
     def keep(call: _Call, reply: JudgeReply) -> tuple[str, Answer]:
         answer = call.answer(_checked(reply, call.prompt))
         if answer.status == "ok" and cache is not None:
-            cache.put(call.key, answer)
+            cache.put(call.key_for(judge), answer)
         return call.key, answer
 
     def alone(call: _Call) -> tuple[str, Answer]:
@@ -272,9 +281,21 @@ def _ask_pending(
             hand_over(*keep(call, reply), False)
         return
     hand_over(*alone(calls[0]), False)  # a server keeps the prefix once it has begun to answer the first
-    pool = ThreadPoolExecutor(min(side, len(calls) - 1), thread_name_prefix="asking")
+    rest = calls[1:]
+    if cache is not None and rest[0].key_for(judge) != rest[0].key:
+        # The first call found that the server has to be asked in another way: it may have been asked so before.
+        rest = [call for call in rest if not _kept(call, judge, cache, hand_over)]
+    pool = ThreadPoolExecutor(min(side, max(1, len(rest))), thread_name_prefix="asking")
     try:
-        for done in as_completed([pool.submit(alone, call) for call in calls[1:]]):
+        for done in as_completed([pool.submit(alone, call) for call in rest]):
             hand_over(*done.result(), False)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _kept(call: _Call, judge: Judge, cache: AnswerCache, hand_over: Callable[[str, Answer, bool], None]) -> bool:
+    stored = cache.get(call.key_for(judge))
+    if stored is None or stored.status != "ok":
+        return False
+    hand_over(call.key, stored, True)
+    return True

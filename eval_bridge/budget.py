@@ -146,6 +146,11 @@ class Metered:
         """The inner judge's."""
         return self._judge.spec()
 
+    @property
+    def amended(self) -> Mapping[str, Any]:
+        """The inner judge's."""
+        return getattr(self._judge, "amended", {})
+
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, in order.
 
@@ -210,8 +215,9 @@ class Estimate:
 class Weighed:
     """Stands in for a judge in a dry run: it asks nothing, and adds up what asking would take."""
 
-    def __init__(self, judge: Judge, estimate: Estimate) -> None:
-        self._judge, self._estimate = judge, estimate
+    def __init__(self, judge: Judge, estimate: Estimate, share: float = 1.0) -> None:
+        """share: of the judge's price, that of a batch for example."""
+        self._judge, self._estimate, self._share = judge, estimate, share
         self.always_chooses = bool(getattr(judge, "always_chooses", False))
         self._price: Mapping[str, float] | None = getattr(judge, "price", {})
 
@@ -228,6 +234,6 @@ class Weighed:
             self._estimate.output_tokens += _REPLY_TOKENS
             known = self._price is not None and self._estimate.cost is not None
             self._estimate.cost = (
-                (self._estimate.cost or 0.0) + expected_cost(self._price, tokens, 1) if known else None
+                (self._estimate.cost or 0.0) + self._share * expected_cost(self._price, tokens, 1) if known else None
             )
             yield JudgeReply("not_asked", error="dry run")

@@ -28,14 +28,21 @@ from katha.store import Store
 __all__ = ["EvalJob", "EvalResult", "estimate", "evaluate", "name_judges"]
 
 
-def estimate(job: EvalJob, store: Store, on_story: OnStory | None = None) -> tuple[dict[str, Estimate], Evaluator]:
-    """What evaluating would ask of each judge beyond what the cache holds. Nothing is asked and nothing written."""
+def estimate(
+    job: EvalJob, store: Store, on_story: OnStory | None = None, *, batch: bool = False
+) -> tuple[dict[str, Estimate], Evaluator]:
+    """What evaluating would ask of each judge beyond what the cache holds. Nothing is asked and nothing written.
+
+    Raises:
+        UsageError: with `batch`, where `evaluate` would refuse it, too.
+    """
+    share = {name: judge.batch_terms["price"] for name, judge in (_batchable(job) if batch else {}).items()}
     sums = {name: Estimate() for name in job.judges}
     tallies = {name: Tally() for name in job.judges}
     evaluator = Evaluator(
         records=job.prepare(job.records),
         methods=job.methods,
-        judges={name: Weighed(judge, sums[name]) for name, judge in job.judges.items()},
+        judges={name: Weighed(judge, sums[name], share.get(name, 1.0)) for name, judge in job.judges.items()},
         settings=job.settings,
         store=store,
         log=_forget,

@@ -13,18 +13,29 @@ import pytest
 from api_server import GOOD, KEY, Server, Step, serving
 
 from katha.errors import JudgeError, UsageError
+from katha.eval_bridge.asking import ask
+from katha.eval_bridge.budget import Budget, Metered, Tally
 from katha.eval_bridge.instructions import reply_schema
 from katha.eval_bridge.judges.anthropic import AnthropicJudge
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judges.pacing import Pacer
+from katha.eval_bridge.packets import make_packet
 from katha.models.failures import Backoff
 from katha.protocols import Evidence, JudgePrompt
+from katha.schema import Answer, Question
 
+PLAIN: dict[str, Any] = {"structured": False}
 JUDGES: dict[str, tuple[type[ApiJudge], str]] = {
     "anthropic": (AnthropicJudge, "claude-haiku-4-5-20251001"),
     "openai": (OpenAIJudge, "gpt-4o-2024-11-20"),
 }
+
+
+class Cache(dict[str, Answer]):
+    """Answers by key, in memory."""
+
+    put = dict.__setitem__
 
 
 def prompt(number: int = 0) -> JudgePrompt:
@@ -174,6 +185,42 @@ def test_schema_fallback_once(serve: Serve) -> None:
     assert len(server.bodies) == 4
     assert "JSON schema" in server.bodies[1].decode()
     assert judge.spec() == before
+
+
+def test_an_answer_is_kept_by_how_the_server_was_asked_for_it(serve: Serve) -> None:
+    """Answers in words are those of `structured=false`, and a new process finds them after one call."""
+    rejecting = True
+
+    def rule(number: int, body: dict[str, Any]) -> Step:
+        strict = {"response_format", "output_config"} & set(body)
+        return {"status": 400, "message": "json_schema is not supported"} if rejecting and strict else {"text": right}
+
+    right = json.dumps({"answer": "a fox", "confidence": "low"})
+    items = [
+        Question(
+            question_id=f"q{number}", story_id="s", question_type="causal", question=f"Who is it ({number})?",
+            gold_answer="a fox", options=["a fox", "a crow", "Unclear"],
+        )
+        for number in range(5)
+    ]  # fmt: skip
+    server, first, _ = serve(rule=rule)
+    packet, evidence = make_packet("s", "text", (), "A fox sings.")
+    kept = Cache()
+
+    def asked(judge: Any) -> int:
+        before, budgeted = len(server.bodies), Metered(judge, Budget(), Tally())
+        rows = ask(
+            evidence, packet, items, budgeted, method=None, variant="strict", answers_format="choice", cache=kept
+        )
+        assert [row.status for row in rows] == ["ok"] * len(items)
+        return len(server.bodies) - before
+
+    again, plain, later = (type(first)(first._model, base_url=server.url, **more) for more in ({}, PLAIN, {}))
+    assert [asked(judge) for judge in (first, again, plain)] == [6, 2, 0]
+    rejecting = False
+    assert asked(later) == 5
+    for judge in (again, plain, later):
+        judge.close()
 
 
 def test_no_credit_stops(serve: Serve, provider: str) -> None:

@@ -116,6 +116,23 @@ def set_path(*path: str | int, value: Any) -> Callable[[Record], None]:
 QUESTIONS = "recoverability_questions"
 
 
+def test_a_question_id_of_another_released_story_is_named(small: Path) -> None:
+    taken = set_path(QUESTIONS, 0, "question_id", value="kb25k_0001_q1")
+    change(small / "annotations.jsonl", 2, taken)
+    field = "question kb25k_0001_q1.question_id"
+    assert problems(small) == [(2, "kb25k_0002", field, "story 'kb25k_0001' has a question of this id.")]
+
+
+def test_own_stories_may_number_their_questions_alike(tmp_path: Path) -> None:
+    rows = []
+    for name, value in zip("ab", stories(2), strict=True):
+        text = json.dumps(value).replace(value["story_id"], name).replace(f"{name}_q", "q")
+        rows.append(json.dumps({**json.loads(text), "provenance": {}}))
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    assert problems(path) == []
+
+
 @pytest.mark.parametrize(
     ("edit", "field"),
     [

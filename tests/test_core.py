@@ -110,6 +110,8 @@ def test_not_a_number_is_neither_written_nor_read() -> None:
         jsonio.dumps(float("nan"))
     with pytest.raises(ValueError, match="NaN"):
         jsonio.loads("[NaN]")
+    with pytest.raises(ValueError, match="1e999 is too large"):
+        jsonio.loads("[1e999]")
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from katha.eval_bridge.boards import Boards
 from katha.eval_bridge.budget import Budget
 from katha.eval_bridge.evaluate import EvalSettings
 from katha.eval_bridge.evaluation import EvalJob, EvalResult, estimate, evaluate, name_judges
+from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import Question, StoryRecord
 from katha.store import Store
@@ -205,6 +207,20 @@ def test_a_dry_run_asks_nothing_and_weighs_everything(tmp_path: Path) -> None:
     assert (sums["watcher"].calls, sums["watcher"].reused) == (27, 0)
     assert sums["watcher"].input_tokens > 27
     assert sums["watcher"].cost == pytest.approx((sums["watcher"].input_tokens + sums["watcher"].output_tokens) / 1e6)
+
+
+def test_a_dry_run_of_batches_weighs_at_their_price(tmp_path: Path) -> None:
+    stories, url = records(), "http://127.0.0.1:9/v1"
+    judge = OpenAIJudge("gpt-4o-2024-11-20", base_url=url)
+    job = EvalJob(stories, [draw(tmp_path / "flux", stories)], {"api": judge}, EvalSettings())
+    with Store(tmp_path / "cache") as store:
+        full, batch = (estimate(job, store, batch=wanted)[0]["api"] for wanted in (False, True))
+        repeated = replace(job, settings=EvalSettings(controls=("repeat",)))
+        with pytest.raises(UsageError, match="repeat"):
+            estimate(repeated, store, batch=True)
+    assert (batch.calls, batch.input_tokens) == (full.calls, full.input_tokens)
+    assert full.cost is not None
+    assert batch.cost == pytest.approx(full.cost * judge.batch_terms["price"])
 
 
 def test_the_verb_replays_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from katha.eval_bridge.bench.reference import (
 from katha.schema import ContrastiveVariant, Question, Record, StoryRecord
 from katha.stories import record_problems
 
-__all__ = ["Finding", "ValidationRecord", "check_story", "check_validation", "check_variant"]
+__all__ = ["Finding", "ValidationRecord", "check_story", "check_validation", "check_variant", "is_released"]
 
 Finding = tuple[str, str]
 """The field, and what is wrong with it."""
@@ -205,10 +205,15 @@ def _labels(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
             yield f"transitions[{at}].transition_type", f"{item.transition_type!r} is no transition type."
 
 
+def is_released(record: StoryRecord) -> bool:
+    """Whether a record says that it is of the release, by its id or its source; any other file has rules of its own."""
+    return record.story_id.startswith(_RELEASED) or "source_dataset" in record.provenance
+
+
 def _status(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
     """Secs. A.7 and A.16, for a record that is of the release; any other file may have its own provenance."""
     origin = record.provenance
-    if not record.story_id.startswith(_RELEASED) and "source_dataset" not in origin:
+    if not is_released(record):
         return
     source = str(origin.get("source_dataset", "")).casefold()
     yield from _one_of("provenance.source_dataset", source, SOURCES)

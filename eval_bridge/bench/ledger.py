@@ -16,6 +16,7 @@ CREATE TABLE stories (file TEXT, story TEXT, line INTEGER, type TEXT, moral TEXT
                       questions INTEGER, digest TEXT, PRIMARY KEY (file, story));
 CREATE TABLE variants (id TEXT PRIMARY KEY, story TEXT, file TEXT, line INTEGER, type TEXT, moral TEXT, digest TEXT);
 CREATE TABLE validations (story TEXT PRIMARY KEY, file TEXT, line INTEGER, moral TEXT, resolution TEXT);
+CREATE TABLE questions (file TEXT, id TEXT, story TEXT, PRIMARY KEY (file, id));
 CREATE TABLE promised (id TEXT, story TEXT, file TEXT, line INTEGER);
 CREATE TABLE texts (story TEXT PRIMARY KEY, digest TEXT);
 CREATE INDEX variants_by_story ON variants (story);
@@ -43,6 +44,13 @@ class Ledger:
         marks = ", ".join("?" * len(values))
         sql = f"INSERT OR IGNORE INTO {table} ({', '.join(values)}) VALUES ({marks})"
         return self._db.execute(sql, tuple(values.values())).rowcount == 1
+
+    def take(self, file: str, question: str, story: str) -> str | None:
+        """The story of `file` that has the question id already; None when `story` is the first, or the same."""
+        if self.add("questions", file=file, id=question, story=story):
+            return None
+        owner = next(self.ask("SELECT story FROM questions WHERE file = ? AND id = ?", file, question))[0]
+        return None if owner == story else str(owner)
 
     def ask(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """The rows of a query, streamed."""

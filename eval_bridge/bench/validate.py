@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from katha.eval_bridge.bench.census import Census, budget
-from katha.eval_bridge.bench.checks import check_story, check_validation, check_variant
+from katha.eval_bridge.bench.checks import check_story, check_validation, check_variant, is_released
 from katha.eval_bridge.bench.files import Kind, Problem, ReleaseFile, Row, find_files, stream
 from katha.eval_bridge.bench.ledger import Ledger
 from katha.eval_bridge.bench.links import link_problems
 from katha.eval_bridge.bench.reference import GOLD_TIERS, STORIES, VARIANTS_PER_STORY
+from katha.schema import StoryRecord
 
 __all__ = ["Inspection"]
 
@@ -94,6 +95,7 @@ class Inspection:
         )
         if not fresh:
             yield Problem(row.file, row.line, record.story_id, "story_id", "the id was used before in this file.")
+        yield from _question_ids(row, record, kind, ledger)
         if kind == "stories":
             ledger.add("texts", story=record.story_id, digest=ledger.digest(record.story_text))
             promised = record.provenance.get("contrastive_variant_ids")
@@ -159,6 +161,15 @@ def _reference(row: Row, kind: Kind, ledger: Ledger) -> Iterator[Problem]:
     known = {name: None if label is None else str(label) for name, label in labels.items()}
     if not ledger.add("stories", file=kind, story=story, line=row.line, **known):
         yield Problem(row.file, row.line, story, "story_id", "the id was used before in this file.")
+
+
+def _question_ids(row: Row, record: StoryRecord, kind: Kind, ledger: Ledger) -> Iterator[Problem]:
+    """Released question ids are unique (Table 13); elsewhere they have to be within their story only."""
+    for question in record.recoverability_questions if is_released(record) else ():
+        owner = ledger.take(kind, question.question_id, record.story_id)
+        if owner is not None:
+            field = f"question {question.question_id}.question_id"
+            yield Problem(row.file, row.line, record.story_id, field, f"story {owner!r} has a question of this id.")
 
 
 def _variant(row: Row, ledger: Ledger) -> Iterator[Problem]:

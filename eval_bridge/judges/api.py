@@ -85,6 +85,11 @@ class ApiJudge(ABC):
         }
 
     @property
+    def amended(self) -> Mapping[str, str]:
+        """What of `spec` does not hold for calls from now on: the schema mode, once the server has rejected one."""
+        return {"schema_mode": "plain"} if self._plain and self._structured else {}
+
+    @property
     def price(self) -> Mapping[str, float] | None:
         """US dollars per million tokens by kind; None when unknown."""
         prices: Mapping[str, float] | None = self._card.get("price")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator
@@ -52,6 +53,13 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")
 
 
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:20]} is too large for a number")
+    return value
+
+
 def loads(text: str) -> Any:
     """Parse JSON and refuse NaN and infinities.
 
@@ -59,7 +67,7 @@ def loads(text: str) -> Any:
         ValueError: `text` is not JSON, is nested too deeply, or holds NaN or an infinity.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 

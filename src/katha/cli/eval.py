@@ -100,7 +100,7 @@ def evaluate(
         job = replace(job, scanner=WordScanner())
     with Store(cache_folder(), owner=str(out)) as store, _progress(len(job.records), quiet=as_json) as on_story:
         if dry_run:
-            sums, asked = estimate(job, store, on_story)
+            sums, asked = estimate(job, store, on_story, batch=batch)
             tell_estimate(sums, asked.invalid, as_json=as_json)
             return
         budget, told = Budget(max_calls, max_cost), None if as_json else _tell_batch

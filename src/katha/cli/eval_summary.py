@@ -106,7 +106,7 @@ def _line(name: str, row: Mapping[str, Any], method: Mapping[str, Any]) -> str:
 def _tell_invalid(invalid: Mapping[str, Mapping[str, str]]) -> None:
     for name, reasons in invalid.items():
         for story, reason in list(reasons.items())[:8]:
-            typer.echo(f"  {name}, {story}: not judged, {reason}.", err=True)
+            typer.echo(f"  {name}, {story}: not judged, {reason.removesuffix('.')}.", err=True)
         if len(reasons) > 8:
             typer.echo(f"  {name}: {len(reasons) - 8} more stories were not judged; see eval.json.", err=True)
 
