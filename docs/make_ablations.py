@@ -71,10 +71,15 @@ def markdown(table: Mapping[str, Any]) -> str:
 
 
 def _pairs(table: Mapping[str, Any]) -> list[str]:
-    """What the intervals support of the pairs that the suite declares: over all stories, then at equal length."""
+    """What the intervals support of the pairs that the suite declares: over all stories, then at equal length where
+    that is another comparison."""
     told = list(zip(table["comparisons"], table["conclusion"]["sentences"], strict=True))
     pairs = {(row["a"], row["b"]) for row, _ in told if row["what"] == "equal length"}
-    return [f"- {sentence}" for row, sentence in told if (row["a"], row["b"]) in pairs and row["nothing"] is None]
+    found: dict[tuple[Any, ...], str] = {}
+    for row, sentence in told:
+        if (row["a"], row["b"]) in pairs and row["nothing"] is None:
+            found.setdefault((row["a"], row["b"], row["difference"], row["n_stories"]), f"- {sentence}")
+    return list(found.values())
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ ROW = {
     "steered": False,
     "not_run": None,
 }
+PAIR = {"a": "full", "b": "control", "what": "all stories", "nothing": None, "difference": -9.0, "n_stories": 40}
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +54,14 @@ def test_a_suite_is_told_with_its_rows_and_its_conclusion(script: Any) -> None:
         "budget": {"frames_distinct": 1, "frames_naive": 2, "questions_distinct": 3, "questions_naive": 4},
         "rows": [ROW, {**ROW, "mode": "same", "steered": True}, full, far, scene],
         "comparisons": [
-            {"a": "full", "b": "base", "what": "all stories", "nothing": None},
-            {"a": "full", "b": "control", "what": "all stories", "nothing": None},
-            {"a": "full", "b": "control", "what": "equal length", "nothing": None},
-            {"a": "full", "b": "twin", "what": "equal length", "nothing": "these are the same boards"},
+            {**PAIR, "b": "base"},
+            PAIR,
+            {**PAIR, "b": "even"},
+            {**PAIR, "what": "equal length", "n_stories": 16},
+            {**PAIR, "what": "equal length", "b": "even"},
+            {**PAIR, "what": "equal length", "b": "twin", "nothing": "these are the same boards"},
         ],
-        "conclusion": {"text": "full improves on base.", "sentences": ["first", "second", "third", "fourth"]},
+        "conclusion": {"text": "full improves on base.", "sentences": list("123456")},
     }
     told = script.markdown(table)
     assert "| `base` | 70.0 | 20.0 | - | - | 5.00 |" in told
@@ -67,4 +70,4 @@ def test_a_suite_is_told_with_its_rows_and_its_conclusion(script: Any) -> None:
     assert "| `far` | not run | | | | |" in told
     assert "| `scene` | no story has a board | | | | |" in told
     assert "at least 1,200 s of processor time" in told
-    assert told.rstrip().endswith("full improves on base.\n\n- second\n- third")
+    assert told.rstrip().endswith("full improves on base.\n\n- 2\n- 3\n- 4")
