@@ -5,20 +5,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
-from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from katha.arguments import option_names
 from katha.cli import options
+from katha.errors import KathaError
 from katha.registry import Family, default_registry
+
+if TYPE_CHECKING:
+    from katha.config import RunConfig
 
 __all__ = ["doctor", "judges", "planners", "renderers"]
 
+_NAME, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
 
@@ -82,17 +87,28 @@ def _diagnosis() -> dict[str, dict[str, str]]:
 
 
 def _packages() -> dict[str, str]:
-    names = [line for line in requires("katha") or [] if "extra ==" not in line]
     found: dict[str, str] = {}
-    for line in names:
-        name = line.split(";")[0].split(">")[0].split("=")[0].strip()
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = f"missing: pip install {name}"
-    for extra, module in (("train", "torch"),):
-        found[f"extra [{extra}]"] = "installed" if find_spec(module) else f"not installed: pip install 'katha[{extra}]'"
+    missing: dict[str, list[str]] = {}
+    for line in requires("katha") or []:
+        name, extra = _NAME.match(line), _EXTRA.search(line)
+        if name is None:
+            continue
+        state = _installed(name[0])
+        if extra is None:
+            found[name[0]] = state or f"missing: pip install {name[0]}"
+        elif extra[1] != "dev":
+            missing.setdefault(extra[1], []).extend([] if state else [name[0]])
+    for extra_name, absent in missing.items():
+        state = f"without {', '.join(absent)}: pip install 'katha[{extra_name}]'" if absent else "installed"
+        found[f"extra [{extra_name}]"] = state
     return found
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _devices() -> dict[str, str]:
@@ -115,5 +131,17 @@ def _presets() -> dict[str, str]:
     rows: dict[str, str] = {}
     for name in preset_names():
         config = resolve({}, preset=name, environment={})
-        rows[name] = f"{config.planner} + {config.renderer} + {', '.join(config.judges)}, mode {config.mode}"
+        what = f"{config.planner} + {config.renderer} + {', '.join(config.judges)}, mode {config.mode}"
+        rows[name] = f"{what} ({_able(config)})"
     return rows
+
+
+def _able(config: RunConfig) -> str:
+    """Whether a run would start, or the first thing that it lacks. Nothing is loaded, fetched or asked."""
+    from katha.agents import load_plugins
+
+    try:
+        load_plugins(config)
+    except KathaError as error:
+        return f"not now: {error.message}"
+    return "ready"
