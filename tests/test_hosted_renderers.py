@@ -320,3 +320,19 @@ def test_it_keeps_the_contract(serve: Serve, service: str) -> None:
     kind, model, size = KINDS[service]
     assert "spec" in check_renderer(lambda: kind(model, base_url=server.url, retries=0), size=size)
     assert KEY not in json.dumps(dict(first.spec()))
+
+
+def test_an_inserted_bridge_is_one_call_more_and_leaves_the_other_frames_bytes(
+    serve: Serve, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    server, renderer = serve()
+    parts = plugins(renderer=renderer)
+    config = RunConfig(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
+    base = run_story(story(), config, tmp_path / "base", plugins=parts).board
+    assert len(server.bodies) == 5
+    mode = config.model_copy(update={"mode": "caption_bridge"})
+    board = run_story(story(), mode, tmp_path / "bridged", plugins=parts).board
+    assert len(server.bodies) == 6
+    assert [frame.kind for frame in board.frames].count("bridge") == 1
+    assert [frame.sha256 for frame in board.frames if frame.kind == "scene"] == [frame.sha256 for frame in base.frames]
