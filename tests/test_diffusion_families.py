@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tiny_diffusion import build, shrink
 
 from katha.errors import BlankFrameError, UsageError
 from katha.protocols import BoardContext, FrameRequest
@@ -31,21 +30,7 @@ CASES: Mapping[str, tuple[Callable[..., Any], str]] = {
 every_family = pytest.mark.parametrize("case", CASES)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
-    folder = tmp_path_factory.mktemp("families")
-    yield lambda family: folder / family if (folder / family).exists() else build(family, folder / family)
-    process_pool().release()
-
-
-@pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    shrink(monkeypatch)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("toy_diffusion")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from tiny_diffusion import build, shrink
 
 from katha.errors import InputFileError, UsageError
 from katha.prompting import load_prompt
@@ -28,21 +27,7 @@ FAMILIES = ("kontext", "klein", "flux2-dev", "qwen-edit")
 Model = Callable[[str], Path]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    folder = tmp_path_factory.mktemp("kontext")
-    yield lambda family: folder / family if (folder / family).exists() else build(family, folder / family)
-    process_pool().release()
-
-
-@pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    shrink(monkeypatch)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("toy_diffusion")
 
 
 def kontext(folder: Path, **options: Any) -> KontextRenderer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file, save_file
-from tiny_diffusion import build, save_lora, shrink
+from tiny_diffusion import save_lora
 
 from katha.errors import InputFileError, UsageError
 from katha.jsonio import read_json
@@ -33,21 +33,7 @@ GREY = Image.radial_gradient("L").resize((32, 32)).convert("RGB")
 LONG = ", ".join(f"an old woman gives the apple to the crocodile at tree number {word}" for word in ("one", "two") * 5)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    folder = tmp_path_factory.mktemp("models")
-    yield lambda family: folder / family if (folder / family).exists() else build(family, folder / family)
-    process_pool().release()
-
-
-@pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    shrink(monkeypatch)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("toy_diffusion")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from original_layout import save_original
 from PIL import Image
 from safetensors.torch import load_file, save_file
-from tiny_diffusion import build, shrink
 
 from katha.errors import InputFileError, UsageError
 from katha.protocols import BoardContext, FrameRequest
@@ -27,21 +26,7 @@ Model = Callable[[str], Path]
 PREFIX = "model.diffusion_model."
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    folder = tmp_path_factory.mktemp("models")
-    yield lambda family: folder / family if (folder / family).exists() else build(family, folder / family)
-    process_pool().release()
-
-
-@pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    shrink(monkeypatch)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("toy_diffusion")
 
 
 def renderer(kind: type[Any], given: Path, **options: Any) -> Any:

@@ -1,0 +1,34 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
+    """The folder of a toy diffusion model of a family, made when it is first asked for."""
+    from tiny_diffusion import build
+
+    from katha.renderers.diffusion.pool import process_pool
+
+    folder = tmp_path_factory.mktemp("models")
+    yield lambda family: folder / family if (folder / family).exists() else build(family, folder / family)
+    process_pool().release()
+
+
+@pytest.fixture
+def toy_diffusion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cache of its own, pictures of toy size for the models that fix theirs, one thread."""
+    import torch
+    from tiny_diffusion import shrink
+
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    shrink(monkeypatch)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
