@@ -7,8 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from katha.app.reports.page import DIMENSION_WORDS, panel_uri, points
-from katha.experiments.ablate.conclusions import p_words
+from katha.app.reports.page import DIMENSION_WORDS, p_value, panel_uri, points
 from katha.jsonio import dumps, read_json, write_bytes_atomic
 
 # ---
@@ -169,11 +168,6 @@ def interval(value: Sequence[float] | None) -> str:
 
 def _plain(value: Sequence[float] | None) -> str:
     return f"{value[0]:.1f} to {value[1]:.1f}" if value else ""
-
-
-def p_value(value: float | None) -> str:
-    """A corrected p-value, or a dash."""
-    return "–" if value is None else p_words(value)
 
 
 def _comparison(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from katha.errors import InputFileError, unreadable
+from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import read_json
 from katha.schema import Answer, Board, Candidates, Dimension, Plan, Record, StoryRecord
 
@@ -40,6 +42,21 @@ class Run:
     answers: list[Answer]
     scores: dict[str, Any]
     matching: Rule
+
+
+def finished_run(folder: Path) -> Path:
+    """Return `folder` if it holds a run that has a storyboard.
+
+    Raises:
+        InputFileError: It does not; the message says how to make one.
+    """
+    if not (folder / "run.json").is_file():
+        raise InputFileError(f"{str(folder)!r} is not the folder of a run.", hint="Make one with `katha run STORY`.")
+    if not (folder / "storyboard.json").is_file():
+        raise InputFileError(
+            f"The run in {str(folder)!r} has not finished.", hint="Give the same `katha run` command again."
+        )
+    return folder
 
 
 def load_run(folder: Path) -> Run:
@@ -107,6 +124,33 @@ def _lighter(data: bytes, path: Path, side: int) -> bytes:
 
 
 # ---
+# What is shown of scores first.
+
+
+def headline(scores: dict[str, Any], method: str) -> dict[str, Any]:
+    """The filtered block of one method, by the ensemble where there is one, else by its only judge."""
+    judges = scores["methods"][method]["judges"]
+    judge = "ensemble" if "ensemble" in judges else next(iter(judges), None)
+    if judge is None:
+        return {"judge": None, "text": None, "image": None, "stg": None, "n_valid": 0, "n_questions": 0}
+    block = judges[judge]
+    filtered = block["filtered"]
+    return {
+        "judge": judge,
+        "text": filtered["text"],
+        "image": filtered["image"],
+        "stg": filtered["stg"],
+        "n_valid": block["n_valid"],
+        "n_questions": block["n_questions"],
+    }
+
+
+def unscored(scores: dict[str, Any]) -> list[str]:
+    """Why a board has no numbers: the notes that say so, one a board and judge."""
+    return [note for note in scores["notes"] if f": {UNSCORED}." in note]
+
+
+# ---
 # Numbers and names as the report words them.
 
 
@@ -120,16 +164,29 @@ DIMENSION_WORDS: dict[Dimension, str] = {
 }
 
 
-def points(value: float | None) -> str:
+DASH = "\u2013"
+
+
+def points(value: float | None, none: str = DASH) -> str:
     """Percentage points with one decimal, or a dash."""
-    return "\u2013" if value is None else f"{value:.1f}"
+    return none if value is None else f"{value:.1f}"
+
+
+def change(value: float | None, none: str = DASH) -> str:
+    """A difference in percentage points with its sign, or a dash."""
+    return none if value is None else f"{value:+.1f}"
+
+
+def interval(ends: Sequence[float] | None, form: str = ".1f", none: str = "") -> str:
+    """The ends of an interval, `12.0 to 34.5`; nothing where there is none."""
+    return f"{ends[0]:{form}} to {ends[1]:{form}}" if ends else none
 
 
 def percent(fraction: float | None) -> str:
     """A fraction of 0 to 1 in whole per cent, or a dash."""
-    return "\u2013" if fraction is None else f"{100 * fraction:.0f}%"
+    return DASH if fraction is None else f"{100 * fraction:.0f}%"
 
 
-def signed(before: float | None, after: float | None) -> str:
-    """The change in percentage points with its sign, or a dash."""
-    return "\u2013" if before is None or after is None else f"{after - before:+.1f}"
+def p_value(value: float | None, none: str = DASH) -> str:
+    """A p-value to three digits, or a dash."""
+    return none if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"

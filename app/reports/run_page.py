@@ -8,10 +8,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from katha.app.cli.summary import headline, unscored
 from katha.app.reports.answers import answer_groups
 from katha.app.reports.boards import Images, find_candidate, found_in, frame_view, strip
-from katha.app.reports.page import DIMENSION_WORDS, Run, load_run, points, signed
+from katha.app.reports.page import DIMENSION_WORDS, Run, change, headline, load_run, points, unscored
 from katha.jsonio import write_bytes_atomic
 from katha.schema import DIMENSIONS, Candidate
 
@@ -86,7 +85,7 @@ def _numbers(run: Run) -> list[dict[str, Any]]:
             "after": points(final[key]),
             "before_value": base[key],
             "after_value": final[key],
-            "change": signed(base[key], final[key]),
+            "change": change(None if base[key] is None or final[key] is None else final[key] - base[key]),
             "better": _better(base[key], final[key], up),
             "valid": f"{final['n_valid']} of {final['n_questions']} reporting questions are valid",
             "judge": final["judge"],
