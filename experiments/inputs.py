@@ -24,19 +24,27 @@ class EvalOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    questions: str | None = Field(None, description="all, reporting or steering; reporting where stories carry roles.")
-    controls: str | None = Field(None, description="Any of blank, shuffled, foreign, repeat, with commas; or all.")
+    questions: str | None = Field(
+        default=None, description="all, reporting or steering; reporting where stories carry roles."
+    )
+    controls: str | None = Field(
+        default=None, description="Any of blank, shuffled, foreign, repeat, with commas; or all."
+    )
     evaluator: str = Field(
-        DEFAULT_EVALUATOR,
+        default=DEFAULT_EVALUATOR,
         description="kathatrace (unless told), or a baseline: object-overlap, generic-qa, tifa, dsg, ...",
     )
-    variants: Path | None = Field(None, description="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
-    scan_words: bool = Field(False, description="Look for words of the story drawn into the pictures (OCR).")
-    resamples: int = Field(10_000, ge=0, description="Bootstrap resamples for the intervals; 10000 unless told.")
-    concurrency: int | None = Field(
-        None, ge=1, description="At most so many calls to a server at once; 16 unless told."
+    variants: Path | None = Field(default=None, description="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
+    scan_words: bool = Field(default=False, description="Look for words of the story drawn into the pictures (OCR).")
+    resamples: int = Field(
+        default=10_000, ge=0, description="Bootstrap resamples for the intervals; 10000 unless told."
     )
-    batch: bool = Field(False, description="Ask APIs by their batches: cheaper, within a day. The command waits.")
+    concurrency: int | None = Field(
+        default=None, ge=1, description="At most so many calls to a server at once; 16 unless told."
+    )
+    batch: bool = Field(
+        default=False, description="Ask APIs by their batches: cheaper, within a day. The command waits."
+    )
 
 
 def choose_questions(asked: str | None, records: Sequence[StoryRecord]) -> Literal["reporting", "steering", "all"]:

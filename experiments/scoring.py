@@ -34,33 +34,37 @@ class ScoreOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    matching: str = Field("lemma-set", description=Settings.model_fields["matching"].description)
+    matching: str = Field(default="lemma-set", description=Settings.model_fields["matching"].description)
     questions: Literal["reporting", "steering", "all"] = Field(
-        "reporting", description="Which half of the questions counts: reporting (unless told), steering, all."
+        default="reporting", description="Which half of the questions counts: reporting (unless told), steering, all."
     )
     before: Annotated[Path | None, Flag("--before", "--answers-before")] = Field(
-        None, description="An earlier scores.json: print which verdicts changed."
+        default=None, description="An earlier scores.json: print which verdicts changed."
     )
     before_answers: Annotated[tuple[Path, ...], Flag("--before-answers", many=True)] = Field(
-        (), description="The archive of --before, if it was another one."
+        default=(), description="The archive of --before, if it was another one."
     )
     verdicts: Annotated[tuple[Path, ...], Flag("--verdicts", many=True)] = Field(
-        (), description="Verdicts of nli:, embedding: or llm: (default: verdicts.jsonl by the answers)."
+        default=(), description="Verdicts of nli:, embedding: or llm: (default: verdicts.jsonl by the answers)."
     )
-    decide: bool = Field(False, description="Ask the rule's model for verdicts that are missing, and keep them.")
-    base_url: str | None = Field(None, description="Where an `llm:` rule calls, with --decide.")
-    variants: Path | None = Field(None, description="contrastive_variants.jsonl: score the pairs (PairAcc), too.")
+    decide: bool = Field(
+        default=False, description="Ask the rule's model for verdicts that are missing, and keep them."
+    )
+    base_url: str | None = Field(default=None, description="Where an `llm:` rule calls, with --decide.")
+    variants: Path | None = Field(
+        default=None, description="contrastive_variants.jsonl: score the pairs (PairAcc), too."
+    )
     ensemble: Path | None = Field(
-        None, description="A human-calibrated ensemble (`katha bench ensemble`): one more judge."
+        default=None, description="A human-calibrated ensemble (`katha bench ensemble`): one more judge."
     )
     human: Path | None = Field(
-        None, description="People's judgments (failing, human_score): localization and rank correlation."
+        default=None, description="People's judgments (failing, human_score): localization and rank correlation."
     )
     power: Annotated[tuple[float, ...], Flag("--power", many=True)] = Field(
-        (), description="Estimate the stories that an STG difference of so many points needs."
+        default=(), description="Estimate the stories that an STG difference of so many points needs."
     )
-    resamples: int = Field(10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")
-    seed: int = Field(42, description="The seed of the bootstrap; 42 unless told.")
+    resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")
+    seed: int = Field(default=42, description="The seed of the bootstrap; 42 unless told.")
 
 
 @dataclass(frozen=True)

@@ -52,55 +52,59 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    planner: str = Field("rule", description="Who plans: see `katha planners`.")
+    planner: str = Field(default="rule", description="Who plans: see `katha planners`.")
     planner_options: Annotated[Options, Flag("--planner-option", many=True)] = Field(
-        {}, description="KEY=VALUE for the planner; may be given several times."
+        default={}, description="KEY=VALUE for the planner; may be given several times."
     )
-    renderer: str = Field("sketch", description="Who draws: see `katha renderers`.")
+    renderer: str = Field(default="sketch", description="Who draws: see `katha renderers`.")
     renderer_options: Annotated[Options, Flag("--renderer-option", many=True)] = Field(
-        {}, description="KEY=VALUE for the renderer; `katha renderers` lists the keys."
+        default={}, description="KEY=VALUE for the renderer; `katha renderers` lists the keys."
     )
-    bridge_renderer: str | None = Field(None, description="Who draws inserted frames, if not the board's renderer.")
+    bridge_renderer: str | None = Field(
+        default=None, description="Who draws inserted frames, if not the board's renderer."
+    )
     bridge_renderer_options: Annotated[Options, Flag("--bridge-option", many=True)] = Field(
-        {}, description="KEY=VALUE for --bridge-renderer."
+        default={}, description="KEY=VALUE for --bridge-renderer."
     )
     memory: str | None = Field(
-        None, description="For renderers on this machine: full, model-offload, quantized, sequential-offload."
+        default=None, description="For renderers on this machine: full, model-offload, quantized, sequential-offload."
     )
     judges: Annotated[tuple[str, ...], Flag("--judge", many=True)] = Field(
-        ("sketch-reader",), description="Who judges: see `katha judges`. Several make an ensemble."
+        default=("sketch-reader",), description="Who judges: see `katha judges`. Several make an ensemble."
     )
     judge_options: Annotated[Options, Flag("--judge-option", many=True)] = Field(
-        {}, description="KEY=VALUE for the judges; `katha judges` lists the keys."
+        default={}, description="KEY=VALUE for the judges; `katha judges` lists the keys."
     )
-    mode: str = Field("full", description="The repair mode: full, base, rerank_only, bridge_only, ...")
-    seeds: tuple[int, ...] = Field((42, 123, 2026), description="One candidate board a seed, for example 42,123,2026.")
-    panels: int = Field(5, ge=2, le=24, description="How many scenes a plain text is told in.")
-    size: tuple[int, int] | None = Field(None, description="Pixels of a frame, for example 768x512.")
-    style: str = Field("", description="A look that the renderer knows, or a style phrase.")
-    answers: Literal["choice", "free"] = Field("choice", description="How questions are asked: choice or free.")
+    mode: str = Field(default="full", description="The repair mode: full, base, rerank_only, bridge_only, ...")
+    seeds: tuple[int, ...] = Field(
+        default=(42, 123, 2026), description="One candidate board a seed, for example 42,123,2026."
+    )
+    panels: int = Field(default=5, ge=2, le=24, description="How many scenes a plain text is told in.")
+    size: tuple[int, int] | None = Field(default=None, description="Pixels of a frame, for example 768x512.")
+    style: str = Field(default="", description="A look that the renderer knows, or a style phrase.")
+    answers: Literal["choice", "free"] = Field(default="choice", description="How questions are asked: choice or free.")
     matching: str = Field(
-        "lemma-set", description="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."
+        default="lemma-set", description="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."
     )
     variant: str = Field(
-        "strict", description="How judges are instructed: strict, uncertain or neutral; strict unless told."
+        default="strict", description="How judges are instructed: strict, uncertain or neutral; strict unless told."
     )
-    base_url: str | None = Field(None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
+    base_url: str | None = Field(default=None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
     verify_reuse: float | None = Field(
-        None, ge=0, le=1, description="`local:` asks this share (0 to 1) again without a shared prefix."
+        default=None, ge=0, le=1, description="`local:` asks this share (0 to 1) again without a shared prefix."
     )
-    review: bool = Field(False, description="Stop before the repair is decided and ask you.")
+    review: bool = Field(default=False, description="Stop before the repair is decided and ask you.")
     similarity: str = Field(
-        "reader", description="What coverage and copies are measured with: reader, open-clip:MODEL."
+        default="reader", description="What coverage and copies are measured with: reader, open-clip:MODEL."
     )
     candidates: Annotated[int | None, Flag(hidden=True)] = Field(
-        None, ge=1, description="How many of the seeds' boards are candidates; all unless told."
+        default=None, ge=1, description="How many of the seeds' boards are candidates; all unless told."
     )
     compass: Annotated[CompassSettings, Flag(hidden=True)] = Field(
-        CompassSettings(), description="Weights and thresholds (see `katha tune`)."
+        default=CompassSettings(), description="Weights and thresholds (see `katha tune`)."
     )
     lock: Annotated[str | None, Flag(hidden=True)] = Field(
-        None, description="The sha256 of the lock that these settings are frozen by."
+        default=None, description="The sha256 of the lock that these settings are frozen by."
     )
 
     @field_validator("planner_options", "renderer_options", "bridge_renderer_options", "judge_options", mode="before")
