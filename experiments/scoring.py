@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,7 +23,7 @@ from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
 from katha.eval_bridge.scoring.scores import score as score_answers
 from katha.eval_bridge.scoring.statistics import power_estimate
 from katha.jsonio import write_json
-from katha.schema import Answer, StoryRecord
+from katha.schema import Answer, PowerEstimate, Scores, Selection, StoryRecord
 from katha.stories import iter_records
 
 _STORY_FILES = ("annotations.jsonl", "story.jsonl", "stories.jsonl")
@@ -35,7 +35,7 @@ class ScoreOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     matching: str = Field(default="lemma-set", description=Settings.model_fields["matching"].description)
-    questions: Literal["reporting", "steering", "all"] = Field(
+    questions: Selection = Field(
         default="reporting", description="Which half of the questions counts: reporting (unless told), steering, all."
     )
     before: Annotated[Path | None, Flag("--before", "--answers-before")] = Field(
@@ -75,16 +75,16 @@ class ScoreReport:
     earlier scores were given; unnamed: how many earlier verdicts are not there to compare with.
     """
 
-    scores: dict[str, Any]
-    power: dict[str, Any] | None = None
-    before: dict[str, Any] | None = None
+    scores: Scores
+    power: PowerEstimate | None = None
+    before: Scores | None = None
     changes: list[Change] | None = None
     unnamed: int = 0
 
 
 def score(
     stories: Path | str, answers: Path | str | Sequence[Path | str], *, out: Path | str | None = None, **options: Any
-) -> dict[str, Any]:
+) -> Scores:
     """Score answers to the questions of stories. Asks no judge and needs no images.
 
     Args:
@@ -131,10 +131,9 @@ def score_archives(
     records = read_scored_stories(stories)
     unsettled = settle(rule, records, read_archive(answers))
     pairs = PairScorer(records, iter_variants(options.variants) if options.variants is not None else ())
-    scores = _scores(records, answers, pairs, rule, options)
-    scores["notes"] += unsettled
+    scores = _scores(records, answers, pairs, rule, options).with_notes(unsettled)
     if out is not None:
-        write_json(out, scores)
+        write_json(out, scores.model_dump(mode="json"))
         if isinstance(rule, RecordingRule):
             rule.write(out.with_name(VERDICTS))
     power = None
@@ -161,7 +160,7 @@ def _scores(
     pairs: PairScorer,
     rule: Rule,
     options: ScoreOptions,
-) -> dict[str, Any]:
+) -> Scores:
     """The scores, with those of contrastive pairs and the alignment with people where they are asked for."""
     weighed = read_ensemble(options.ensemble) if options.ensemble is not None else None
     scores = score_answers(
@@ -174,9 +173,9 @@ def _scores(
         calibrated=weighed,
     )
     if options.variants is not None:
-        scores["contrastive"] = pairs.scores(options.resamples, options.seed)
+        scores = scores.model_copy(update={"contrastive": pairs.scores(options.resamples, options.seed)})
     if options.human is not None:
-        scores["alignment"] = alignment(
+        aligned = alignment(
             records,
             pairs.others(read_archive(answers)),
             list(read_judgments(options.human)),
@@ -186,6 +185,7 @@ def _scores(
             seed=options.seed,
             calibrated=weighed,
         )
+        scores = scores.model_copy(update={"alignment": aligned})
     return scores
 
 

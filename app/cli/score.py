@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from katha.app.cli.console import comparison, echo_json, interval, points
 from katha.app.cli.options import Given, Json, options_from
 from katha.config import read_settings
 from katha.experiments.scoring import ScoreOptions, ScoreReport, score_archives
+from katha.schema import JudgeAlignment, PowerEstimate, Scores
 
 _SHOWN = 40
 _HEAD = (
@@ -33,8 +34,8 @@ def score(
     if not as_json:
         _tell(found, out)
         return
-    told: dict[str, Any] = {"out": str(out), "scores": found.scores}
-    told |= {"power": found.power} if found.power is not None else {}
+    told: dict[str, object] = {"out": str(out), "scores": found.scores.model_dump(mode="json")}
+    told |= {"power": found.power.model_dump(mode="json")} if found.power is not None else {}
     if found.changes is not None:
         told |= {"unnamed": found.unnamed, "changes": [asdict(change) for change in found.changes]}
     echo_json(told)
@@ -45,51 +46,50 @@ def _tell(found: ScoreReport, out: Path) -> None:
     typer.echo(_HEAD)
     for line in _headlines(scores):
         typer.echo(line)
-    for row in scores["comparisons"]:
-        if row["block"] == "filtered" and row["difference"] is not None:
-            typer.echo(f"  {comparison(row, row['judge'])}")
-    for method, judges in scores.get("contrastive", {}).get("methods", {}).items():
-        for judge, row in judges.items():
-            rates = f"PairAcc {points(row['pair_accuracy'])}, confusion {points(row['confusion'])}"
-            typer.echo(f"  {method}, {judge}: {rates} on {row['n']:,} pairs")
-    for judge, row in scores.get("alignment", {}).get("judges", {}).items():
-        typer.echo(f"  {judge}: {_aligned(row)}")
+    for row in scores.comparisons:
+        if row.block == "filtered" and row.difference is not None:
+            typer.echo(f"  {comparison(row, row.judge)}")
+    for method, judges in scores.contrastive.methods.items() if scores.contrastive is not None else ():
+        for judge, pairs in judges.items():
+            rates = f"PairAcc {points(pairs.pair_accuracy)}, confusion {points(pairs.confusion)}"
+            typer.echo(f"  {method}, {judge}: {rates} on {pairs.n:,} pairs")
+    for judge, aligned in scores.alignment.judges.items() if scores.alignment is not None else ():
+        typer.echo(f"  {judge}: {_aligned(aligned)}")
     if found.power is not None:
         _tell_power(found.power)
     _tell_changes(found)
-    for note in [*scores["notes"], *scores.get("contrastive", {}).get("notes", [])]:
+    for note in [*scores.notes, *(scores.contrastive.notes if scores.contrastive is not None else ())]:
         typer.echo(f"Note: {note}")
     typer.echo(f"Scores: {out}")
 
 
-def _headlines(scores: Mapping[str, Any]) -> Iterator[str]:
-    for method, entry in scores["methods"].items():
-        for judge, row in entry["judges"].items():
-            block = row["filtered"]
-            numbers = "".join(f"{points(block[name]):>7}" for name in ("text", "image", "stg"))
-            valid = f"{row['n_valid']:,} of {row['n_questions'] - row['n_unscored']:,}"
-            rate, span = points(row["ambiguity_rate"]), interval(block["ci95"]["stg"])
+def _headlines(scores: Scores) -> Iterator[str]:
+    for method, entry in scores.methods.items():
+        for judge, row in entry.judges.items():
+            block = row.filtered
+            numbers = "".join(f"{points(value):>7}" for value in (block.text, block.image, block.stg))
+            valid = f"{row.n_valid:,} of {row.n_questions - row.n_unscored:,}"
+            rate, span = points(row.ambiguity_rate), interval(block.ci95.stg)
             yield f"  {method:<26}{judge:<22}{numbers}{span:>17}{rate:>11}{valid:>16}"
 
 
-def _aligned(row: Mapping[str, Any]) -> str:
+def _aligned(row: JudgeAlignment) -> str:
     told = []
-    if row["localization"] is not None:
-        place = row["localization"]
-        told.append(f"finds the failing dimension in {points(place['right'])}% of {place['n']:,}")
-    if row["human_score"] is not None:
-        rank = row["human_score"]["spearman"]
-        told.append(f"Spearman with people {'-' if rank is None else f'{rank:.2f}'} on {row['human_score']['n']:,}")
+    if row.localization is not None:
+        told.append(f"finds the failing dimension in {points(row.localization.right)}% of {row.localization.n:,}")
+    if row.human_score is not None:
+        rank = row.human_score.spearman
+        told.append(f"Spearman with people {'-' if rank is None else f'{rank:.2f}'} on {row.human_score.n:,}")
     return ", ".join(told)
 
 
-def _tell_power(power: Mapping[str, Any]) -> None:
-    for row in power["estimates"]:
-        for need in row["needed"]:
-            size, share = f"{need['difference']:g} points", f"{100 * power['power']:.0f}%"
-            cost = f"{need['stories']:,} stories ({need['judge_calls']:,} calls of one judge)"
-            typer.echo(f"  {row['between']}: to find {size} with {share}: {cost}; spread {row['spread']:.1f}")
-    for note in power["notes"]:
+def _tell_power(power: PowerEstimate) -> None:
+    for row in power.estimates:
+        for need in row.needed:
+            size, share = f"{need.difference:g} points", f"{100 * power.power:.0f}%"
+            cost = f"{need.stories:,} stories ({need.judge_calls:,} calls of one judge)"
+            typer.echo(f"  {row.between}: to find {size} with {share}: {cost}; spread {row.spread:.1f}")
+    for note in power.notes:
         typer.echo(f"Note: {note}")
 
 
@@ -104,9 +104,10 @@ def _tell_changes(found: ScoreReport) -> None:
     if found.unnamed:
         lost = f"{found.unnamed:,} answers were scored by an earlier version of the rule"
         typer.echo(f"{lost}, and verdicts.jsonl does not lie by its scores: what changed in them cannot be named.")
-    for method, entry in found.before.get("methods", {}).items():
-        for judge, row in entry["judges"].items():
-            now = found.scores["methods"].get(method, {}).get("judges", {}).get(judge)
-            was, new = row["filtered"]["stg"], now["filtered"]["stg"] if now else None
+    for method, entry in found.before.methods.items():
+        for judge, row in entry.judges.items():
+            later = found.scores.methods.get(method)
+            now = later.judges.get(judge) if later is not None else None
+            was, new = row.filtered.stg, now.filtered.stg if now is not None else None
             if was != new:
                 typer.echo(f"  {method}, {judge}: STG {points(was)} -> {points(new)}")
