@@ -275,7 +275,7 @@ def write_results(
     unsettled = settle(context.matching, [context.story()], reporting)
     scored = score([context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None)
     scores = scored.with_notes(unsettled).model_dump(mode="json")
-    folder.write(folder.candidates, candidates.model_dump(mode="json"))
-    folder.write(folder.scores, scores)
-    folder.write(folder.storyboard, final.model_dump(mode="json"))
+    folder.write_file(folder.candidates, candidates)
+    folder.write_file(folder.scores, scores)
+    folder.write_file(folder.storyboard, final)
     return scores
