@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,6 +13,7 @@ from katha.app.cli.options import Given, Json, Lock, Resamples, Split, Stories, 
 from katha.app.reports.ablation_page import people_words
 from katha.app.reports.page import change, p_value
 from katha.config import Settings
+from katha.schema.tables import AblationRow, AblationTable
 
 _HEAD = (
     f"  {'row':<26}{'image':>7}{'STG':>7}{'change':>8}{'95% interval':>17}{'p':>8}{'frames':>8}{'drawn':>8}{'asked':>8}"
@@ -56,44 +56,44 @@ def ablate(
             on_progress=on_progress,
             **given.changes,
         )
-    report = result.out / "report.html"
+    table, report = AblationTable.model_validate(result.table), result.out / "report.html"
     if as_json:
-        echo_json({"out": str(result.out), "report": str(report), "table": result.table})
+        echo_json({"out": str(result.out), "report": str(report), "table": table.model_dump(mode="json")})
     else:
-        _tell(result.table, report)
+        _tell(table, report)
 
 
-def _tell(table: Mapping[str, Any], report: Path) -> None:
+def _tell(table: AblationTable, report: Path) -> None:
     typer.echo(_HEAD)
-    for row in table["rows"]:
+    for row in table.rows:
         typer.echo(_line(row))
-    for row in table["rows"]:
-        if row["human"] is not None:
+    for row in table.rows:
+        if row.human is not None:
             typer.echo(_people(row))
-    budget = table["budget"]
+    budget = table.budget
     typer.echo(
-        f"Drawn: {budget['frames_distinct']:,} frames (naively {budget['frames_naive']:,}). "
-        f"Asked: {budget['questions_distinct']:,} questions (naively {budget['questions_naive']:,})."
+        f"Drawn: {budget.frames_distinct:,} frames (naively {budget.frames_naive:,}). "
+        f"Asked: {budget.questions_distinct:,} questions (naively {budget.questions_naive:,})."
     )
-    for sentence in table["conclusion"]["sentences"]:
+    for sentence in table.conclusion.sentences:
         typer.echo(f"  {sentence}")
-    for note in table["notes"]:
+    for note in table.notes:
         typer.echo(f"Note: {note}")
-    typer.echo(f"Conclusion: {table['conclusion']['text']}")
-    if not table["frozen"]:
+    typer.echo(f"Conclusion: {table.conclusion.text}")
+    if not table.frozen:
         typer.echo("Unfrozen: the settings are not those of a lock (see `katha tune`).")
     typer.echo(f"Report: {report}")
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    if row["not_run"] is not None:
-        return f"  {row['mode']:<26} not run: {row['not_run']}"
-    frames = "-" if row["frames"] is None else f"{row['frames']:.2f}"
-    numbers = f"{points(row['image']):>7}{points(row['stg']):>7}{change(row['delta_stg'], '-'):>8}"
-    tested = f"{interval(row['ci95'], '+.1f'):>17}{p_value(row['p_corrected'], '-'):>8}"
-    return f"  {row['mode']:<26}{numbers}{tested}{frames:>8}{row['frames_rendered']:>8,}{row['questions_asked']:>8,}"
+def _line(row: AblationRow) -> str:
+    if row.not_run is not None:
+        return f"  {row.mode:<26} not run: {row.not_run}"
+    frames = "-" if row.frames is None else f"{row.frames:.2f}"
+    numbers = f"{points(row.image):>7}{points(row.stg):>7}{change(row.delta_stg, '-'):>8}"
+    tested = f"{interval(row.ci95, '+.1f'):>17}{p_value(row.p_corrected, '-'):>8}"
+    return f"  {row.mode:<26}{numbers}{tested}{frames:>8}{row.frames_rendered:>8,}{row.questions_asked:>8,}"
 
 
-def _people(row: Mapping[str, Any]) -> str:
+def _people(row: AblationRow) -> str:
     """What people say of a row's boards, where they were asked."""
-    return f"  {row['mode']}, people: {', '.join(people_words(row['human'])) or 'nobody judged these boards'}"
+    return f"  {row.mode}, people: {', '.join(people_words(row.human)) or 'nobody judged these boards'}"

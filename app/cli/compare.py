@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,6 +11,7 @@ import katha
 from katha.app.cli.console import comparison, echo_json, interval, points, progress_bar
 from katha.app.cli.options import Given, Json, Resamples, options_from
 from katha.config import Settings
+from katha.schema.tables import CompareTable
 
 _HEAD = f"  {'method':<30}{'boards':>8}{'invalid':>9}{'image':>7}{'raw':>7}{'STG':>7}{'common':>8}{'95% interval':>17}"
 _SHOWN = 8
@@ -62,30 +62,32 @@ def compare(
             **given.changes,
             renderer_options=renderer_option,
         )
-    report = out / "report.html"
+    table, report = CompareTable.model_validate(result.table), out / "report.html"
     if as_json:
-        echo_json({"out": str(out), "report": str(report), "reused": result.reused, "table": result.table})
+        echo_json(
+            {"out": str(out), "report": str(report), "reused": result.reused, "table": table.model_dump(mode="json")}
+        )
     else:
-        _tell(result.table, report)
+        _tell(table, report)
 
 
-def _tell(table: Mapping[str, Any], report: Path) -> None:
+def _tell(table: CompareTable, report: Path) -> None:
     typer.echo(_HEAD)
-    for row in table["methods"]:
-        numbers = "".join(f"{points(row[name]):>7}" for name in ("image", "raw_stg", "filtered_stg"))
-        rate, common = f"{points(row['invalid_rate'])}%", points(row["common_valid_stg"])
-        span = interval(row["ci95"])
-        typer.echo(f"  {row['name'][:29]:<30}{row['boards']:>8}{rate:>9}{numbers}{common:>8}{span:>17}")
-    for row in table["comparisons"]:
-        if row["block"] == "common_valid" and row["difference"] is not None:
+    for row in table.methods:
+        numbers = "".join(f"{points(value):>7}" for value in (row.image, row.raw_stg, row.filtered_stg))
+        rate, common = f"{points(row.invalid_rate)}%", points(row.common_valid_stg)
+        span = interval(row.ci95)
+        typer.echo(f"  {row.name[:29]:<30}{row.boards:>8}{rate:>9}{numbers}{common:>8}{span:>17}")
+    for row in table.comparisons:
+        if row.block == "common_valid" and row.difference is not None:
             typer.echo(f"  {comparison(row)}")
-    for row in table["methods"]:
-        if row["signature"]:
-            typer.echo(f"  {row['name']} loses most: {', '.join(row['signature'])}.")
-    for item in table["invalid"][:_SHOWN]:
-        typer.echo(f"  {item['board']}, {item['story_id']}: invalid, {item['reason']}", err=True)
-    if len(table["invalid"]) > _SHOWN:
-        typer.echo(f"  and {len(table['invalid']) - _SHOWN} more invalid boards; see table.json.", err=True)
-    if table["status"] != "finished":
+    for row in table.methods:
+        if row.signature:
+            typer.echo(f"  {row.name} loses most: {', '.join(row.signature)}.")
+    for item in table.invalid[:_SHOWN]:
+        typer.echo(f"  {item.board}, {item.story_id}: invalid, {item.reason}", err=True)
+    if len(table.invalid) > _SHOWN:
+        typer.echo(f"  and {len(table.invalid) - _SHOWN} more invalid boards; see table.json.", err=True)
+    if table.status != "finished":
         typer.echo("Some boards or answers are missing. The same command asks for them again.")
     typer.echo(f"Report: {report}")

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from katha.app.reports import page
-from katha.schema import Event, Stage
+from katha.schema import Comparison, Event, Stage
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -112,9 +112,9 @@ def interval(ends: Sequence[float] | None, form: str = ".1f") -> str:
     return page.interval(ends, form) or "-"
 
 
-def comparison(row: Mapping[str, Any], judge: str = "") -> str:
+def comparison(row: Comparison, judge: str = "") -> str:
     """What two methods differ by in STG, in one sentence."""
-    span = f", {interval(row['ci95'])}" if row["ci95"] else ""
-    p = f", corrected p {row['p_corrected']:.4f} of {row['family']}" if row["p_corrected"] is not None else ""
-    pair = f"{row['a']} against {row['b']}" + (f", {judge}" if judge else "")
-    return f"{pair}: STG differs by {row['difference']:+.1f}{span}{p} ({row['n_stories']:,} stories)"
+    span = f", {interval(row.ci95)}" if row.ci95 else ""
+    p = f", corrected p {row.p_corrected:.4f} of {row.family}" if row.p_corrected is not None else ""
+    pair = f"{row.a} against {row.b}" + (f", {judge}" if judge else "")
+    return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories)"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import katha
 from katha.app.cli.console import echo_json, points, progress_bar
 from katha.app.cli.options import Given, Json, Stories, options_from
-from katha.app.reports.page import headline, unscored
+from katha.app.reports.page import Headline, headline, unscored
 from katha.config import Settings
 from katha.experiments.inputs import EvalOptions
+from katha.schema import MethodScores, Scores
 
 if TYPE_CHECKING:
     from katha.eval_bridge.judging.budget import Estimate
@@ -88,7 +89,8 @@ def _tell_estimate(sums: Mapping[str, Estimate], invalid: Mapping[str, Mapping[s
 
 def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
     """Print the outcome of an evaluation, as text or as one JSON object."""
-    methods = {name: headline(result.scores, name) for name in result.scores["methods"]}
+    scores = Scores.model_validate(result.scores)
+    methods = {name: headline(scores, name) for name in scores.methods}
     state = result.state
     if as_json:
         told = (
@@ -103,7 +105,12 @@ def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
             "controls",
             "budget",
         )
-        found = {"out": str(result.out), "report": str(report), "reused": result.reused, "methods": methods}
+        found = {
+            "out": str(result.out),
+            "report": str(report),
+            "reused": result.reused,
+            "methods": {name: row._asdict() for name, row in methods.items()},
+        }
         echo_json(found | {key: state[key] for key in told})
         return
     typer.echo(
@@ -112,8 +119,8 @@ def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
         )
     )
     for name, row in methods.items():
-        typer.echo(_line(name, row, result.scores["methods"][name]))
-    for note in unscored(result.scores):
+        typer.echo(_line(name, row, scores.methods[name]))
+    for note in unscored(scores):
         typer.echo(note)
     _tell_invalid(state["invalid"])
     for item in state["controls"]:
@@ -131,16 +138,16 @@ def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
     typer.echo(f"Report: {report}")
 
 
-def _line(name: str, row: Mapping[str, Any], method: Mapping[str, Any]) -> str:
-    ci = method["judges"][row["judge"]]["filtered"]["ci95"]["stg"] if row["judge"] else None
+def _line(name: str, row: Headline, method: MethodScores) -> str:
+    ci = method.judges[row.judge].filtered.ci95.stg if row.judge is not None else None
     return _LINE.format(
         name=name[:22],
-        stories=method["stories"],
-        text=points(row["text"]),
-        image=points(row["image"]),
-        stg=points(row["stg"]),
+        stories=method.stories,
+        text=points(row.text),
+        image=points(row.image),
+        stg=points(row.stg),
         interval=f"[{ci[0]:.1f}, {ci[1]:.1f}]" if ci else "-",
-        valid=f"{row['n_valid']} of {row['n_questions']}",
+        valid=f"{row.n_valid} of {row.n_questions}",
     )
 
 

@@ -19,6 +19,7 @@ from katha.app.reports.run_page import write_report
 from katha.config import Settings, resolve
 from katha.errors import UsageError
 from katha.jsonio import dumps
+from katha.schema import Scores
 
 _PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "panels", "style")
 _REDRAWN = ("renderer_options", "bridge_renderer_options", "memory")
@@ -105,7 +106,8 @@ def with_adapter(given: Given, adapter: str | None) -> dict[str, object]:
 
 def _tell(result: RunResult, as_json: bool) -> None:
     """Print the outcome of a run: the numbers before and after, what was decided, and where the report is."""
-    methods = {name: headline(result.scores, name) for name in result.scores["methods"]}
+    scores = Scores.model_validate(result.scores)
+    methods = {name: headline(scores, name) for name in scores.methods}
     decision, report = result.candidates.decision, result.out / "report.html"
     if as_json:
         echo_json(
@@ -119,17 +121,17 @@ def _tell(result: RunResult, as_json: bool) -> None:
                 "weakest": decision.weakest,
                 "reason": decision.reason,
                 "reused": result.reused,
-                "methods": methods,
+                "methods": {name: row._asdict() for name, row in methods.items()},
             }
         )
         return
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)
     typer.echo(_LINE.format(name="", frames="frames", text="text", image="image", stg="STG", valid="valid questions"))
     for name, row in methods.items():
-        line = {key: points(row[key]) for key in ("text", "image", "stg")}
+        line = {"text": points(row.text), "image": points(row.image), "stg": points(row.stg)}
         frames, shown = (scenes, "before") if name == "base" else (len(result.board.frames), name)
-        typer.echo(_LINE.format(name=shown, frames=frames, valid=f"{row['n_valid']} of {row['n_questions']}", **line))
-    for note in unscored(result.scores):
+        typer.echo(_LINE.format(name=shown, frames=frames, valid=f"{row.n_valid} of {row.n_questions}", **line))
+    for note in unscored(scores):
         typer.echo(note)
     typer.echo(decision.reason)
     typer.echo(f"Report: {report}")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,6 +13,7 @@ from katha.app.cli.options import Given, Json, Resamples, Stories, options_from
 from katha.app.reports.page import interval
 from katha.app.reports.tuning_page import advice
 from katha.config import Settings
+from katha.schema.tables import TuningResult
 
 
 @options_from(Settings, leave_out=("mode", "review"))
@@ -47,31 +47,31 @@ def tune(
             on_progress=on_progress,
             **given.changes,
         )
-    report = out / "report.html"
+    chosen, report = TuningResult.model_validate(result.chosen), out / "report.html"
     if as_json:
-        echo_json({"lock": str(result.lock), "report": str(report), "tuning": result.chosen})
+        echo_json({"lock": str(result.lock), "report": str(report), "tuning": chosen.model_dump(mode="json")})
     else:
-        _tell(result.chosen, result.lock, report)
+        _tell(chosen, result.lock, report)
 
 
-def _tell(chosen: Mapping[str, Any], lock: Path, report: Path) -> None:
-    typer.echo(f"Tried {chosen['tried']:,} settings on {chosen['stories']} stories in {chosen['seconds']:.1f} s.")
-    for name, value in chosen["setting"].items():
-        default = chosen["default"][name]
+def _tell(chosen: TuningResult, lock: Path, report: Path) -> None:
+    typer.echo(f"Tried {chosen.tried:,} settings on {chosen.stories} stories in {chosen.seconds:.1f} s.")
+    for name, value in chosen.setting.items():
+        default = chosen.default[name]
         typer.echo(f"  {name:<18}{value:>8g}" + (f"   (was {default:g})" if value != default else ""))
-    gain = chosen["gain"]
-    span = f", 95% {interval(gain['ci95'], '+.1f')}" if gain["ci95"] else ""
-    typer.echo(f"STG {points(chosen['stg'])} on these stories, {points(chosen['default_stg'])} with the old settings")
-    typer.echo(f"  difference {points(gain['difference'])}{span}; the choice itself is not in this interval")
-    unseen = points(chosen["cross_validated"])
-    typer.echo(f"  on stories that the choice did not see ({chosen['folds']} parts): {unseen}")
+    gain = chosen.gain
+    span = f", 95% {interval(gain.ci95, '+.1f')}" if gain.ci95 else ""
+    typer.echo(f"STG {points(chosen.stg)} on these stories, {points(chosen.default_stg)} with the old settings")
+    typer.echo(f"  difference {points(gain.difference)}{span}; the choice itself is not in this interval")
+    unseen = points(chosen.cross_validated)
+    typer.echo(f"  on stories that the choice did not see ({chosen.folds} parts): {unseen}")
     if warning := advice(chosen):
         typer.echo(f"  {warning}")
-    if chosen["equally_good"] > 1:
-        typer.echo(f"  {chosen['equally_good']:,} settings reach the same; the cheapest is taken")
-    for story, reason in chosen["invalid_stories"].items():
+    if chosen.equally_good > 1:
+        typer.echo(f"  {chosen.equally_good:,} settings reach the same; the cheapest is taken")
+    for story, reason in chosen.invalid_stories.items():
         typer.echo(f"Left out: {story}: {reason}")
-    for note in chosen["notes"]:
+    for note in chosen.notes:
         typer.echo(f"Note: {note}")
     typer.echo(f"Lock: {lock}")
     typer.echo(f"Report: {report}")
