@@ -162,11 +162,11 @@ def ensemble(
 
     Give people's labels on validation or gold stories, then score others with `katha score --ensemble`.
     """
-    from katha.app.cli.score import read_archive, read_scored_stories
     from katha.eval_bridge.matching.rules import folder_rule
     from katha.eval_bridge.people.ensemble import fit_ensemble
     from katha.eval_bridge.people.files import read_judgments
     from katha.eval_bridge.scoring.outcomes import collect
+    from katha.experiments.scoring import read_archive, read_scored_stories
     from katha.jsonio import write_json
 
     rule = folder_rule(matching or "lemma-set", answers[-1].parent)

@@ -21,6 +21,7 @@ from katha.experiments.ablate.table import _moral
 from katha.experiments.ablate.tally import Tally
 from katha.jsonio import write_json
 from katha.schema import StoryRecord
+from katha.schema.tables import AblationRow
 
 ABSENT = "planner: gemma-st:nobody/no-such-model"
 UNDRAWN = "renderer: sdxl:nobody/no-such-checkpoint"
@@ -65,7 +66,7 @@ def test_a_row_whose_model_is_not_here_is_listed_and_the_others_are_compared(tmp
     assert table["rows"][3]["ci95"] is not None
     assert [(item["a"], item["b"], item["family"]) for item in table["comparisons"]] == [("rerank_only", "base", 1)]
     assert any(note.startswith("planned: not run, so it has no number.") for note in table["notes"])
-    assert "not run: The model" in _line(planned)
+    assert "not run: The model" in _line(AblationRow.model_validate(planned))
     page = write_ablation_report(tmp_path / "out").read_text()
     assert "Not run" in page
     assert "no-such-checkpoint" in page
