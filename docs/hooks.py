@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import logging
 import posixpath
 import re
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ ADDED = {
     "project/changelog.md": "CHANGELOG.md",
     "reference/reader-card.md": "eval_bridge/reader/CARD.md",
 }
+_LOG = logging.getLogger("mkdocs.hooks.katha")  # MkDocs counts its warnings: with --strict the build fails
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _DIRECTIVE = re.compile(r"^::: katha\.(\w+)\n(?: +.*\n)*", re.MULTILINE)
 _MERMAID = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
@@ -64,6 +66,8 @@ def _site_link(link: re.Match[str], source: str, uri: str) -> str:
     pages = {document: page for page, document in ADDED.items()}
     page = pages.get(path) or path.removeprefix("docs/")
     if page == path:
+        if not (ROOT / path).exists():
+            _LOG.warning("%s links to %r, and there is no such file.", source, target)
         return text
     return f"[{text}]({posixpath.relpath(page, posixpath.dirname(uri) or '.')}{anchor})"
 
