@@ -5,7 +5,7 @@ budget.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,14 +14,13 @@ from katha.compass.modes import Mode, load_mode
 from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import RunConfig
 from katha.errors import BudgetError, OutputFolderError, UsageError
-from katha.eval_bridge.judging.budget import Budget, Metered, Tally
+from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
+from katha.eval_bridge.judging.engine import JudgingEngine
 from katha.jsonio import digest, read_json
 from katha.protocols import (
     CostsMoney,
-    Evidence,
     Judge,
-    JudgePrompt,
-    JudgeReply,
     KeepsReceipts,
     Planner,
     Renderer,
@@ -32,7 +31,6 @@ from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
 from katha.store import RunFolder, Store
 
 if TYPE_CHECKING:
-    from katha.eval_bridge.judging.budget import Budget
     from katha.eval_bridge.matching.match import Rule
 
 # ---
@@ -119,7 +117,7 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
     each = renderer.frame_price or 0.0
     if not budget.grant(1, each):
         raise BudgetError(_STOPPED, hint=_HINT)
-    cost: float | None = 0.0  # a call that failed is a call; a service charges for pictures
+    cost = 0.0  # a call that failed is a call; a service charges for pictures
     try:
         drawn = draw()
         cost = _cost(renderer, each)
@@ -146,56 +144,6 @@ def require_prices(budget: Budget | None, renderers: Mapping[str, Renderer | Non
                 f"The price of a picture by {name!r} is unknown, so --max-cost cannot hold.",
                 hint="Give --renderer-option price=DOLLARS, or limit it by --max-calls.",
             )
-
-
-def capped(judges: Mapping[str, Judge], budget: Budget | None) -> dict[str, Judge]:
-    """The judges of a run within `budget`.
-
-    Raises:
-        UsageError: the budget is in dollars and a judge's price is unknown.
-    """
-    return {name: judge if budget is None else _Capped(judge, budget) for name, judge in judges.items()}
-
-
-class _Capped:
-    """A judge of a run, which stops the run when the budget is used up: a run with unasked questions is not finished.
-
-    In `katha eval` and for a comparison's boards such questions are counted as `budget_stopped` instead.
-    """
-
-    def __init__(self, judge: Judge, budget: Budget) -> None:
-        """Take the judge's price.
-
-        Raises:
-            UsageError: the budget is in dollars and the judge's price is unknown.
-        """
-        self._metered = Metered(judge, budget, Tally())
-        self.always_chooses = self._metered.always_chooses
-        self.exclusive, self.concurrency = self._metered.exclusive, self._metered.concurrency
-
-    def spec(self) -> Mapping[str, Any]:
-        """The inner judge's."""
-        return self._metered.spec()
-
-    @property
-    def amended(self) -> Mapping[str, Any]:
-        """The inner judge's."""
-        return self._metered.amended
-
-    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
-        """Yield one reply per prompt.
-
-        Raises:
-            BudgetError: the budget is used up; the replies before are kept.
-        """
-        for reply in self._metered.ask(evidence, prompts):
-            if reply.status == "budget_stopped":
-                raise BudgetError(_STOPPED, hint=_HINT)
-            yield reply
-
-    def close(self) -> None:
-        """Let the inner judge go of its memory, if it can."""
-        self._metered.close()
 
 
 # ---
@@ -241,18 +189,22 @@ def load_plugins(config: RunConfig, budget: Budget | None = None) -> Plugins:
     """
     from katha.eval_bridge.judging.make import make_judges
 
-    judges = make_judges(
-        config.judges,
-        base_url=config.base_url,
-        verify_reuse=config.verify_reuse,
-        options=config.judge_options,
+    judges = dict(
+        make_judges(
+            config.judges,
+            base_url=config.base_url,
+            verify_reuse=config.verify_reuse,
+            options=config.judge_options,
+        )
     )
+    if budget is not None:
+        require_judge_prices(judges, budget)
     renderer, bridge = make_renderer(config), make_bridge(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
     return Plugins(
         planner=make_planner(config),
         renderer=renderer,
-        judges=capped(dict(judges), budget),
+        judges=judges,
         similarity=default_registry("similarities").create(config.similarity),
         bridge=bridge,
         budget=budget,
@@ -314,7 +266,7 @@ class RunContext:
     measured: dict[BoardKey, BoardFeatures] | None = field(default=None, repr=False)
     transitions: dict[TransitionKey, tuple[TransitionFeatures, list[Answer]]] = field(default_factory=dict, repr=False)
     renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    judge_locks: dict[str, threading.Lock] = field(init=False, repr=False)
+    engine: JudgingEngine = field(init=False, repr=False)
     _plan: Plan | None = field(default=None, repr=False)
     _story: StoryRecord | None = field(default=None, repr=False)
 
@@ -322,7 +274,7 @@ class RunContext:
         self.mode = load_mode(self.config.mode)
         self.size = frame_size(self.config, self.plugins.renderer)
         self.matching = _matching(self.config.matching, self.folder.path)
-        self.judge_locks = {name: threading.Lock() for name in self.plugins.judges}
+        self.engine = JudgingEngine(self.plugins.judges, self.store, budget=self.plugins.budget, when_spent="stop")
 
     @property
     def prepared(self) -> bool:

@@ -24,6 +24,7 @@ from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, St
 
 Emit = Callable[[Event], None]
 Update = dict[str, Any]
+_UNANSWERED = "Nothing was repaired: no judge could answer a steering question about the board."
 
 
 @contextmanager
@@ -112,7 +113,9 @@ def localize(state: RunState, runtime: Runtime[RunContext]) -> Update:
         transitions = [item for item in selected.transitions if item.pair not in used]
         weakest = weakest_transition(transitions)
         threshold = context.config.compass.repair_threshold
-        if weakest is None:
+        if mode.at == "weakest" and context.questions("steering") and selected.score.recoverability is None:
+            found = {"weakest": None, "note": _UNANSWERED}
+        elif weakest is None:
             found = {"weakest": None, "note": "The story has no transitions, so there is nowhere to insert a frame."}
         elif mode.at == "random":
             pair = random_pair([item.pair for item in transitions], context.record.story_id)

@@ -12,10 +12,10 @@ from katha.agents.context import Plugins, RunContext, load_plugins, require_memo
 from katha.agents.critique import judge_boards, measure, write_results
 from katha.agents.frames import redraw
 from katha.agents.record import same_plugins
-from katha.agents.run import finish, load_result
+from katha.agents.run import finish, load_outcome, load_result
 from katha.agents.state import Emit, RunResult, unheard
 from katha.config import RunConfig, cache_folder
-from katha.errors import OutputFolderError, UsageError
+from katha.errors import JudgeError, OutputFolderError, UsageError
 from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, StoryRecord
 from katha.store import RunFolder, Store
 
@@ -37,6 +37,7 @@ def redo_frame(
 
     Raises:
         UsageError: there is no such frame. OutputFolderError: `run` is no finished run, or its plug-ins have changed.
+        JudgeError: questions about the new frame got no answer; the run is as it was.
     """
     if not run.is_dir():
         raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
@@ -57,7 +58,7 @@ def redo_frame(
 
 def _finished(folder: RunFolder) -> dict[str, Any]:
     state = folder.read_run()
-    if state is None or state["status"] != "finished":
+    if state is None or state["status"] == "running" or load_outcome(folder).failed:
         raise OutputFolderError(
             f"{str(folder.path)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
         )
@@ -84,6 +85,10 @@ def _redo(context: RunContext, state: dict[str, Any], number: int, seed: int, em
     judge_boards(context, {context.mode.name: final}, emit, text=False)
     write_results(context, candidates, final, _kept(candidates))
     emit(Event(stage="decide", kind="decision", message=candidates.decision.reason))
+    outcome = load_outcome(context.folder, context.engine.outcome.outcome().first)
+    if outcome.failed:
+        context.folder.restore()
+        raise JudgeError(f"Frame {number} stays as it was. {' '.join(map(str.strip, outcome.sentences()))}")
     redone = [*state.get("redone", []), {"frame": number, "seed": seed, "version": version.name}]
     result = finish(context, {**state, "redone": redone})
     context.folder.commit_version()

@@ -15,6 +15,7 @@ from katha.agents.state import Emit, ReviewChoice, ReviewRequest, RunResult, Run
 from katha.compass.modes import load_mode
 from katha.config import RunConfig, cache_folder
 from katha.errors import StoreError, UsageError
+from katha.eval_bridge.judging.outcome import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
 from katha.schema import Board, Candidates, Event, Plan, StoryRecord
 from katha.store import RunFolder, Store
@@ -63,9 +64,10 @@ def run_story(
         state = {**known, "config": fresh["config"]} if known is not None else fresh
         with Store(cache_folder(), owner=state["run_id"]) as store:
             context = RunContext(record, config, made, store, folder, plan)
-            if state["status"] == "finished" and _is_whole(context):
+            if state["status"] != "running" and not load_outcome(folder).failed and _is_whole(context):
                 return load_result(folder, reused=True)
-            if known is None:
+            state = {**state, "status": "running"}
+            if known is None or known["status"] != "running":
                 folder.write(folder.run_json, state)
             try:
                 values = _drive(context, state["run_id"], on_event or unheard, review)
@@ -80,19 +82,27 @@ def run_story(
 def finish(context: RunContext, state: dict[str, Any]) -> RunResult:
     """Write the final `run.json` and give the result."""
     folder = context.folder
-    result = load_result(folder, reused=False)
+    result = load_result(folder, reused=False, first=context.engine.outcome.outcome().first)
+    outcome = result.outcome
     context.store.flush()
     folder.tidy()
     account = paid(context, result.candidates, folder.read_answers())
     drawn_by = services(context, result.candidates)
     more = {"services": drawn_by} if drawn_by else {}
-    folder.write(folder.run_json, {**state, **more, "status": "finished", "paid": account})
+    told = {"status": outcome.status(), "failures": outcome.failures()}
+    folder.write(folder.run_json, {**state, **more, **told, "paid": account})
     return result
 
 
-def load_result(folder: RunFolder, *, reused: bool) -> RunResult:
-    """The result that a finished run's folder holds."""
+def load_outcome(folder: RunFolder, first: Cause | None = None) -> Outcome:
+    """Return what came of asking; `first`: what failed first, where the process that asked still knows."""
+    return outcome_of(folder.read_answers(), first=first)
+
+
+def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) -> RunResult:
+    """The result that the folder of a run holds that went to its end."""
     return RunResult(
+        outcome=load_outcome(folder, first),
         out=folder.path,
         scores=read_json(folder.scores),
         candidates=Candidates.model_validate(read_json(folder.candidates)),
