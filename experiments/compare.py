@@ -13,11 +13,11 @@ import numpy as np
 
 from katha import __version__
 from katha.agents.boards import draw_board
-from katha.agents.context import RunContext
+from katha.agents.context import Prepared, RunContext
 from katha.agents.folder import RunFolder
 from katha.agents.plan import plan_within
 from katha.agents.run import run_story
-from katha.agents.state import OF_ONE_STORY, Emit, unheard
+from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
 from katha.config import cache_folder
 from katha.errors import BudgetError, InputFileError, OutputFolderError, RecordError, TransientRenderError, UsageError
 from katha.eval_bridge.bench.boards import Boards
@@ -101,8 +101,8 @@ class Artist:
         folder.panels.mkdir(parents=True, exist_ok=True)
         update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
         config = method.config.model_copy(update=update)
-        context = RunContext(record, config, self.job.plugins[method.name], self.store, folder, plan)
-        context.use(plan, record)
+        made = self.job.plugins[method.name]
+        context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
         board = draw_board(context, plan, seed, self.emit).model_copy(update={"method": name})
         _write_once(folder.storyboard, board.model_dump(mode="json"))
 
@@ -313,7 +313,7 @@ def run_comparison(
             return CompareResult(out, read_json(out / "table.json"), reused=True)
         records = _prepared(job, out)
         with Store(cache_folder(), owner=identity[:32]) as store:
-            artist = Artist(job, out, store, on_event or unheard, state["failures"])
+            artist = Artist(job, out, store, on_event or ignore_event, state["failures"])
             write_json(out / _FILE, state)
             for method in job.methods:
                 for record in records:

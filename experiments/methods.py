@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from katha import __version__
 from katha.agents.context import (
     Plugins,
-    capped,
     check_able,
     fitting_options,
     make_bridge,
@@ -29,6 +28,7 @@ from katha.compass.modes import load_mode
 from katha.config import RunConfig, identity_of
 from katha.errors import UsageError
 from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.judging.make import make_judges
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.experiments.evaluate import name_judges
@@ -225,10 +225,12 @@ class CompareJob:
 
         renderer, bridge = once("renderer", make_renderer), once("bridge_renderer", make_bridge)
         require_prices(self.budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
+        if self.budget is not None:
+            require_judge_prices(self.judges, self.budget)
         return Plugins(
             planner=once("planner", make_planner),
             renderer=renderer,
-            judges=capped(self.judges, self.budget),
+            judges=self.judges,
             similarity=self._similarity,
             bridge=bridge,
             budget=self.budget,

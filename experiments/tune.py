@@ -17,7 +17,7 @@ from katha.agents.boards import draw_board, draw_bridge, insertion_seeds
 from katha.agents.context import RunContext
 from katha.agents.critique import measure
 from katha.agents.record import models_of, prompt_hashes, protocol_of_config
-from katha.agents.state import OF_ONE_STORY, BridgeTask, Emit, unheard
+from katha.agents.state import OF_ONE_STORY, BridgeTask, Emit, ignore_event
 from katha.compass.lock import TEST_SPLITS, Lock, make_lock, text_sha256, write_lock
 from katha.compass.modes import Row, Suite
 from katha.compass.score import BoardFeatures, board_key
@@ -78,7 +78,7 @@ class TuningBench(StoryBench):
     def _repair(
         self, context: RunContext, row: Row, board: Board, pair: tuple[int, int], seed: int, emit: Emit
     ) -> RepairData:
-        task = BridgeTask(seed=seed, board=board.model_dump(mode="json"), pair=pair, prompt=None)
+        task = BridgeTask(seed=seed, board=board, pair=pair, prompt=None)
         repaired = draw_bridge(context, task, emit)
         features = self._measured(context, f"{repaired.method}/{board.seed}", repaired, emit)
         closest = max((step.adjacent for step in features.transitions if step.pair == pair), default=0.0)
@@ -88,7 +88,7 @@ class TuningBench(StoryBench):
 
     def _measured(self, context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
         measure(context, name, board, emit)
-        return (context.measured or {})[board_key(board.frames)]
+        return (context.measured.boards or {})[board_key(board.frames)]
 
     def _counts(self, context: RunContext, row: Row, board: Board, emit: Emit) -> Counts:
         """The board's reporting outcomes, shape (dimensions, 4)."""
@@ -347,5 +347,5 @@ def _one(job: TuneJob, folder: AblationFolder, store: Store, record: StoryRecord
 
     machine = build_graph(reports=False), folder.rule(job.config.matching)
     bench = TuningBench(record, job.work, store, folder.story(record.story_id), *machine)
-    data = bench.data(job.row, job.config.seeds, unheard)
+    data = bench.data(job.row, job.config.seeds, ignore_event)
     return data.model_copy(update={"identity": job.work.story_identity(record)})

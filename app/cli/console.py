@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from katha.app.reports import page
+from katha.eval_bridge.judging.outcome import Outcome
 from katha.schema import Comparison, Event, Stage
 
 if TYPE_CHECKING:
@@ -118,3 +119,9 @@ def comparison(row: Comparison, judge: str = "") -> str:
     p = f", corrected p {row.p_corrected:.4f} of {row.family}" if row.p_corrected is not None else ""
     pair = f"{row.a} against {row.b}" + (f", {judge}" if judge else "")
     return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories)"
+
+
+def end(outcome: Outcome) -> None:
+    """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
+    if outcome.exit_code:
+        raise typer.Exit(outcome.exit_code)

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from katha import __version__
-from katha.agents.context import RunContext
+from katha.agents.context import Measured, Prepared, RunContext
 from katha.agents.critique import ask_all, question_id
-from katha.agents.folder import RunFolder
+from katha.agents.folder import MemoryFiles
 from katha.agents.frames import images_of
 from katha.agents.graph import Graph, build_graph
 from katha.agents.nodes import final_boards
 from katha.agents.plan import plan_with, prepare_story
 from katha.agents.record import prompt_hashes
-from katha.agents.state import OF_ONE_STORY, Emit, RunState, unheard
+from katha.agents.state import OF_ONE_STORY, Emit, RunState, ignore_event
 from katha.compass.modes import Row
-from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey, board_key
+from katha.compass.score import board_key
 from katha.config import cache_folder
 from katha.errors import (
     MissingExtraError,
@@ -61,32 +61,6 @@ _IMAGES: tuple[Condition, ...] = ("image", "text+image")
 _ID = 16
 
 
-class BenchFolder(RunFolder):
-    """Where the rows of one story keep what a run writes into its folder: pictures and answers, in memory."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._pictures: dict[str, bytes] = {}
-        self.rows: list[Answer] = []
-
-    def add_panel(self, sha256: str, png: bytes) -> None:
-        """Keep a picture (its durable copy is the cache's)."""
-        with self._lock:
-            self._pictures[sha256] = png
-
-    def panel(self, sha256: str) -> bytes | None:
-        """The picture of that hash, or None."""
-        return self._pictures.get(sha256)
-
-    def append_answers(self, rows: Iterable[Answer]) -> None:
-        """Keep answers (their durable copies are the cache's)."""
-        with self._lock:
-            self.rows += rows
-
-    def sync_answers(self) -> None:
-        """Nothing is written here."""
-
-
 class _Watched(FrameIndex):
     """The frame index, which remembers what was asked of it."""
 
@@ -106,12 +80,11 @@ class StoryBench:
         self, record: StoryRecord, job: AblationJob, store: Store, folder: Path, graph: Graph, rule: Rule
     ) -> None:
         self._record, self._job, self._store, self._graph, self._rule = record, job, store, graph, rule
-        self._folder = BenchFolder(folder)
+        self._folder = MemoryFiles(folder)
         self._frames = _Watched(store)
         store.frames = self._frames
         self._plans: dict[str, Plan] = {}
-        self._features: dict[str, dict[BoardKey, BoardFeatures]] = {}
-        self._transitions: dict[str, dict[TransitionKey, tuple[TransitionFeatures, list[Answer]]]] = {}
+        self._shared: dict[str, Measured] = {}
         self._reported: dict[tuple[Any, ...], list[Answer]] = {}
         self._ready: StoryRecord | None = None
 
@@ -128,7 +101,7 @@ class StoryBench:
         """
         if self._ready is None:
             row = self._job.suite.rows[0]
-            self._ready = prepare_story(self._context(row, self._job.config.seeds), self._plan(row))
+            self._ready = prepare_story(self._record, self._plan(row))
         return self._ready
 
     def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
@@ -137,12 +110,18 @@ class StoryBench:
         Raises:
             UsageError: the story cannot be planned.
         """
-        context = self._context(row, seeds)
-        context.use(self._plan(row), self.story())
-        made_by = drawn_by(context.config)
-        context.measured = self._features.setdefault(made_by, {})
-        context.transitions = self._transitions.setdefault(made_by, {})
-        return context
+        config = self._job.row_config(row, self._record).model_copy(update={"seeds": tuple(seeds)})
+        return RunContext.open(
+            self._record,
+            config,
+            self._job.plugins(row),
+            self._store,
+            self._folder,
+            mode=row.build_mode(),
+            matching=self._rule,
+            measured=self._shared.setdefault(drawn_by(config), Measured(boards={})),
+            ready=Prepared(self._plan(row), self.story()),
+        )
 
     def _plan(self, row: Row) -> Plan:
         config, made = self._job.row_config(row, self._record), self._job.plugins(row)
@@ -155,12 +134,6 @@ class StoryBench:
             except UsageError as error:  # this story cannot be planned; another one may
                 raise PlanError(error.message, hint=error.hint) from error
         return self._plans[key]
-
-    def _context(self, row: Row, seeds: Sequence[int]) -> RunContext:
-        config = self._job.row_config(row, self._record).model_copy(update={"seeds": tuple(seeds)})
-        context = RunContext(self._record, config, self._job.plugins(row), self._store, self._folder)
-        context.mode, context.matching = row.build_mode(), self._rule
-        return context
 
     def seeds(self, row: Row) -> list[tuple[int, ...]]:
         """The run's seeds, once for each board that the row reports: its own seed first."""
@@ -181,9 +154,9 @@ class StoryBench:
             RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
         """
         context = self.open(row, seeds)
-        known = self._features[drawn_by(context.config)]
         self._frames.asked, start = set(), len(self._folder.rows)
         candidates, decision, final = final_boards(self._drive(context, emit), context)
+        known = context.measured.boards or {}
         measured = [known[board_key(item.board.frames)] for item in candidates]
         paired = map(question_id, self._folder.rows[start:])
         left = decision.inserted if decision.accepted and decision.inserted else decision.selected
@@ -205,7 +178,7 @@ class StoryBench:
     def _drive(self, context: RunContext, emit: Emit) -> RunState:
         """The machine from plan to decision."""
         config: Any = {"recursion_limit": 1000}
-        modes: list[StreamMode] = ["values"] if emit is unheard else ["custom", "values"]
+        modes: list[StreamMode] = ["values"] if emit is ignore_event else ["custom", "values"]
         values = RunState(timings={})
         for kind, chunk in self._graph.stream(values, config, context=context, stream_mode=modes):
             if kind == "custom":
@@ -296,7 +269,7 @@ def run_ablation(
             graph, rule = build_graph(reports=False), folder.rule(job.config.matching)
             for place, record in enumerate(job.records, 1):
                 if folder.finished(record.story_id, job.story_identity(record)) is None:
-                    _run_story(job, folder, store, (graph, rule), record, on_event or unheard)
+                    _run_story(job, folder, store, (graph, rule), record, on_event or ignore_event)
                 if on_story is not None:
                     on_story(record.story_id, place)
             store.flush()
