@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from katha.configs import load_config
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge.matching.match import normalise
 from katha.jsonio import digest
@@ -50,16 +47,9 @@ class EvaluatorSpec:
         return not self.builders
 
 
-@cache
-def _data() -> Mapping[str, Any]:
-    text = files("katha.configs").joinpath("evaluators.yaml").read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.safe_load(text)
-    return data
-
-
 def evaluator_names() -> tuple[str, ...]:
     """The evaluators there are."""
-    return tuple(_data()["evaluators"])
+    return tuple(load_config("evaluators.yaml")["evaluators"])
 
 
 def load_evaluator(name: str) -> EvaluatorSpec:
@@ -68,7 +58,7 @@ def load_evaluator(name: str) -> EvaluatorSpec:
     Raises:
         UsageError: there is none.
     """
-    row = _data()["evaluators"].get(name)
+    row = load_config("evaluators.yaml")["evaluators"].get(name)
     if row is None:
         raise UsageError(f"No evaluator is called {name!r}.", hint=f"Known: {', '.join(evaluator_names())}.")
     builders = () if row["questions"] == "own" else tuple(row["questions"])
@@ -170,7 +160,7 @@ def evaluator_questions(
         return [_filed(item, evaluator) for item in record.recoverability_questions]
     rows: list[tuple[Mapping[str, Any], _Fact, list[str]]] = []
     for name in evaluator.builders:
-        row = _data()["builders"][name]
+        row = load_config("evaluators.yaml")["builders"][name]
         source = _SOURCES[row["from"]]
         facts = list(source(record))
         strange = sorted({fact.answer for other in others for fact in source(other)})

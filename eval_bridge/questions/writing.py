@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
+from katha.configs import load_config
 from katha.errors import ModelError, ReplyError
 from katha.eval_bridge.matching.match import Matching, match_text, normalise
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
@@ -47,13 +45,9 @@ class Built(Generic[T]):
     rejected: list[Rejected] = field(default_factory=list)
 
 
-@cache
 def rules() -> Mapping[str, Any]:
-    """`configs/building.yaml`."""
-    data: Mapping[str, Any] = yaml.safe_load(
-        files("katha.configs").joinpath("building.yaml").read_text(encoding="utf-8")
-    )
-    return data
+    """Return `configs/building.yaml`."""
+    return cast("Mapping[str, Any]", load_config("building.yaml"))
 
 
 def check_questions(
