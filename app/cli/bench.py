@@ -138,8 +138,8 @@ def match(
         counts = f"{row.n:>7,}{row.false_accept:>9,}{row.false_reject:>9,}"
         rates = f"{_percent(row.precision):>11}{_percent(row.recall):>9}{_percent(row.f1):>8}"
         typer.echo(f"  {kind or 'no kind':<16}{counts}{rates}")
-    for row in report.confusions[:_SHOWN]:
-        typer.echo(f"  line {row.line}, {row.label}: {row.answer!r} for {row.gold_answer!r}: {row.reason}")
+    for item in report.confusions[:_SHOWN]:
+        typer.echo(f"  line {item.line}, {item.label}: {item.answer!r} for {item.gold_answer!r}: {item.reason}")
     if len(report.confusions) > _SHOWN:
         typer.echo(f"  and {len(report.confusions) - _SHOWN} more; --json lists them all.")
 

@@ -48,7 +48,7 @@ def normalise(text: str) -> str:
 _UNCERTAIN = frozenset(("unclear", "ambiguous"))
 _BAD_EVIDENCE = frozenset(("unclear", "omitted", "contradicted"))
 _BAD_SUPPORT = frozenset(("contradicted", "ambiguous"))
-_LABELS = frozenset(map(normalise, MORAL_LABELS))
+_LABELS = {normalise(label): label for label in MORAL_LABELS}
 
 MODEL_RULES: tuple[str, ...] = ("embedding", "llm", "nli")
 """The families of rules that a model decides; a rule's name is `FAMILY:ARGUMENT`."""
@@ -139,6 +139,11 @@ RULES: Mapping[str, WordRule] = {
 """The rules that words alone decide, by name."""
 
 
+def moral_label(text: str | None) -> str | None:
+    """Return which of the twelve moral labels `text` names; None if it names none."""
+    return _LABELS.get(normalise(text or ""))
+
+
 def accepted_set(question: Question) -> frozenset[str]:
     """The normalised canonical answer and paraphrases."""
     return frozenset(map(normalise, (question.gold_answer, *question.accepted_answers))) - {""}
@@ -187,7 +192,7 @@ def literal_verdict(answer: str, question: Question) -> Verdict | None:
     if spoken in {normalise(option) for option in question.options or ()}:
         right = spoken in accepted
         return Verdict(right, "chose the accepted option" if right else "chose another option")
-    labelled = question.question_type == "moral" and normalise(question.gold_answer) in _LABELS
+    labelled = question.question_type == "moral" and moral_label(question.gold_answer) is not None
     return _exact(answer, question) if labelled else None
 
 

@@ -71,7 +71,8 @@ def require_variant(name: str, *, reporting: bool = False) -> str:
     raise UsageError(f"The prompt variant {name!r} {reason}.", hint=f"Known: {', '.join(known)}.")
 
 
-def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object that has exactly these fields."""
     return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
 
 
@@ -85,13 +86,13 @@ def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[
     confidence = {"type": "string", "enum": _LEVELS}
     if condition == "text+image":
         support = {"type": "string", "enum": _SUPPORT}
-        return _object(
+        return object_schema(
             {"source_answer": phrase, "image_support": support, "final_answer": answer, "confidence": confidence}
         )
     if options:
-        return _object({"answer": answer, "confidence": confidence})
+        return object_schema({"answer": answer, "confidence": confidence})
     status = {"type": "string", "enum": _STATUSES}
-    return _object({"answer": answer, "evidence_status": status, "confidence": confidence})
+    return object_schema({"answer": answer, "evidence_status": status, "confidence": confidence})
 
 
 def judge_prompt(

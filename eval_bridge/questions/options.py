@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from katha.eval_bridge.matching.match import match_text, normalise
+from katha.eval_bridge.matching.match import match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.wording import find_words, inflected_like, sentence
 from katha.jsonio import digest
@@ -257,8 +257,7 @@ def _named(text: str) -> frozenset[str]:
 
 
 def _moral_pool(question: Question) -> list[str]:
-    labels = {normalise(label) for label in MORAL_LABELS}
-    return list(MORAL_LABELS if normalise(question.gold_answer) in labels else _LESSONS)
+    return list(_LESSONS if moral_label(question.gold_answer) is None else MORAL_LABELS)
 
 
 def _reversed(text: str) -> list[str]:

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from katha.configs import load_config
 from katha.errors import ModelError, ReplyError
-from katha.eval_bridge.matching.match import Matching, match_text, normalise
-from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
+from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise
+from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
 from katha.eval_bridge.packets.packets import make_packet
 from katha.eval_bridge.questions.build import gives_away
 from katha.eval_bridge.questions.options import prepare_questions
@@ -86,7 +86,7 @@ def _faults(question: Question, seen: set[str]) -> Iterator[str]:
         yield f"The answer {gold!r} is vague."
     if normalise(gold) not in {normalise(text) for text in question.accepted_answers}:
         yield "The accepted answers do not hold the canonical one."
-    if question.question_type == "moral" and normalise(gold) not in {normalise(label) for label in MORAL_LABELS}:
+    if question.question_type == "moral" and moral_label(gold) is None:
         yield f"The lesson {gold!r} is none of the twelve."
     told = next((text for text in question.accepted_answers if gives_away(question.question, text)), None)
     if told is not None and question.question_type != "temporal_order":
@@ -233,11 +233,5 @@ def _schema(transitions: int) -> dict[str, Any]:
         "answer": text(120),
         "accepted": {"type": "array", "items": text(120), "minItems": 2, "maxItems": 5},
     }
-    item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    rows = {"type": "array", "items": item, "minItems": 1, "maxItems": 6 * transitions + 1}
-    return {
-        "type": "object",
-        "properties": {"questions": rows},
-        "required": ["questions"],
-        "additionalProperties": False,
-    }
+    rows = {"type": "array", "items": object_schema(fields), "minItems": 1, "maxItems": 6 * transitions + 1}
+    return object_schema({"questions": rows})

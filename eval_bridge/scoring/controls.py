@@ -7,14 +7,12 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-import numpy as np
-
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.matching.match import Matching, match, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.options import chance_level
-from katha.eval_bridge.scoring.statistics import interval, resample_counts
+from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest
 from katha.schema import (
     Answer,
@@ -193,16 +191,7 @@ def _rate(outcomes: Mapping[Key, bool], keys: Sequence[Key]) -> float | None:
 
 
 def _by_story(outcomes: Mapping[Key, bool], keys: Sequence[Key], seed: int) -> Interval | None:
-    """The story bootstrap's 95% interval of the share right; None with fewer than two stories."""
-    stories = sorted({story for story, _ in keys})
-    if len(stories) < 2:
-        return None
-    place = {story: at for at, story in enumerate(stories)}
-    counts = np.zeros((len(stories), 2))
-    for key in keys:
-        counts[place[key[0]]] += (1.0, float(outcomes[key]))
-    drawn = np.concatenate([rows @ counts for rows in resample_counts(len(stories), _RESAMPLES, seed)])
-    return interval(drawn[:, 1] / drawn[:, 0])
+    return share_interval([story for story, _ in keys], [outcomes[key] for key in keys], _RESAMPLES, seed)
 
 
 def _block(name: str, rows: _Rows, keys: Sequence[Key], known: Known, chance: bool, seed: int) -> ChanceBlock:

@@ -114,6 +114,27 @@ def interval(values: Floats) -> Interval | None:
     return 100.0 * float(low), 100.0 * float(high)
 
 
+def share_interval(
+    stories: Sequence[str] | Sequence[int],
+    hits: Sequence[float],
+    resamples: int,
+    seed: int,
+    *,
+    counted: Sequence[float] | None = None,
+) -> Interval | None:
+    """Return the interval of the share of hits, one number (0 or 1) an item, when the items' stories are resampled.
+
+    counted: 0 leaves an item out, but its story is still drawn. None with fewer than two stories.
+    """
+    names, places = np.unique(np.asarray(stories), return_inverse=True)
+    if len(names) < 2 or resamples < 1:
+        return None
+    kept = np.ones(len(places)) if counted is None else np.asarray(counted, dtype=np.float64)
+    sums = np.stack([np.bincount(places, weights=kept), np.bincount(places, weights=np.asarray(hits) * kept)], axis=1)
+    drawn = np.concatenate([rows @ sums for rows in resample_counts(len(names), resamples, seed)])
+    return interval(np.divide(drawn[:, 1], drawn[:, 0], out=np.full(len(drawn), np.nan), where=drawn[:, 0] > 0))
+
+
 def paired_p(differences: Floats) -> float | None:
     """Two-sided bootstrap p of a difference: 2 (1 + smaller tail) / (1 + resamples), at most 1; None without any."""
     kept = differences[~np.isnan(differences)]
