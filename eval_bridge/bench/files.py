@@ -13,9 +13,7 @@ from typing import Any, Literal
 from katha.errors import InputFileError, unreadable
 from katha.jsonio import canonical, loads, sha256_hex
 
-# ---
 # Finding and streaming the files of a release (Table 23): a folder or one file, broken lines included.
-
 
 Kind = Literal["stories", "variants", "validation", "human_gold_1k", "strict_gold_400"]
 MAX_LINE_BYTES = 4_000_000
@@ -154,9 +152,7 @@ def _kind_of(path: Path) -> Kind:
     return "stories"
 
 
-# ---
 # What has to be remembered across lines: ids and links, in a temporary SQLite file, so that memory stays flat.
-
 
 _SCHEMA = """
 CREATE TABLE stories (file TEXT, story TEXT, line INTEGER, type TEXT, moral TEXT, resolution TEXT, split TEXT,
@@ -213,9 +209,7 @@ class Ledger:
         return sha256_hex(text.encode("utf-8"))[:32]
 
 
-# ---
 # What KathaBench-25K is published to hold: the counts of the paper's tables, by the names that its files use.
-
 
 STORIES = 5_000
 SCENES = 5

@@ -35,9 +35,7 @@ from katha.eval_bridge.bench.stats import Census, budget
 from katha.schema import ContrastiveVariant, Question, Record, StoryRecord
 from katha.stories import record_problems
 
-# ---
 # What is wrong with one record, all of it: stories (Tables 7, 8, 13), variants (Table 15), validations (Table 16).
-
 
 Finding = tuple[str, str]
 """The field, and what is wrong with it."""
@@ -251,9 +249,7 @@ _STORY_CHECKS: tuple[Callable[[StoryRecord, Mapping[str, Any]], Iterator[Finding
 )
 
 
-# ---
 # What does not fit together between the files of a release: variants, validations and gold subsets against stories.
-
 
 _STORY = "(SELECT * FROM stories WHERE file = 'stories')"
 _VARIANTS: tuple[tuple[str, str, str], ...] = (
@@ -384,9 +380,7 @@ def _gold(ledger: Ledger, tier: str, names: Mapping[str, str], *, has_stories: b
             yield Problem(names[tier], line, story, field, message)
 
 
-# ---
 # Checking a release: every line, every link between files, and the published counts. Nothing stops at the first.
-
 
 _EXPECTED = {"variants": ("Table 5", VARIANTS_PER_STORY * STORIES), "validation": ("Sec. A.9", STORIES)}
 

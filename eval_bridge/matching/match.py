@@ -1,6 +1,4 @@
-"""Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the
-accepted set.
-"""
+"""Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the set."""
 
 from __future__ import annotations
 
@@ -13,10 +11,6 @@ from typing import Protocol
 
 from katha.errors import UsageError
 from katha.schema import MORAL_LABELS, Answer, Question
-
-# ---
-# Answer normalisation (Sec. E.6): lower case, punctuation removed, blanks collapsed.
-
 
 _ASCII_MARKS = frozenset(string.punctuation)
 
@@ -32,18 +26,14 @@ def normalise(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-# ---
-# Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the set.
-#
 # Rules, each named with its version in every score. Decided by the words alone (`RULES`):
 #
-# - `exact-set`: the paper's letter (Sec. E.6, Eqs. 50 and 51): lower case, punctuation and extra blanks removed,
-# then membership. - `lemma-set`: the same meaning in other words (see `lemma_set`). - `exact-string`, `keyword`: rows
-# of the matching ablation (Table 61).
+# - `exact-set`: the paper's letter (Sec. E.6, Eqs. 50 and 51), membership after normalisation
+# - `lemma-set`: the same meaning in other words (see `lemma_set`)
+# - `exact-string`, `keyword`: rows of the matching ablation (Table 61)
 #
 # Decided by a model, whose verdicts are archived (`verdicts`): `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under
 # every rule choices and moral labels are matched literally, and a member of the accepted set is right.
-
 
 _UNCERTAIN = frozenset(("unclear", "ambiguous"))
 _BAD_EVIDENCE = frozenset(("unclear", "omitted", "contradicted"))

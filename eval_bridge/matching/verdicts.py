@@ -15,15 +15,11 @@ from katha.eval_bridge.matching.match import RULES, Rule, Verdict, accepted_set,
 from katha.jsonio import canonical, digest, loads, write_bytes_atomic
 from katha.schema import Answer, Question, Scores, StoryRecord
 
-# ---
-# Rules that a model decides, and `verdicts.jsonl`, which makes scoring with them offline and repeatable.
-#
 # One object a line, of two kinds. What decided: `{"rule", "spec_sha256", "spec"}`. A verdict: `{"rule",
 # "spec_sha256", "question_sha256", "story_id", "question_id", "answer", "right", "score", "reason"}`, where
 # `question_sha256` covers the question's words and its accepted set and `answer` is normalised. The last line of a
 # verdict's key counts and a torn last line is ignored, as in `answers.jsonl`. A verdict that could not be had is not
 # written: it is asked for again.
-
 
 VERDICTS = "verdicts.jsonl"
 """The name of the file that lies beside `answers.jsonl`."""
@@ -261,13 +257,11 @@ def _row(line: bytes) -> dict[str, Any] | None:
     return row if whole else None
 
 
-# ---
 # Verdicts of a words' rule that changes with its version, kept beside the scores so that a later version can be told.
 #
 # `lemma-set` is code, and code of an earlier version is not kept. Its verdicts are: in `verdicts.jsonl` beside
 # `scores.json`, in the form of a model's verdicts, with rule and version as the specification. Scoring again with
 # `--before` then names every verdict that the new version changes.
-
 
 CHANGING = frozenset(("lemma-set",))
 """The rules whose verdicts are kept: those that words decide, and not by membership alone."""

@@ -16,13 +16,11 @@ from katha.prompting import load_prompt
 from katha.protocols import JudgePrompt, JudgeReply
 from katha.schema import Condition, Question
 
-# ---
 # What a judge is told: the condition's instruction (Sec. E.3), the dimension's (Table 35), and the reply's form
 # (E.5).
 #
 # Order of a call: pictures first, then the instruction, then the question, so that questions about one board share
 # their prefix. The instruction of a condition therefore comes before anything that differs between questions.
-
 
 AnswersFormat = Literal["choice", "free"]
 UNCLEAR = "Unclear"
@@ -139,9 +137,7 @@ def prompt_hashes() -> dict[str, str]:
     return hashes | {"judge/wording": digest(_wording())}
 
 
-# ---
 # The words around a question, and the strict reading of a reply (Sec. E.5).
-
 
 LONGEST_REPLY = 20_000
 _KEPT = 2_000

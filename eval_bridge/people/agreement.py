@@ -27,12 +27,8 @@ from katha.schema import (
     StoryRecord,
 )
 
-# ---
-# Judges against people, and people against each other (Secs. D.5, D.6 and F), with the libraries' own statistics.
-#
 # Every function takes plain sequences. What cannot be computed is None, never NaN. Rates here are in 0..1;
 # `calibrate` gives HMR, agreement and human recoverability in percentage points, as the paper's Tables 37 to 39 do.
-
 
 _WHAT = "Calibration against people"
 Level = Literal["nominal", "ordinal", "interval"]
@@ -176,13 +172,11 @@ def by_key(rows: Iterable[Mapping[str, Any]], key: str, value: str) -> dict[str,
     return dict(found)
 
 
-# ---
 # How well scores agree with people on what fails (Tables 3, 54, 58): dimension localization and rank correlation.
 #
 # For each story and method the failing dimension is the one with the largest text-minus-image gap over its valid
 # questions. Localization is the share of people's `failing` labels that it hits; a story without a positive gap, with
 # a tie, or with questions of one dimension only names none and counts as missed.
-
 
 _TEXT, _IMAGE, _BOTH = range(3)
 Floats = NDArray[np.float64]

@@ -13,11 +13,9 @@ from katha.jsonio import digest
 from katha.language import ConceptKind, Vocabulary, load_vocabulary, read_phrase
 from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, Role
 
-# ---
 # Other answers that sound like the right one, by rule and from the vocabulary: what distractors are made of.
 #
 # Each differs from the right answer in one thing and is said in the same way: the same names, counts and feelings.
-
 
 _SWAPPED: tuple[ConceptKind, ...] = ("action", "emotion", "character", "prop")
 _BE = frozenset(("is", "are", "was", "were"))
@@ -146,7 +144,6 @@ def swaps(text: str, seed: str, prefer: Sequence[str] = (), kinds: Sequence[Conc
     return list(dict.fromkeys(text for _, text in sorted(made, key=lambda item: not item[0])))
 
 
-# ---
 # Preparing questions for a run: the steering and reporting halves, and the fixed options of each question.
 #
 # Halves. Split once per story by a hash of seed and question id, dimension by dimension, so that each half has every
@@ -159,7 +156,6 @@ def swaps(text: str, seed: str, prefer: Sequence[str] = (), kinds: Sequence[Conc
 # Distractors come from the question's own `distractors`, its contrastive variants, the story's other answers, one-
 # concept changes of the canonical answer, and other stories, in this order; none may match an accepted answer or
 # another option. All of it depends on seed and question id alone.
-
 
 DISTRACTORS = 3
 _RULE = "lemma-set"

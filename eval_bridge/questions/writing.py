@@ -21,9 +21,7 @@ from katha.prompting import load_prompt
 from katha.protocols import Judge
 from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Question, StoryRecord, Transition
 
-# ---
 # The checks of Sec. C.5: the gold is accepted, nothing vague is, no question answers itself, the text settles it.
-
 
 T = TypeVar("T")
 
@@ -126,9 +124,7 @@ def _answerable(built: Built[Question], text: str, judge: Judge, matching: Match
     return found
 
 
-# ---
 # One JSON object from a language model: asked, read, and asked again once with what is wrong with it.
-
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -167,7 +163,6 @@ def write_one(model: TextModel, prompt: str, schema: Mapping[str, Any], kind: ty
     )
 
 
-# ---
 # Questions by a language model, from the story and its transitions.
 
 

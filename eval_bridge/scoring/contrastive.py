@@ -27,13 +27,11 @@ from katha.schema import (
     StoryRecord,
 )
 
-# ---
 # Pairwise contrastive scoring (Sec. C.8): of the story's scene and its changed twin, which one do the images show?
 #
 # A pair is put as a question of its own, `pair:VARIANT_ID`, under the image-only condition, with the two texts and
 # `Unclear` as options; their order depends on the seed and the variant's id alone. Only the source's text is right
 # (Eq. 29); `Unclear` and the twin are confusion (Eq. 30).
-
 
 PAIR_PREFIX = "pair:"
 _ASKED = "Which of these two does the storyboard show?"
@@ -185,9 +183,7 @@ class PairScorer:
         )
 
 
-# ---
 # How often a judge is right when it says how sure it is: the calibration that needs no human labels.
-
 
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 

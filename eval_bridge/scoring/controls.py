@@ -7,6 +7,8 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
+from PIL import Image
+
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.matching.match import Matching, match, normalise
@@ -26,15 +28,11 @@ from katha.schema import (
     StoryRecord,
 )
 
-# ---
-# Controls that any evaluation can make: what a judge answers when the pictures cannot tell (Table 72).
-#
 # `blank` shows plain frames and `foreign` another story's board: nothing of the story is left, so image-only answers
 # must fall to chance. `shuffled` shows the story's own frames in another order: its temporal-order questions must
 # fall to chance. `repeat` asks the same questions of the same board again, past the cache: how often does the judge
 # agree with itself? Controls are asked image-only and kept apart (`controls.jsonl`): as methods they would shrink the
 # common-valid set of the boards that are compared.
-
 
 Control = Literal["blank", "shuffled", "foreign", "repeat"]
 CONTROLS: tuple[Control, ...] = get_args(Control)
@@ -59,8 +57,6 @@ def parse_controls(value: str | None) -> tuple[Control, ...]:
 
 def blank_board(images: Sequence[bytes]) -> list[bytes]:
     """One plain frame for each picture, of the first one's size."""
-    from PIL import Image
-
     with Image.open(io.BytesIO(images[0])) as first:
         size = first.size
     buffer = io.BytesIO()
@@ -119,9 +115,7 @@ class ControlBoards:
         return None
 
 
-# ---
 # What the controls showed: image-only answers beside the chance level, and a judge's agreement with itself.
-
 
 Key = tuple[str, str]
 Known = Mapping[Key, Question]
