@@ -541,9 +541,7 @@ def _question_ids(row: Row, record: StoryRecord, kind: Kind, ledger: Ledger) -> 
 def _variant(row: Row, ledger: Ledger) -> Iterator[Problem]:
     record, findings = check_variant(row.value)
     yield from _report(row, str(row.value.get("base_story_id", "?")), findings)
-    if record is None:
-        return
-    fresh = ledger.add(
+    if record is not None and not ledger.add(
         "variants",
         id=record.variant_id,
         story=record.base_story_id,
@@ -552,8 +550,7 @@ def _variant(row: Row, ledger: Ledger) -> Iterator[Problem]:
         type=record.narrative_type,
         moral=record.original_moral,
         digest=ledger.digest(record.contrastive_story_text.strip()),
-    )
-    if not fresh:
+    ):
         message = f"the id {record.variant_id!r} was used before."
         yield Problem(row.file, row.line, record.base_story_id, "variant_id", message)
 
@@ -561,17 +558,14 @@ def _variant(row: Row, ledger: Ledger) -> Iterator[Problem]:
 def _validation(row: Row, ledger: Ledger) -> Iterator[Problem]:
     record, findings = check_validation(row.value)
     yield from _report(row, str(row.value.get("story_id", "?")), findings)
-    if record is None:
-        return
-    fresh = ledger.add(
+    if record is not None and not ledger.add(
         "validations",
         story=record.story_id,
         file=row.file,
         line=row.line,
         moral=record.final_moral_label,
         resolution=record.resolution,
-    )
-    if not fresh:
+    ):
         yield Problem(row.file, row.line, record.story_id, "story_id", "the id was used before in this file.")
 
 
