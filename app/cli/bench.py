@@ -129,21 +129,19 @@ def match(
     archives = [verdicts] if verdicts is not None else []
     report = measure_file(path, open_rule(rule, archives, decider=make_decider(rule, base_url), keep=verdicts))
     if as_json:
-        typer.echo(json.dumps(report, ensure_ascii=False))
+        typer.echo(json.dumps(report.model_dump(mode="json"), ensure_ascii=False))
         return
-    typer.echo(f"{rule} on {report['n']:,} pairs")
-    typer.echo(f"  false accepts {_percent(report['false_accept'])}, false rejects {_percent(report['false_reject'])}")
+    typer.echo(f"{rule} on {report.n:,} pairs")
+    typer.echo(f"  false accepts {_percent(report.false_accept)}, false rejects {_percent(report.false_reject)}")
     typer.echo(f"  {'kind':<16}{'pairs':>7}{'accepts':>9}{'rejects':>9}{'precision':>11}{'recall':>9}{'F1':>8}")
-    for kind, row in report["by_kind"].items():
-        counts = f"{row['n']:>7,}{row['false_accept']:>9,}{row['false_reject']:>9,}"
-        rates = f"{_percent(row['precision']):>11}{_percent(row['recall']):>9}{_percent(row['f1']):>8}"
+    for kind, row in report.by_kind.items():
+        counts = f"{row.n:>7,}{row.false_accept:>9,}{row.false_reject:>9,}"
+        rates = f"{_percent(row.precision):>11}{_percent(row.recall):>9}{_percent(row.f1):>8}"
         typer.echo(f"  {kind or 'no kind':<16}{counts}{rates}")
-    for row in report["confusions"][:_SHOWN]:
-        typer.echo(
-            f"  line {row['line']}, {row['label']}: {row['answer']!r} for {row['gold_answer']!r}: {row['reason']}"
-        )
-    if len(report["confusions"]) > _SHOWN:
-        typer.echo(f"  and {len(report['confusions']) - _SHOWN} more; --json lists them all.")
+    for item in report.confusions[:_SHOWN]:
+        typer.echo(f"  line {item.line}, {item.label}: {item.answer!r} for {item.gold_answer!r}: {item.reason}")
+    if len(report.confusions) > _SHOWN:
+        typer.echo(f"  and {len(report.confusions) - _SHOWN} more; --json lists them all.")
 
 
 @bench.command()

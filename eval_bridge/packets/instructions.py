@@ -16,13 +16,11 @@ from katha.prompting import load_prompt
 from katha.protocols import JudgePrompt, JudgeReply
 from katha.schema import Condition, Question
 
-# ---
 # What a judge is told: the condition's instruction (Sec. E.3), the dimension's (Table 35), and the reply's form
 # (E.5).
 #
 # Order of a call: pictures first, then the instruction, then the question, so that questions about one board share
 # their prefix. The instruction of a condition therefore comes before anything that differs between questions.
-
 
 AnswersFormat = Literal["choice", "free"]
 UNCLEAR = "Unclear"
@@ -71,7 +69,8 @@ def require_variant(name: str, *, reporting: bool = False) -> str:
     raise UsageError(f"The prompt variant {name!r} {reason}.", hint=f"Known: {', '.join(known)}.")
 
 
-def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object that has exactly these fields."""
     return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
 
 
@@ -85,13 +84,13 @@ def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[
     confidence = {"type": "string", "enum": _LEVELS}
     if condition == "text+image":
         support = {"type": "string", "enum": _SUPPORT}
-        return _object(
+        return object_schema(
             {"source_answer": phrase, "image_support": support, "final_answer": answer, "confidence": confidence}
         )
     if options:
-        return _object({"answer": answer, "confidence": confidence})
+        return object_schema({"answer": answer, "confidence": confidence})
     status = {"type": "string", "enum": _STATUSES}
-    return _object({"answer": answer, "evidence_status": status, "confidence": confidence})
+    return object_schema({"answer": answer, "evidence_status": status, "confidence": confidence})
 
 
 def judge_prompt(
@@ -138,9 +137,7 @@ def prompt_hashes() -> dict[str, str]:
     return hashes | {"judge/wording": digest(_wording())}
 
 
-# ---
 # The words around a question, and the strict reading of a reply (Sec. E.5).
-
 
 LONGEST_REPLY = 20_000
 _KEPT = 2_000

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
 from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
-from katha.eval_bridge.scoring.statistics import averages, interval, resample_counts, story_counts
+from katha.eval_bridge.scoring.statistics import averages, resample_counts, share_interval, story_counts
 from katha.models.checkpoints import need
 from katha.schema import (
     CONDITIONS,
@@ -27,12 +27,8 @@ from katha.schema import (
     StoryRecord,
 )
 
-# ---
-# Judges against people, and people against each other (Secs. D.5, D.6 and F), with the libraries' own statistics.
-#
 # Every function takes plain sequences. What cannot be computed is None, never NaN. Rates here are in 0..1;
 # `calibrate` gives HMR, agreement and human recoverability in percentage points, as the paper's Tables 37 to 39 do.
-
 
 _WHAT = "Calibration against people"
 Level = Literal["nominal", "ordinal", "interval"]
@@ -136,8 +132,6 @@ def moral_recoverability(rows: Iterable[tuple[str, Sequence[str]]]) -> dict[str,
 
 def rating(values: Mapping[str, Sequence[float]], resamples: int = 10_000, seed: int = 42) -> dict[str, Any]:
     """Mean, standard deviation and 95% interval of ratings by story (Eq. 54); stories are resampled."""
-    from katha.eval_bridge.scoring.statistics import resample_counts
-
     flat = [value for given in values.values() for value in given]
     if not flat:
         return {"n": 0, "mean": None, "sd": None, "ci95": None}
@@ -178,13 +172,11 @@ def by_key(rows: Iterable[Mapping[str, Any]], key: str, value: str) -> dict[str,
     return dict(found)
 
 
-# ---
 # How well scores agree with people on what fails (Tables 3, 54, 58): dimension localization and rank correlation.
 #
 # For each story and method the failing dimension is the one with the largest text-minus-image gap over its valid
 # questions. Localization is the share of people's `failing` labels that it hits; a story without a positive gap, with
 # a tie, or with questions of one dimension only names none and counts as missed.
-
 
 _TEXT, _IMAGE, _BOTH = range(3)
 Floats = NDArray[np.float64]
@@ -267,16 +259,9 @@ def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> L
     ]
     if not own:
         return None
-    stories = sorted({story for story, _ in own})
-    sums = np.zeros((len(stories), 2))
-    for story, hit in own:
-        sums[stories.index(story)] += (1.0, hit)
-    ci95 = None
-    if len(stories) > 1 and resamples:
-        drawn = np.concatenate([rows @ sums for rows in resample_counts(len(stories), resamples, seed)])
-        ci95 = interval(drawn[:, 1] / drawn[:, 0])
-    hits = sum(hit for _, hit in own)
-    return Localization(n=len(own), right=100.0 * hits / len(own), chance=100.0 / len(DIMENSIONS), ci95=ci95)
+    hits = [hit for _, hit in own]
+    ci95 = share_interval([story for story, _ in own], hits, resamples, seed)
+    return Localization(n=len(own), right=100.0 * sum(hits) / len(own), chance=100.0 / len(DIMENSIONS), ci95=ci95)
 
 
 def correlation(placed: Placed, counts: Floats) -> RankAgreement | None:

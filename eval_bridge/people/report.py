@@ -12,7 +12,8 @@ import numpy as np
 from katha.errors import RecordError
 from katha.eval_bridge.people import agreement as c
 from katha.eval_bridge.people.files import read_judgments
-from katha.eval_bridge.scoring.statistics import averages, interval, replicates
+from katha.eval_bridge.scoring.scores import intervals
+from katha.eval_bridge.scoring.statistics import averages, replicates
 from katha.schema import CONDITIONS, DIMENSIONS
 
 Row = Mapping[str, Any]
@@ -181,14 +182,8 @@ def _recoverability(rows: Sequence[Row], resamples: int, seed: int) -> dict[str,
 
 def _human_block(counts: Any, resamples: int, seed: int) -> dict[str, Any]:
     text, image, both = (None if np.isnan(value) else 100.0 * float(value) for value in averages(counts.sum(axis=0)))
-    ci95: dict[str, Any] = {"text": None, "image": None, "stg": None}
-    if len(counts) > 1 and resamples and text is not None:
-        drawn = replicates(counts[None], resamples, seed)[:, 0]
-        ci95 = {
-            "text": interval(drawn[:, 0]),
-            "image": interval(drawn[:, 1]),
-            "stg": interval(drawn[:, 0] - drawn[:, 1]),
-        }
+    enough = len(counts) > 1 and resamples and text is not None
+    ci95 = intervals(replicates(counts[None], resamples, seed)[:, 0] if enough else None).model_dump(mode="json")
     stg = text - image if text is not None and image is not None else None
     return {"text": text, "image": image, "text_image": both, "stg": stg, "ci95": ci95}
 
