@@ -193,7 +193,7 @@ _SECOND = {
 _NORMALISED = re.compile(r".*(run|eval|ablation|compare|tuning)\.json|.*\.(html|log|lock\.yaml)")
 _SKIPPED = re.compile(r".*(\.sqlite.*|/\.lock)")
 _VOLATILE = {"timings", "seconds", "versions", "run_id"}
-_SPENT = re.compile(r"\b\d+(\.\d+)?(?= ?(s|ms|seconds|minutes)\b)")
+_SPENT = re.compile(r"(?s)\b\d+(\.\d+)?(?= ?(s|ms|seconds|minutes)\b)|<dt>(timings|versions)</dt>.*?</dd>")
 _READS = ("plan ", "score ", "bench ", "renderers", "planners", "judges")
 
 
