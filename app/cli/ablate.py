@@ -96,4 +96,4 @@ def _line(row: AblationRow) -> str:
 
 def _people(row: AblationRow) -> str:
     """What people say of a row's boards, where they were asked."""
-    return f"  {row.mode}, people: {', '.join(people_words(row.human)) or 'nobody judged these boards'}"
+    return f"  {row.mode}, people: {', '.join(people_words(row.human) if row.human else ()) or 'nobody judged these boards'}"
