@@ -83,8 +83,8 @@ def _suite(stories: Sequence[str], renderer: _Renderer, judge: _Judge) -> tuple[
         os.environ["KATHA_CACHE"] = f"{folder}/cache"
         job = AblationJob(records, load_suite("length"), RunConfig(judges=("recording",)), given=plugins)
         start, started = time.perf_counter(), time.process_time()
-        budget = run_ablation(job, Path(folder) / "out").table["budget"]
-        return budget, time.perf_counter() - start, time.process_time() - started
+        budget = run_ablation(job, Path(folder) / "out").table.budget
+        return budget.model_dump(), time.perf_counter() - start, time.process_time() - started
 
 
 def measure() -> dict[str, Any]:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from katha import __version__
 from katha.agents.boards import draw_board
 from katha.agents.context import RunContext
 from katha.agents.plan import plan_within
+from katha.agents.record import by_service
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, Emit, unheard
 from katha.config import cache_folder
 from katha.errors import BudgetError, InputFileError, OutputFolderError, RecordError, TransientRenderError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.answers import iter_answers
-from katha.eval_bridge.matching.match import Rule, require_rule
+from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
 from katha.eval_bridge.scoring.scores import score
@@ -30,7 +32,9 @@ from katha.experiments.evaluate import EvalJob, EvalResult, evaluate
 from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import CompareJob, CompareResult, Method
 from katha.jsonio import canonical, digest, dumps, iter_lines, read_json, write_bytes_atomic, write_json
-from katha.schema import DIMENSIONS, Answer, Dimension, Plan, StoryRecord
+from katha.schema import DIMENSIONS, Dimension, Plan, StoryRecord
+from katha.schema.scores import Scores
+from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, StoryCell, StoryRow
 from katha.store import LockTaken, RunFolder, Store, file_lock
 
 # ---
@@ -133,6 +137,7 @@ def _write_once(path: Path, value: Any) -> None:
 # `table.json`: each method's validity (Table 57), where it loses, and the same story side by side (Tables 69, 70).
 
 
+Status = Literal["finished", "incomplete"]
 _TEXT, _IMAGE, _BOTH = range(3)
 LOSS_WORDS: dict[Dimension, str] = {
     "action_visibility": "missing action",
@@ -150,132 +155,128 @@ _NOTES = (
 )
 
 
-def build_table(
-    job: CompareJob,
-    records: Sequence[StoryRecord],
-    scores: Mapping[str, Any],
-    reasons: Mapping[str, Mapping[str, str]],
-    answers: Callable[[], Iterable[Answer]],
-    matching: Rule,
-    services: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Everything that the report shows. Percentages are percentage points; what cannot be computed is None."""
-    outcomes = collect(records, answers(), matching=matching, selection=job.selection)
-    judge = outcomes.judges[-1] if outcomes.judges else None
-    return {
-        "format": 1,
-        "judge": judge,
-        "questions": job.selection,
-        "methods": [
-            _method(job, place, records, scores, reasons, judge, services) for place in range(len(job.methods))
+@dataclass(frozen=True)
+class Judged:
+    """What a comparison's table is made from.
+
+    scores: of methods, their seeds counted together. outcomes: of single boards. reasons: why a board is not there or
+    cannot be judged, by board and story. services: which services drew a method's frames, by method.
+    """
+
+    records: Sequence[StoryRecord]
+    scores: Scores
+    outcomes: Outcomes
+    reasons: Mapping[str, Mapping[str, str]]
+    services: Mapping[str, Sequence[ServiceUse]]
+
+    @property
+    def judge(self) -> str | None:
+        """The judge whose numbers are shown: the ensemble where there are several."""
+        return self.outcomes.judges[-1] if self.outcomes.judges else None
+
+
+def build_table(job: CompareJob, found: Judged, status: Status) -> CompareTable:
+    """Return everything that the report shows."""
+    return CompareTable(
+        judge=found.judge,
+        questions=job.selection,
+        methods=[_method(job, method, found) for method in job.methods],
+        comparisons=[row for row in found.scores.comparisons if row.judge == found.judge],
+        stories=[_story(job, record, found) for record in found.records],
+        invalid=[
+            InvalidBoard(board=name, story_id=story, reason=reason)
+            for name, reasons in sorted(found.reasons.items())
+            for story, reason in sorted(reasons.items())
         ],
-        "comparisons": [row for row in scores["comparisons"] if row["judge"] == judge],
-        "stories": [_story(job, record, outcomes, reasons) for record in records],
-        "invalid": [
-            {"board": name, "story_id": story, "reason": reason}
-            for name, found in sorted(reasons.items())
-            for story, reason in sorted(found.items())
-        ],
-        "notes": [*scores["notes"], *_NOTES],
-    }
+        notes=[*found.scores.notes, *_NOTES],
+        status=status,
+    )
 
 
-def _method(
-    job: CompareJob,
-    place: int,
-    records: Sequence[StoryRecord],
-    scores: Mapping[str, Any],
-    reasons: Mapping[str, Mapping[str, str]],
-    judge: str | None,
-    services: Mapping[str, Any],
-) -> dict[str, Any]:
-    method = job.methods[place]
-    boards = job.boards(method)
-    total = len(records) * len(boards)
-    invalid = sum(len(reasons.get(name, {})) for name in boards)
-    entry = scores["methods"][method.name]["judges"].get(judge)
-    dimensions = entry["filtered"]["dimensions"] if entry else {}
-    losses = [(row["gap"], name) for name, row in dimensions.items() if row["n"] and row["gap"] > 0]
-    block = entry["filtered"] if entry else {}
-    return {
-        "name": method.name,
-        "planner": method.config.planner,
-        "renderer": method.config.renderer,
-        "mode": method.config.mode,
-        "seeds": list(boards.values()),
-        "closed": bool(services.get(method.name)),
-        "services": services.get(method.name, []),
-        "boards": total,
-        "boards_valid": total - invalid,
-        "invalid_rate": 100.0 * invalid / total if total else None,
-        "stories": len(records),
-        "stories_valid": scores["methods"][method.name]["stories"],
-        "text": block.get("text"),
-        "image": block.get("image"),
-        "raw_stg": entry["raw"]["stg"] if entry else None,
-        "filtered_stg": block.get("stg"),
-        "common_valid_stg": entry["common_valid"]["stg"] if entry else None,
-        "ci95": block.get("ci95", {}).get("stg"),
-        "latent_gap": block.get("latent_gap"),
-        "ambiguity_rate": entry["ambiguity_rate"] if entry else None,
-        "dimensions": dimensions,
-        "signature": [LOSS_WORDS[name] for _, name in sorted(losses, key=lambda item: (-item[0], item[1]))[:2]],
-    }
+def _method(job: CompareJob, method: Method, found: Judged) -> MethodRow:
+    boards, scored = job.boards(method), found.scores.methods[method.name]
+    total = len(found.records) * len(boards)
+    invalid = sum(len(found.reasons.get(name, {})) for name in boards)
+    entry = scored.judges.get(found.judge) if found.judge is not None else None
+    block = entry.filtered if entry else None
+    dimensions = block.dimensions if block else {}
+    losses = [(row.gap, name) for name, row in dimensions.items() if row.n and row.gap is not None and row.gap > 0]
+    services = list(found.services.get(method.name, ()))
+    return MethodRow(
+        name=method.name,
+        planner=method.config.planner,
+        renderer=method.config.renderer,
+        mode=method.config.mode,
+        seeds=list(boards.values()),
+        closed=bool(services),
+        services=services,
+        boards=total,
+        boards_valid=total - invalid,
+        invalid_rate=100.0 * invalid / total if total else None,
+        stories=len(found.records),
+        stories_valid=scored.stories,
+        text=block.text if block else None,
+        image=block.image if block else None,
+        raw_stg=entry.raw.stg if entry else None,
+        filtered_stg=block.stg if block else None,
+        common_valid_stg=entry.common_valid.stg if entry else None,
+        ci95=block.ci95.stg if block else None,
+        latent_gap=block.latent_gap if block else None,
+        ambiguity_rate=entry.ambiguity_rate if entry else None,
+        dimensions=dimensions,
+        signature=[LOSS_WORDS[name] for _, name in sorted(losses, key=lambda item: (-item[0], item[1]))[:2]],
+    )
 
 
-def _story(
-    job: CompareJob, record: StoryRecord, outcomes: Outcomes, reasons: Mapping[str, Mapping[str, str]]
-) -> dict[str, Any]:
-    return {
-        "story_id": record.story_id,
-        "title": record.title or record.story_id,
-        "moral": record.moral_label or "",
-        "methods": {
-            method.name: _cell(record.story_id, list(job.boards(method)), outcomes, reasons) for method in job.methods
-        },
-    }
+def _story(job: CompareJob, record: StoryRecord, found: Judged) -> StoryRow:
+    return StoryRow(
+        story_id=record.story_id,
+        title=record.title or record.story_id,
+        moral=record.moral_label or "",
+        methods={method.name: _cell(record.story_id, list(job.boards(method)), found) for method in job.methods},
+    )
 
 
-def _cell(
-    story: str, boards: Sequence[str], outcomes: Outcomes, reasons: Mapping[str, Mapping[str, str]]
-) -> dict[str, Any]:
-    """One method on one story: what is recovered of its valid questions, and where it fails (Tables 69 and 70)."""
-    why = [reasons[name][story] for name in boards if story in reasons.get(name, {})]
+def _cell(story: str, boards: Sequence[str], found: Judged) -> StoryCell:
+    """Return one method on one story: what is recovered of its valid questions, and where it fails."""
+    outcomes = found.outcomes
+    why = [found.reasons[name][story] for name in boards if story in found.reasons.get(name, {})]
     counts = np.zeros((len(DIMENSIONS), 3), dtype=int)
     if story in outcomes.stories:
         mine = outcomes.story_of == outcomes.stories.index(story)
         for name in boards:
-            if name in outcomes.methods and story not in reasons.get(name, {}):
+            if name in outcomes.methods and story not in found.reasons.get(name, {}):
                 cells = outcomes.cells[outcomes.methods.index(name), -1]
                 valid = mine & (cells != MISSING).all(axis=0) & (cells[_BOTH] == RIGHT)
-                for row, right in enumerate((None, cells[_TEXT] == RIGHT, cells[_IMAGE] == RIGHT)):
-                    chosen = valid if right is None else valid & right
-                    counts[:, row] += np.bincount(outcomes.dimension_of[chosen], minlength=len(DIMENSIONS))
-    return {"reason": why[0] if len(why) == len(boards) else None, "boards_invalid": len(why), **_verdict(counts)}
+                for row, right in enumerate((valid, valid & (cells[_TEXT] == RIGHT), valid & (cells[_IMAGE] == RIGHT))):
+                    counts[:, row] += np.bincount(outcomes.dimension_of[right], minlength=len(DIMENSIONS))
+    return _verdict(counts, reason=why[0] if len(why) == len(boards) else None, invalid=len(why))
 
 
-def _verdict(counts: np.ndarray[Any, np.dtype[np.int_]]) -> dict[str, Any]:
+def _verdict(counts: NDArray[np.int_], *, reason: str | None, invalid: int) -> StoryCell:
     """counts: (dimensions, 3), valid questions and those right under text and under images."""
     has = counts[:, 0] > 0
-    if not has.any():
-        return {"n": 0, "text": None, "image": None, "stg": None, "recovered": "none", "failures": []}
-    rates = counts[has, 1:] / counts[has, :1]
-    text, image = (100.0 * float(value) for value in rates.mean(axis=0))
+    text = image = None
+    recovered: Literal["yes", "partial", "no", "none"] = "none"
+    if has.any():
+        text, image = (100.0 * float(value) for value in (counts[has, 1:] / counts[has, :1]).mean(axis=0))
+        recovered = "yes" if image == 100.0 else "no" if image == 0.0 else "partial"
     gaps = {
         name: float(counts[at, 1] - counts[at, 2]) / float(counts[at, 0])
         for at, name in enumerate(DIMENSIONS)
         if has[at]
     }
     worst = sorted((name for name in gaps if gaps[name] > 0), key=lambda name: (-gaps[name], DIMENSIONS.index(name)))
-    recovered = "yes" if image == 100.0 else "no" if image == 0.0 else "partial"
-    return {
-        "n": int(counts[:, 0].sum()),
-        "text": text,
-        "image": image,
-        "stg": text - image,
-        "recovered": recovered,
-        "failures": [LOSS_WORDS[name] for name in worst],
-    }
+    return StoryCell(
+        reason=reason,
+        boards_invalid=invalid,
+        n=int(counts[:, 0].sum()),
+        text=text,
+        image=image,
+        stg=text - image if text is not None and image is not None else None,
+        recovered=recovered,
+        failures=[LOSS_WORDS[name] for name in worst],
+    )
 
 
 # ---
@@ -309,7 +310,7 @@ def run_comparison(
     with _claim(out):
         state = _state(out, job, identity)
         if state["status"] == "finished" and (out / "table.json").is_file():
-            return CompareResult(out, read_json(out / "table.json"), reused=True)
+            return CompareResult(out, CompareTable.model_validate(read_json(out / "table.json")), reused=True)
         records = _prepared(job, out)
         with Store(cache_folder(), owner=identity[:32]) as store:
             artist = Artist(job, out, store, on_event or unheard, state["failures"])
@@ -323,11 +324,10 @@ def run_comparison(
             judged = _judge(job, artist, records, store)
             store.flush()
             services = _services(job, artist, records, store)
-        table = _finish(job, artist, records, judged, services)
         again = any(failure["again"] for found in artist.failures.values() for failure in found.values())
-        status = "incomplete" if again or judged.state["status"] != "finished" else "finished"
-        table["status"] = status
-        write_json(out / "table.json", table)
+        status: Status = "incomplete" if again or judged.state["status"] != "finished" else "finished"
+        table = build_table(job, _scored(job, artist, records, judged, services), status)
+        write_json(out / "table.json", table.model_dump(mode="json"))
         write_json(out / _FILE, {**state, "failures": artist.failures, "status": status})
         return CompareResult(out, table, reused=False)
 
@@ -433,10 +433,10 @@ def _judge(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], stor
     return evaluate(made, artist.out / "judging", store, budget=job.budget)
 
 
-def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], store: Store) -> dict[str, Any]:
-    """By method, which services drew its frames: model, served version, dates, frames and dollars (G.5)."""
-    from katha.agents.record import by_service
-
+def _services(
+    job: CompareJob, artist: Artist, records: Sequence[StoryRecord], store: Store
+) -> dict[str, list[ServiceUse]]:
+    """Return by method which services drew its frames: model, served version, dates, frames and dollars (G.5)."""
     found = {}
     for method in job.methods:
         panels = [
@@ -445,16 +445,18 @@ def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], s
             for record in records
             for path in sorted((artist.folder(method, seed) / record.story_id / "panels").glob("*.png"))
         ]
-        drawn = by_service(store, panels)
-        if drawn:
-            found[method.name] = drawn
+        found[method.name] = [ServiceUse.model_validate(item) for item in by_service(store, panels)]
     return found
 
 
-def _finish(
-    job: CompareJob, artist: Artist, records: Sequence[StoryRecord], judged: EvalResult, services: dict[str, Any]
-) -> dict[str, Any]:
-    """Write `scores.json`, where a method's seeds count together, and make the table."""
+def _scored(
+    job: CompareJob,
+    artist: Artist,
+    records: Sequence[StoryRecord],
+    judged: EvalResult,
+    services: Mapping[str, Sequence[ServiceUse]],
+) -> Judged:
+    """Write `scores.json`, where a method's seeds count together, and return what the table is made from."""
     folder = EvalFolder(artist.out / "judging")
     reasons = _reasons(judged.state["invalid"], artist)
     boards = {method.name: list(job.boards(method)) for method in job.methods}
@@ -482,7 +484,8 @@ def _finish(
             scores["methods"][name] = {"stories": 0, "invalid_stories": found, "judges": {}}
             scores["notes"].append(f"{name}: no story has a board that can be judged.")
     write_json(artist.out / "scores.json", scores)
-    return build_table(job, records, scores, reasons, lambda: iter_answers(folder.answers), rule, services)
+    outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)
+    return Judged(records, Scores.model_validate(scores), outcomes, reasons, services)
 
 
 def _reasons(invalid: dict[str, dict[str, str]], artist: Artist) -> dict[str, dict[str, str]]:

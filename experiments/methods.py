@@ -36,6 +36,7 @@ from katha.jsonio import digest, read_text
 from katha.protocols import Judge, Similarity
 from katha.registry import default_registry
 from katha.schema import StoryRecord
+from katha.schema.tables import CompareTable
 
 # ---
 # What is compared: methods, each a name and the settings that it has of its own.
@@ -163,7 +164,7 @@ class CompareResult:
     """A finished comparison. `reused`: the folder already held it and nothing was done."""
 
     out: Path
-    table: dict[str, Any]
+    table: CompareTable
     reused: bool
 
 

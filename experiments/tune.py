@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -41,6 +41,7 @@ from katha.experiments.ablate.folder import AblationFolder, AblationJob
 from katha.experiments.ablate.runner import StoryBench
 from katha.jsonio import read_json, write_json
 from katha.schema import Board, CompassSettings, StoryRecord
+from katha.schema.tables import CurvePoint, TuningGain, TuningResult
 from katha.store import Store
 
 # ---
@@ -116,8 +117,8 @@ def choose(
     tried: int,
     resamples: int,
     seed: int,
-) -> dict[str, Any]:
-    """The setting with the smallest STG on the stories, and everything that says how far to trust it.
+) -> TuningResult:
+    """Return the setting with the smallest STG on the stories, and everything that says how far to trust it.
 
     All gaps are percentage points. `cross_validated` is the STG on stories that the choice did not see: with
     `folds` parts, each part is scored by the setting that the others choose.
@@ -137,27 +138,23 @@ def choose(
     notes = []
     if len(stories) < FEWEST_STORIES:
         notes.append(f"Stories: {len(stories)}, fewer than a bootstrap can carry ({FEWEST_STORIES}): no intervals.")
-    return {
-        "format": 1,
-        "setting": asdict(chosen),
-        "default": asdict(first),
-        "stories": len(stories),
-        "tried": len(settings),
-        "stg": numbers["chosen"]["stg"],
-        "ci95": numbers["chosen"]["stg_ci95"],
-        "default_stg": numbers["default"]["stg"],
-        "gain": {"difference": gain["difference"], "ci95": gain["ci95"], "p_bootstrap": gain["p_bootstrap"]},
-        "cross_validated": _cross_validated(sums),
-        "folds": int(folds.max()) + 1,
-        "equally_good": int((np.round(fold_gaps(sums.sum(axis=1)), 12) <= _lowest(sums)).sum()),
-        "repaired": 100.0 * float(table.repaired(boards[best])),
-        "curve": _curve(table, chosen, grid, resamples, seed),
-        "notes": notes,
-    }
-
-
-def _lowest(sums: Floats) -> float:
-    return float(np.nanmin(np.round(fold_gaps(sums.sum(axis=1)), 12)))
+    gaps = fold_gaps(sums.sum(axis=1))
+    return TuningResult(
+        setting=asdict(chosen),
+        default=asdict(first),
+        stories=len(stories),
+        tried=len(settings),
+        stg=numbers["chosen"]["stg"],
+        ci95=numbers["chosen"]["stg_ci95"],
+        default_stg=numbers["default"]["stg"],
+        gain=TuningGain(difference=gain["difference"], ci95=gain["ci95"], p_bootstrap=gain["p_bootstrap"]),
+        cross_validated=_cross_validated(sums),
+        folds=int(folds.max()) + 1,
+        equally_good=int((np.round(gaps, 12) <= np.nanmin(np.round(gaps, 12))).sum()),
+        repaired=100.0 * float(table.repaired(boards[best])),
+        curve=_curve(table, chosen, grid, resamples, seed),
+        notes=notes,
+    )
 
 
 def _folds(count: int, seed: int) -> NDArray[np.int64]:
@@ -180,8 +177,8 @@ def _cross_validated(sums: Floats) -> float | None:
     return None if np.isnan(gap) else 100.0 * gap
 
 
-def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int) -> dict[str, list[dict[str, Any]]]:
-    """STG along each setting with the others as chosen; each point with its interval and difference to the choice."""
+def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int) -> dict[str, list[CurvePoint]]:
+    """Return STG along each setting with the others as chosen; differences are to the choice."""
     points = [
         (name, value, replace(chosen, **{name: value}))
         for name in _VARIED
@@ -193,11 +190,17 @@ def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int)
     everyone = np.ones(table.size, dtype=bool)
     numbers = row_numbers({str(at): item for at, item in enumerate(counts)}, resamples, seed)
     against = compare([(item, own, everyone) for item in counts], resamples, seed)
-    curve: dict[str, list[dict[str, Any]]] = {}
+    curve: dict[str, list[CurvePoint]] = {}
     for at, (name, value, _) in enumerate(points):
-        point = {"value": value, "chosen": value == getattr(chosen, name), "stg": numbers[str(at)]["stg"]}
-        point |= {"ci95": numbers[str(at)]["stg_ci95"], "repaired": 100.0 * float(table.repaired(boards[at]))}
-        point |= {"difference": against[at]["difference"], "difference_ci95": against[at]["ci95"]}
+        point = CurvePoint(
+            value=value,
+            chosen=value == getattr(chosen, name),
+            stg=numbers[str(at)]["stg"],
+            ci95=numbers[str(at)]["stg_ci95"],
+            repaired=100.0 * float(table.repaired(boards[at])),
+            difference=against[at]["difference"],
+            difference_ci95=against[at]["ci95"],
+        )
         curve.setdefault(name, []).append(point)
     return curve
 
@@ -219,7 +222,7 @@ class TuneResult:
     """Where the lock is, and how it was chosen (`tuning.json`)."""
 
     lock: Path
-    chosen: dict[str, Any]
+    chosen: TuningResult
 
 
 @dataclass
@@ -283,17 +286,19 @@ def tune(job: TuneJob, out: Path, lock: Path, *, on_story: OnStory | None = None
             raise UsageError(f"No validation story could be measured: {reason}", hint="Check the stories.")
         started = time.perf_counter()
         chosen = choose(stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)
-        chosen |= {"invalid_stories": invalid, "seconds": round(time.perf_counter() - started, 2)}
-        write_json(out / "tuning.json", chosen)
+        taken = round(time.perf_counter() - started, 2)
+        chosen = chosen.model_copy(update={"invalid_stories": invalid, "seconds": taken})
+        write_json(out / "tuning.json", chosen.model_dump(mode="json"))
         write_lock(_lock(job, stories, chosen), lock)
     return TuneResult(lock, chosen)
 
 
-def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: Mapping[str, Any]) -> Lock:
-    values = dict(chosen["setting"])
-    count = values.pop("candidates")
+def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: TuningResult) -> Lock:
+    values = dict(chosen.setting)
+    count = int(values.pop("candidates"))
     used = {item.story_id for item in stories}
-    summary = {key: chosen[key] for key in ("stg", "ci95", "default_stg", "gain", "cross_validated", "tried")}
+    told = chosen.model_dump(mode="json")
+    summary = {key: told[key] for key in ("stg", "ci95", "default_stg", "gain", "cross_validated", "tried")}
     return make_lock(
         settings=job.config.compass.model_validate(values),
         candidates=count,

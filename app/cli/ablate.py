@@ -102,10 +102,12 @@ def ablate(
     if lock is not None:
         config = freeze(config, lock, plugins, records)
         frozen = {"file": lock.name, "sha256": config.lock}
-    job = AblationJob(records, chosen, config, given=plugins, lock=frozen, resamples=resamples, strict=rows is not None)
+    job = AblationJob(
+        records, chosen, config, given=plugins, lock=frozen, resamples=resamples, strict=rows is not None, human=human
+    )
     with progress(len(records), quiet=as_json) as on_story:
         result = run_ablation(job, out or Path("out") / chosen.name, on_story=on_story)
-    _tell(result.table, result.out, write_ablation_report(result.out), as_json=as_json)
+    _tell(result.table.model_dump(mode="json"), result.out, write_ablation_report(result.out), as_json=as_json)
 
 
 def of_split(records: list[StoryRecord], split: str | None, source: str) -> list[StoryRecord]:

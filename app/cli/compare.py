@@ -104,12 +104,12 @@ def compare(
     total = len(job.records) * len(job.methods)
     with _progress(total, quiet=as_json) as on_story:
         result = run_comparison(job, out, on_story=on_story)
-    report = write_compare_report(out)
+    report, table = write_compare_report(out), result.table.model_dump(mode="json")
     if as_json:
-        value = {"out": str(out), "report": str(report), "reused": result.reused, "table": result.table}
+        value = {"out": str(out), "report": str(report), "reused": result.reused, "table": table}
         typer.echo(json.dumps(value, ensure_ascii=False))
         return
-    _tell(result.table, report)
+    _tell(table, report)
 
 
 def _methods(

@@ -37,6 +37,7 @@ from katha.eval_bridge.people.files import read_judgments
 from katha.jsonio import canonical, digest, read_json, sha256_hex, write_bytes_atomic, write_json
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
+from katha.schema.tables import AblationTable, HumanFile
 from katha.store import LockTaken, file_lock
 
 # ---
@@ -250,9 +251,9 @@ class Judgments:
             made._check(row)
         return made
 
-    def mark(self) -> dict[str, str]:
-        """The file's name and hash, kept with the table."""
-        return {"file": self.path.name, "sha256": sha256_hex(self.path.read_bytes())}
+    def mark(self) -> HumanFile:
+        """Return the file's name and hash, kept with the table."""
+        return HumanFile(file=self.path.name, sha256=sha256_hex(self.path.read_bytes()))
 
     def _check(self, row: Judgment) -> None:
         where = f"{str(self.path)!r}, line {row['line']}"
@@ -310,7 +311,7 @@ class AblationResult:
     """A finished ablation. `reused`: the folder already held it and nothing was done."""
 
     out: Path
-    table: dict[str, Any]
+    table: AblationTable
     reused: bool
 
 

@@ -10,27 +10,26 @@ import numpy as np
 
 from katha.compass.modes import Row
 from katha.eval_bridge.people.agreement import Placed, correlation, localization
-from katha.eval_bridge.people.report import BOARD_SECTIONS, board_sections
+from katha.eval_bridge.people.report import board_sections
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT
 from katha.experiments.ablate.folder import Judgment, Judgments
 from katha.experiments.ablate.tally import Tally
 from katha.schema import CONDITIONS, DIMENSIONS
-
-HUMAN_COLUMNS = (*BOARD_SECTIONS, "localization", "human_score", "agreement", "ambiguity_detected")
-"""What `human` holds in each row of the table."""
+from katha.schema.tables import DefectsFound, HumanColumns, VerdictAgreement
 
 _BOTH = CONDITIONS.index("text+image")
 
 
-def human_columns(people: Judgments, tally: Tally, row: Row) -> dict[str, Any]:
-    """`HUMAN_COLUMNS` of one row; None for what nobody judged or the row cannot answer."""
+def human_columns(people: Judgments, tally: Tally, row: Row) -> HumanColumns:
+    """Return what people say of one row's boards; None for what nobody judged or the row cannot answer."""
     own = [item for item in people.about(row) if item["story_id"] in tally.names]
-    found: dict[str, Any] = dict.fromkeys(HUMAN_COLUMNS)
-    if own and tally.judged(row):
-        found |= board_sections(people.path, own, tally.job.resamples, tally.job.seed)
-        found |= _alignment(tally, row, own)
-        found |= _verdicts(tally, row, own)
-    return found
+    if not own or not tally.judged(row):
+        return HumanColumns()
+    return HumanColumns.model_validate(
+        board_sections(people.path, own, tally.job.resamples, tally.job.seed)
+        | _alignment(tally, row, own)
+        | _verdicts(tally, row, own)
+    )
 
 
 def _place(item: Judgment, methods: Sequence[str]) -> int | None:
@@ -81,7 +80,7 @@ def _verdicts(tally: Tally, row: Row, own: Sequence[Judgment]) -> dict[str, Any]
                 pairs.append((bool(cells[seen, at] == RIGHT), right))
             if condition == "text+image" and not right:
                 defective.append(row.scoring.valid != "none" and bool(cells[_BOTH, at] != RIGHT))
-    return {"agreement": _agreement(pairs), "ambiguity_detected": _share(defective)}
+    return {"agreement": _agreement(pairs), "ambiguity_detected": _found(defective)}
 
 
 def _cells(tally: Tally, row: Row, place: int | None) -> Iterator[Any]:
@@ -92,19 +91,19 @@ def _cells(tally: Tally, row: Row, place: int | None) -> Iterator[Any]:
         yield outcomes.cells[outcomes.methods.index(name), judge]
 
 
-def _agreement(pairs: Sequence[tuple[bool, bool]]) -> dict[str, Any] | None:
-    """Percentages: same verdict; counted right of what people find wrong; counted wrong of what they find right."""
+def _agreement(pairs: Sequence[tuple[bool, bool]]) -> VerdictAgreement | None:
+    """Return how often the score and most people agree, by pairs of (right by the score, right by people)."""
     if not pairs:
         return None
     wrong, right = [ours for ours, people in pairs if not people], [ours for ours, people in pairs if people]
-    return {
-        "n": len(pairs),
-        "agreement": 100.0 * sum(ours == people for ours, people in pairs) / len(pairs),
-        "false_accept": 100.0 * sum(wrong) / len(wrong) if wrong else None,
-        "false_reject": 100.0 * (len(right) - sum(right)) / len(right) if right else None,
-    }
+    return VerdictAgreement(
+        n=len(pairs),
+        agreement=100.0 * sum(ours == people for ours, people in pairs) / len(pairs),
+        false_accept=100.0 * sum(wrong) / len(wrong) if wrong else None,
+        false_reject=100.0 * (len(right) - sum(right)) / len(right) if right else None,
+    )
 
 
-def _share(hits: Sequence[bool]) -> dict[str, Any] | None:
-    """Of what people find defective under text and images, how much is left out."""
-    return {"n": len(hits), "detected": 100.0 * sum(hits) / len(hits)} if hits else None
+def _found(hits: Sequence[bool]) -> DefectsFound | None:
+    """Return how much is left out of what people find defective under text and images."""
+    return DefectsFound(n=len(hits), detected=100.0 * sum(hits) / len(hits)) if hits else None

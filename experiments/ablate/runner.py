@@ -43,6 +43,7 @@ from katha.experiments.ablate.folder import (
 from katha.experiments.ablate.table import write_table
 from katha.jsonio import digest, read_json, write_json
 from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
+from katha.schema.tables import AblationTable
 from katha.store import RunFolder, Store
 from katha.store.artifacts import FrameIndex
 
@@ -289,9 +290,9 @@ def run_ablation(
     folder = AblationFolder(out)
     with folder.claim():
         state = _begin(job, folder)
-        human = job.people.mark() if job.people is not None else None
+        human = job.people.mark().model_dump() if job.people is not None else None
         if state["status"] == "finished" and folder.table.is_file() and state.get("human") == human:
-            return AblationResult(out, read_json(folder.table), reused=True)
+            return AblationResult(out, AblationTable.model_validate(read_json(folder.table)), reused=True)
         with Store(cache_folder(), owner=state["identity"]) as store:
             graph, rule = build_graph(reports=False), folder.rule(job.config.matching)
             for place, record in enumerate(job.records, 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,7 @@ class Tally:
             table[methods.index(board.method), place] = len(board.board.frames)
         return table
 
-    def same(self, a: Row, b: Row, *, even: bool = False) -> str | None:
+    def same(self, a: Row, b: Row, *, even: bool = False) -> Literal["boards", "all"] | None:
         """What two rows share: "boards" (asked or scored otherwise), "all", or None.
 
         even: of boards that show equally many frames.

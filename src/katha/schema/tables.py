@@ -174,15 +174,15 @@ class RowComparison(_Table):
     b: str
     what: Literal["all stories", "equal length"]
     n_stories: int
-    difference: float | None
-    image_difference: float | None
-    ci95: Interval | None
-    p_bootstrap: float | None
-    wilcoxon: WilcoxonTest
-    family: int
-    p_corrected: float | None
-    same: Literal["boards", "all"] | None
-    nothing: str | None
+    difference: float | None = None
+    image_difference: float | None = None
+    ci95: Interval | None = None
+    p_bootstrap: float | None = None
+    wilcoxon: WilcoxonTest = WilcoxonTest(p=None, n_nonzero=0, rank_biserial=None)
+    family: int = 0
+    p_corrected: float | None = None
+    same: Literal["boards", "all"] | None = None
+    nothing: str | None = None
 
     @model_serializer(mode="wrap")
     def _in_the_file_s_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
