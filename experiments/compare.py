@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from katha import __version__
 from katha.agents.boards import draw_board
 from katha.agents.context import RunContext
+from katha.agents.folder import RunFolder
 from katha.agents.plan import plan_within
 from katha.agents.record import by_service
 from katha.agents.run import run_story
@@ -35,7 +36,7 @@ from katha.jsonio import canonical, digest, dumps, iter_lines, read_json, write_
 from katha.schema import DIMENSIONS, Dimension, Plan, StoryRecord
 from katha.schema.scores import Scores
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, StoryCell, StoryRow
-from katha.store import LockTaken, RunFolder, Store, file_lock
+from katha.store import LockTaken, Store, file_lock
 
 # ---
 # The boards of a comparison: the same plan for every renderer, a folder a board, and each failure with its reason.
