@@ -1,0 +1,170 @@
+"""The one runner of suites, comparisons and tunings: a folder that is gone on with, piece by piece, to its table.
+
+An experiment is data (a job) and says three things: what its folder begins with, its pieces of work, and what is made
+of them. A piece that fails for one story stops nothing: it is kept with its reason, and where another try may help the
+folder is left `incomplete` and the same command tries it again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar, cast
+
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+
+from katha.agents.context import Plugins, make_bridge, make_planner, make_renderer, require_prices
+from katha.config import RunConfig, cache_folder
+from katha.errors import BudgetError, KathaError, RenderError, TransientRenderError
+from katha.eval_bridge.judging.budget import Budget
+from katha.jsonio import digest
+from katha.protocols import Judge, Similarity
+from katha.store import State, Status, Store, Workspace
+
+OnStep = Callable[[str, int], None]
+"""Called after each piece of work with its name and how many are done."""
+
+
+class ExperimentState(State):
+    """What every experiment's state file holds: the hash of everything that its folder must not mix."""
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+
+    differs: ClassVar[str] = "other settings"
+    """The words for a difference."""
+
+    identity_sha256: str = Field(alias="identity")
+
+    def identity(self) -> Mapping[str, object]:
+        """Return the hash by the words for a difference."""
+        return {self.differs: self.identity_sha256}
+
+    @model_serializer(mode="wrap")
+    def _in_the_file_s_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        row: dict[str, object] = dump(self)
+        first = ("format", "katha", "identity", "stories_sha256", "status")
+        return {name: row[name] for name in first if name in row} | row
+
+
+S = TypeVar("S", bound=ExperimentState)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Made(Generic[S, T]):
+    """What an experiment ends with: its table, its state as the folder keeps it, and how it stands."""
+
+    table: T
+    state: S
+    status: Status
+    reused: bool = False
+
+
+class Experiment(ABC, Generic[S, T]):
+    """One experiment in its folder."""
+
+    def __init__(self, folder: Workspace[S]) -> None:
+        self.folder = folder
+
+    @abstractmethod
+    def begin(self) -> S:
+        """Return what the folder begins with."""
+
+    @abstractmethod
+    def stored(self, state: S) -> T | None:
+        """Return the table where the folder holds it and nothing is left to be done."""
+
+    @abstractmethod
+    def work(self, state: S, store: Store) -> Iterator[str]:
+        """Do what is left, and yield the name of each piece of work when it is kept."""
+
+    @abstractmethod
+    def conclude(self, state: S, store: Store) -> Made[S, T]:
+        """Make the table from what is kept, and write it."""
+
+    def run(self, on_step: OnStep | None = None) -> Made[S, T]:
+        """Begin, go on after a kill, or find that all is done.
+
+        Raises:
+            OutputFolderError: the folder cannot be used. KathaError: the work failed; call again to go on.
+        """
+        fresh = self.begin()
+        with self.folder.claim():
+            known = self.folder.resume(fresh)
+            table = self.stored(known) if known is not None else None
+            if known is not None and table is not None:
+                return Made(table, known, known.status, reused=True)
+            state = self.folder.write(self.resumed(known, fresh) if known is not None else fresh)
+            with Store(cache_folder(), owner=fresh.identity_sha256[:32]) as store:
+                for done, name in enumerate(self.work(state, store), 1):
+                    if on_step is not None:
+                        on_step(name, done)
+                store.flush()
+                made = self.conclude(state, store)
+            self.folder.finish(made.state, made.status)
+            return made
+
+    def resumed(self, known: S, fresh: S) -> S:
+        """Return the state that is gone on with."""
+        return known.model_copy(update={"status": "running"})
+
+
+def worth_another_try(error: KathaError) -> bool:
+    """Return whether the same command is to try again what failed like that.
+
+    A network comes back, a budget grows, and a bug of a renderer (a plain `RenderError`) is mended. What a renderer or
+    a service refuses, or cannot draw from this story, it refuses again.
+    """
+    return isinstance(error, (TransientRenderError, BudgetError)) or type(error) is RenderError
+
+
+P = TypeVar("P")
+
+
+class Shelf:
+    """Plug-ins by settings: what two settings have in common is made once, so that a model is in memory once.
+
+    Judges, similarity and budget are the same for all.
+    """
+
+    def __init__(self, judges: Mapping[str, Judge], similarity: Similarity, budget: Budget | None = None) -> None:
+        self._judges, self._similarity, self._budget = judges, similarity, budget
+        self._made: dict[str, object] = {}
+
+    @classmethod
+    def of(cls, plugins: Plugins, config: RunConfig) -> Shelf:
+        """Return a shelf that holds the plug-ins made for `config`."""
+        shelf = cls(plugins.judges, plugins.similarity, plugins.budget)
+        for kind, made in (("planner", plugins.planner), ("renderer", plugins.renderer)):
+            shelf._made[_key(kind, config)] = made
+        shelf._made[_key("bridge_renderer", config)] = plugins.bridge
+        return shelf
+
+    def plugins(self, config: RunConfig) -> Plugins:
+        """Return the plug-ins of these settings.
+
+        Raises:
+            UnknownPluginError, MissingExtraError: one cannot be made. UsageError: a price is unknown.
+        """
+        renderer = self._once("renderer", make_renderer, config)
+        bridge = self._once("bridge_renderer", make_bridge, config)
+        require_prices(self._budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
+        return Plugins(
+            planner=self._once("planner", make_planner, config),
+            renderer=renderer,
+            judges=self._judges,
+            similarity=self._similarity,
+            bridge=bridge,
+            budget=self._budget,
+        )
+
+    def _once(self, kind: str, make: Callable[[RunConfig], P], config: RunConfig) -> P:
+        key = _key(kind, config)
+        if key not in self._made:
+            self._made[key] = make(config)
+        return cast(P, self._made[key])
+
+
+def _key(kind: str, config: RunConfig) -> str:
+    return digest([kind, getattr(config, kind), getattr(config, f"{kind}_options"), config.memory])
