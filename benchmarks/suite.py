@@ -15,8 +15,8 @@ from katha.compass.similarity import ReaderSimilarity
 from katha.config import RunConfig
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.reader import load_reader
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
 from katha.planners.rule import RulePlanner
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.renderers.sketch import SketchRenderer

@@ -10,15 +10,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Generic, TypeVar, cast
 
-from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from katha.agents.context import Plugins, make_bridge, make_planner, make_renderer, require_prices
 from katha.config import RunConfig, cache_folder
-from katha.errors import BudgetError, KathaError, RenderError, TransientRenderError
+from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
 from katha.eval_bridge.judging.budget import Budget
-from katha.jsonio import digest
+from katha.eval_bridge.matching.match import Rule
+from katha.eval_bridge.matching.rules import make_decider, open_rule
+from katha.eval_bridge.matching.verdicts import VERDICTS
+from katha.jsonio import digest, read_json
 from katha.protocols import Judge, Similarity
 from katha.store import State, Status, Store, Workspace
 
@@ -72,7 +83,7 @@ class Experiment(ABC, Generic[S, T]):
         """Return what the folder begins with."""
 
     @abstractmethod
-    def stored(self, state: S) -> T | None:
+    def stored(self, known: S, fresh: S) -> T | None:
         """Return the table where the folder holds it and nothing is left to be done."""
 
     @abstractmethod
@@ -92,7 +103,7 @@ class Experiment(ABC, Generic[S, T]):
         fresh = self.begin()
         with self.folder.claim():
             known = self.folder.resume(fresh)
-            table = self.stored(known) if known is not None else None
+            table = self.stored(known, fresh) if known is not None else None
             if known is not None and table is not None:
                 return Made(table, known, known.status, reused=True)
             state = self.folder.write(self.resumed(known, fresh) if known is not None else fresh)
@@ -108,6 +119,23 @@ class Experiment(ABC, Generic[S, T]):
     def resumed(self, known: S, fresh: S) -> S:
         """Return the state that is gone on with."""
         return known.model_copy(update={"status": "running"})
+
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def read_kept(path: Path, kind: type[R]) -> R | None:
+    """Return the record in `path`, or None where there is none that can be read: it is made again."""
+    try:
+        return kind.model_validate(read_json(path))
+    except (InputFileError, ValidationError):
+        return None
+
+
+def kept_rule(name: str, folder: Path) -> Rule:
+    """Return the matching rule of that name; what a model decides for it is kept in `folder`."""
+    path = folder / VERDICTS
+    return open_rule(name, [path], decider=make_decider(name), keep=path)
 
 
 def worth_another_try(error: KathaError) -> bool:

@@ -67,8 +67,8 @@ def ablate(
     from katha.app.cli.options import configuration
     from katha.app.reports.ablation_page import write_ablation_report
     from katha.compass.modes import load_suite
-    from katha.experiments.ablate.folder import AblationJob
-    from katha.experiments.ablate.runner import run_ablation
+    from katha.experiments.ablate.job import AblationJob
+    from katha.experiments.ablate.story import run_ablation
     from katha.experiments.inputs import read_stories
 
     config = configuration(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from katha.compass.modes import Row
 from katha.compass.score import board_key
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes
-from katha.eval_bridge.scoring.statistics import compare, correct
-from katha.experiments.ablate.folder import RowBoard, StoryResult
+from katha.eval_bridge.scoring.statistics import averages, compare, correct, story_counts
+from katha.experiments.ablate.job import RowBoard, StoryResult
 from katha.experiments.ablate.tally import Tally
-from katha.schema import DIMENSIONS, Board
+from katha.schema import Board
+from katha.schema.scores import RowDifference
 from katha.schema.tables import ChangedQuestion, Conclusion, RepairCase, RepairCases, RowComparison, Verdict
 
 # ---
@@ -36,10 +37,10 @@ def compared(
     even, job = what == "equal length", tally.job
     rows = [(job.suite.row(a), job.suite.row(b)) for a, b in pairs]
     counts = [_equal_length(tally, a, b) if even else _together(tally, pooled, a, b) for a, b in rows]
-    found = compare(counts, job.resamples, job.seed)
     # The family is what the suite declares, whatever the data turn out to be.
-    correct([item for pair, item in zip(rows, found, strict=True) if _without_gap(*pair) is None])
-    return [_comparison(tally, pair, what, item) for pair, item in zip(rows, found, strict=True)]
+    family = sum(_without_gap(*pair) is None for pair in rows)
+    found = compare(counts, job.resamples, job.seed)
+    return [_comparison(tally, pair, what, item, family) for pair, item in zip(rows, found, strict=True)]
 
 
 def _without_gap(*rows: Row) -> str | None:
@@ -51,21 +52,22 @@ def _without_gap(*rows: Row) -> str | None:
     return None
 
 
-def _comparison(tally: Tally, pair: tuple[Row, Row], what: What, found: Mapping[str, Any]) -> RowComparison:
+def _comparison(tally: Tally, pair: tuple[Row, Row], what: What, found: RowDifference, family: int) -> RowComparison:
     """Return what was found of a pair, or without its numbers where there is nothing to compare."""
     even = what == "equal length"
-    same = tally.same(*pair, even=even)
-    nothing = _without_gap(*pair)
-    if nothing is None and not found["n_stories"]:
+    gapless, same = _without_gap(*pair), tally.same(*pair, even=even)
+    nothing = gapless
+    if nothing is None and not found.n_stories:
         nothing = "no story has a board of both" + (" with equally many frames" if even else "")
     elif nothing is None and same == "all":
         nothing = "these are the same boards"
-    elif nothing is None and found["difference"] is None:
+    elif nothing is None and found.difference is None:
         nothing = "no story has valid questions for both"
-    numbers = {"family": 0, "p_corrected": None, **found}
+    numbers = dict(found if gapless is not None else correct(found, family))
     if nothing is not None:
         numbers |= dict.fromkeys(("difference", "image_difference", "ci95", "p_bootstrap", "p_corrected"))
-    return RowComparison(a=pair[0].name, b=pair[1].name, what=what, same=same, nothing=nothing, **numbers)
+    rows = {"a": pair[0].name, "b": pair[1].name, "what": what, "same": same, "nothing": nothing}
+    return RowComparison.model_validate(numbers | rows)
 
 
 def _together(tally: Tally, pooled: Mapping[str, Floats], a: Row, b: Row) -> Pair:
@@ -285,8 +287,9 @@ def _case(tally: Tally, row: Row, result: StoryResult, board: RowBoard) -> Repai
     valid = scored & right[0][_BOTH] & right[1][_BOTH]
     if not valid.any():
         return None
-    stg = [_mean(outcomes, item[_TEXT], valid) - _mean(outcomes, item[_IMAGE], valid) for item in right]
-    seen = [_mean(outcomes, item[_IMAGE], scored) for item in right]
+    both = [averages(story_counts(item, valid, outcomes.dimension_of, 1)[0]) for item in right]
+    stg = [float(item[_TEXT] - item[_IMAGE]) for item in both]
+    seen = [float(averages(story_counts(item, scored, outcomes.dimension_of, 1)[0])[_IMAGE]) for item in right]
     return RepairCase(
         group="boundary",  # until `_chosen` has seen all of them
         story_id=result.story_id,
@@ -310,14 +313,6 @@ def _judged_as(result: StoryResult, board: Board | None) -> str | None:
     """Return the method under which a board of that very look was judged."""
     wanted = board_key(board.frames) if board is not None else None
     return next((item.method for item in result.boards if board_key(item.board.frames) == wanted), None)
-
-
-def _mean(outcomes: Outcomes, right: NDArray[np.bool_], kept: NDArray[np.bool_]) -> float:
-    """Return the mean over the dimensions that have a question, in 0..1."""
-    rates = [
-        float(right[own].mean()) for at in range(len(DIMENSIONS)) if (own := kept & (outcomes.dimension_of == at)).any()
-    ]
-    return float(np.mean(rates)) if rates else 0.0
 
 
 def _changed(outcomes: Outcomes, scored: NDArray[np.bool_], right: list[NDArray[np.bool_]]) -> list[ChangedQuestion]:

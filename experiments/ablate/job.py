@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from katha import __version__
 from katha.agents.context import Plugins, check_able, load_plugins
@@ -21,7 +21,6 @@ from katha.compass.modes import Row, Suite, load_modes
 from katha.config import RunConfig, identity_of
 from katha.errors import (
     AbsentModelError,
-    InputFileError,
     KathaError,
     MissingExtraError,
     ModelError,
@@ -30,11 +29,9 @@ from katha.errors import (
     UsageError,
 )
 from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import make_decider, open_rule
-from katha.eval_bridge.matching.verdicts import VERDICTS
 from katha.eval_bridge.people.files import read_judgments
-from katha.experiments.runner import ExperimentState, Shelf
-from katha.jsonio import canonical, digest, read_json, sha256_hex, write_bytes_atomic, write_json
+from katha.experiments.runner import ExperimentState, Shelf, kept_rule, read_kept
+from katha.jsonio import canonical, digest, sha256_hex, write_bytes_atomic, write_json
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
 from katha.schema.tables import AblationTable, HumanFile
@@ -100,7 +97,7 @@ class AblationState(ExperimentState):
     stories_sha256: str
     suite: Mapping[str, object]
     config: Mapping[str, object] = {}
-    lock: Mapping[str, str] | None = None
+    lock: Mapping[str, str | None] | None = None
     stories: list[str] = []
     plugins: Mapping[str, Mapping[str, object]] = {}
     prompts: Mapping[str, str] = {}
@@ -311,7 +308,7 @@ class AblationJob:
     suite: Suite
     config: RunConfig
     given: Plugins | None = None
-    lock: Mapping[str, str] | None = None
+    lock: Mapping[str, str | None] | None = None
     resamples: int = 10_000
     seed: int = 42
     command: Sequence[str] = field(default_factory=lambda: list(sys.argv))
@@ -328,7 +325,11 @@ class AblationJob:
         """Return the configuration of one row (for one story: with as many panels as it has scenes)."""
         own = {name: value for name in _OF_ROW if (value := getattr(row, name))}
         panels = len(record.scenes) if record is not None else 0
-        changes = {"compass": row.settings(self.config.compass), "mode": row.mode, "panels": panels or self.config.panels}
+        changes = {
+            "compass": row.settings(self.config.compass),
+            "mode": row.mode,
+            "panels": panels or self.config.panels,
+        }
         return self.config.with_plugins(**own).model_copy(update=changes)
 
     @cached_property
@@ -408,13 +409,12 @@ class AblationJob:
         """Return the hash of everything that can change one story's result."""
         return digest([self.identity, record.model_dump(mode="json")])
 
-
     def state(self) -> AblationState:
         """Return what the folder begins with."""
         return AblationState(
             format=1,
             katha=__version__,
-            identity_sha256=self.identity,
+            identity=self.identity,
             stories_sha256=digest([record.model_dump(mode="json") for record in self.records]),
             suite=self.suite.model_dump(mode="json"),
             config=self.config.model_dump(mode="json"),

@@ -1,13 +1,18 @@
-"""A suite of modes over many stories: every distinct frame is drawn once and every distinct question asked once."""
+"""One story under every row of a suite, and the suite over all stories.
+
+Each row runs the same LangGraph machine as `katha run`, up to its decision. Plan, questions, measured boards and
+answers are shared: every distinct frame is drawn once and every distinct question asked once.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from katha import __version__
+from langgraph.types import StreamMode
+
 from katha.agents.context import RunContext
 from katha.agents.critique import ask_all, question_id
 from katha.agents.folder import RunFolder
@@ -15,48 +20,30 @@ from katha.agents.frames import images_of
 from katha.agents.graph import Graph, build_graph
 from katha.agents.nodes import final_boards
 from katha.agents.plan import plan_with, prepare_story
-from katha.agents.record import prompt_hashes
 from katha.agents.state import OF_ONE_STORY, Emit, RunState, unheard
 from katha.compass.modes import Row
 from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey, board_key
-from katha.config import cache_folder
-from katha.errors import (
-    MissingExtraError,
-    OutputFolderError,
-    PlanError,
-    TransientRenderError,
-    UnknownPluginError,
-    UsageError,
-)
+from katha.errors import KathaError, MissingExtraError, PlanError, TransientRenderError, UnknownPluginError, UsageError
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.scoring.audit import require_separate
-from katha.experiments.ablate.folder import (
+from katha.experiments.ablate.job import (
     HELD_OUT,
     AblationFolder,
     AblationJob,
     AblationResult,
+    AblationState,
     RowBoard,
     StoryResult,
     drawn_by,
     protocol_of,
 )
 from katha.experiments.ablate.table import write_table
-from katha.jsonio import digest, read_json, write_json
+from katha.experiments.ablate.tally import Tally
+from katha.experiments.runner import Experiment, Made, OnStep, read_kept, worth_another_try
 from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
 from katha.schema.tables import AblationTable
-from katha.store import Store
-from katha.store.artifacts import FrameIndex
-
-if TYPE_CHECKING:
-    from langgraph.types import StreamMode
-
-# ---
-# One story under every row of a suite: the plan, the questions, the measured boards and the answers are shared.
-#
-# Each row runs the same LangGraph machine as `katha run`, up to its decision; boards that rows have in common are
-# drawn, measured and judged once.
-
+from katha.store import Status, Store
 
 _IMAGES: tuple[Condition, ...] = ("image", "text+image")
 _ID = 16
@@ -88,32 +75,18 @@ class BenchFolder(RunFolder):
         """Nothing is written here."""
 
 
-class _Watched(FrameIndex):
-    """The frame index, which remembers what was asked of it."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store.index, store.blobs, store.owner)
-        self.asked: set[str] = set()
-
-    def get(self, key: str) -> str | None:
-        self.asked.add(key[:_ID])
-        return super().get(key)
-
-
 class StoryBench:
     """One story. `run` gives the boards of a row, `judge` the reporting answers of a board."""
 
     def __init__(
         self, record: StoryRecord, job: AblationJob, store: Store, folder: Path, graph: Graph, rule: Rule
     ) -> None:
-        self._record, self._job, self._store, self._graph, self._rule = record, job, store, graph, rule
+        self.record, self.job, self._store, self._graph, self._rule = record, job, store, graph, rule
         self._folder = BenchFolder(folder)
-        self._frames = _Watched(store)
-        store.frames = self._frames
         self._plans: dict[str, Plan] = {}
         self._features: dict[str, dict[BoardKey, BoardFeatures]] = {}
         self._transitions: dict[str, dict[TransitionKey, tuple[TransitionFeatures, list[Answer]]]] = {}
-        self._reported: dict[tuple[Any, ...], list[Answer]] = {}
+        self._reported: dict[tuple[object, ...], list[Answer]] = {}
         self._ready: StoryRecord | None = None
 
     @property
@@ -122,18 +95,18 @@ class StoryBench:
         return [row for row in self._folder.rows if row.role == "steering"]
 
     def story(self) -> StoryRecord:
-        """The story with its questions, the same for every row: its own, or those of the first row's plan.
+        """Return the story with its questions, the same for every row: its own, or those of the first row's plan.
 
         Raises:
             UsageError: the story cannot be planned.
         """
         if self._ready is None:
-            row = self._job.suite.rows[0]
-            self._ready = prepare_story(self._context(row, self._job.config.seeds), self._plan(row))
+            row = self.job.suite.rows[0]
+            self._ready = prepare_story(self._context(row, self.job.config.seeds), self._plan(row))
         return self._ready
 
     def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
-        """The surroundings of one run of `row`, with what the story's runs share.
+        """Return the surroundings of one run of `row`, with what the story's runs share.
 
         Raises:
             UsageError: the story cannot be planned.
@@ -146,11 +119,11 @@ class StoryBench:
         return context
 
     def _plan(self, row: Row) -> Plan:
-        config, made = self._job.row_config(row, self._record), self._job.plugins(row)
+        config, made = self.job.row_config(row, self.record), self.job.plugins(row)
         key = drawn_by(config)
         if key not in self._plans:
             try:
-                self._plans[key] = plan_with(made.planner, made.renderer, self._record, config)
+                self._plans[key] = plan_with(made.planner, made.renderer, self.record, config)
             except (MissingExtraError, UnknownPluginError, PlanError):
                 raise
             except UsageError as error:  # this story cannot be planned; another one may
@@ -158,32 +131,37 @@ class StoryBench:
         return self._plans[key]
 
     def _context(self, row: Row, seeds: Sequence[int]) -> RunContext:
-        config = self._job.row_config(row, self._record).model_copy(update={"seeds": tuple(seeds)})
-        context = RunContext(self._record, config, self._job.plugins(row), self._store, self._folder)
+        config = self.job.row_config(row, self.record).model_copy(update={"seeds": tuple(seeds)})
+        context = RunContext(self.record, config, self.job.plugins(row), self._store, self._folder)
         context.mode, context.matching = row.build_mode(), self._rule
         return context
 
     def seeds(self, row: Row) -> list[tuple[int, ...]]:
-        """The run's seeds, once for each board that the row reports: its own seed first."""
-        seeds = self._job.config.seeds
-        found = self._job.plugins(row).renderer.capabilities.source == "found"
+        """Return the run's seeds, once for each board that the row reports: its own seed first."""
+        seeds = self.job.config.seeds
+        found = self.job.plugins(row).renderer.capabilities.source == "found"
         if found or row.build_mode().report == "selected":
             return [seeds]
         return [(seed, *(other for other in seeds if other != seed)) for seed in seeds]
 
+    def wanted(self) -> list[tuple[Row, tuple[int, ...]]]:
+        """Return every row with the seeds of each of its boards."""
+        return [(row, seeds) for row in self.job.suite.rows for seeds in self.seeds(row)]
+
     def method(self, row: Row, seeds: Sequence[int]) -> str:
-        """The name of the board that begins with the first of `seeds`, where a row has one a seed."""
+        """Return the name of the board that begins with the first of `seeds`, where a row has one a seed."""
         return row.name if row.build_mode().report == "selected" else f"{row.name}@{seeds[0]}"
 
     def run(self, row: Row, seeds: Sequence[int], emit: Emit) -> RowBoard:
-        """The board of `row` that begins with the first of `seeds`.
+        """Return the board of `row` that begins with the first of `seeds`.
 
         Raises:
             RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
         """
         context = self.open(row, seeds)
         known = self._features[drawn_by(context.config)]
-        self._frames.asked, start = set(), len(self._folder.rows)
+        self._store.frames.looked_up.clear()
+        start = len(self._folder.rows)
         candidates, decision, final = final_boards(self._drive(context, emit), context)
         measured = [known[board_key(item.board.frames)] for item in candidates]
         paired = map(question_id, self._folder.rows[start:])
@@ -199,12 +177,32 @@ class StoryBench:
             decision=decision,
             score=kept.score,
             before=before.board if kept is not before else None,
-            frames=sorted(self._frames.asked),
+            frames=sorted(key[:_ID] for key in self._store.frames.looked_up),
             questions=sorted({*(name for features in measured for name in features.asked), *paired}),
         )
 
+    def attempt(self, row: Row, seeds: Sequence[int], emit: Emit) -> RowBoard | KathaError:
+        """Return the board of `run`, or why this story has none."""
+        try:
+            return self.run(row, seeds, emit)
+        except OF_ONE_STORY as error:
+            return error
+
+    def prepared(self) -> StoryRecord | UsageError:
+        """Return the story with its questions, or why it cannot be planned.
+
+        Raises:
+            MissingExtraError, UnknownPluginError: no story can be.
+        """
+        try:
+            return self.story()
+        except (MissingExtraError, UnknownPluginError):
+            raise
+        except UsageError as error:
+            return error
+
     def _drive(self, context: RunContext, emit: Emit) -> RunState:
-        """The machine from plan to decision."""
+        """Run the machine from plan to decision."""
         config: Any = {"recursion_limit": 1000}
         modes: list[StreamMode] = ["values"] if emit is unheard else ["custom", "values"]
         values = RunState(timings={})
@@ -216,53 +214,42 @@ class StoryBench:
         return values
 
     def judge(self, made: RowBoard, row: Row, emit: Emit) -> list[Answer]:
-        """The answers to the row's questions about its board, under its method's name; text-only rows name none."""
-        context = self.open(row, self._job.config.seeds)
+        """Return the answers to the row's questions about its board; those to the text alone name no method."""
+        context = self.open(row, self.job.config.seeds)
         rows = self.report(context, made.board, row, made.method, emit)
         made.questions = sorted({*made.questions, *map(question_id, rows)})
         return rows
 
     def report(self, context: RunContext, board: Board, row: Row, method: str, emit: Emit) -> list[Answer]:
-        """The answers about `board` under `method`; a board that was judged before is not judged again."""
+        """Return the answers about `board` under `method`; a board that was judged before is not judged again."""
         role: Role = "reporting" if row.questions == "held_out" else "steering"
         variant = context.config.variant if row.prompts == "held_out" else STEERING_VARIANT
-        rows = list(self._answers(context, "text", (), [], role, variant, emit))
-        images = images_of(context, board)
-        names = tuple(frame.sha256 for frame in board.frames)
+        shown, images = tuple(frame.sha256 for frame in board.frames), images_of(context, board)
+
+        def ask(condition: Condition) -> list[Answer]:
+            text = condition == "text"
+            key = (condition, () if text else shown, role, variant)
+            if key not in self._reported:
+                self._reported[key] = ask_all(
+                    context,
+                    condition,
+                    () if text else images,
+                    context.questions(role),
+                    method=None if text else "board",
+                    role=role,
+                    stage="judge",
+                    emit=emit,
+                    variant=variant,
+                )
+            return self._reported[key]
+
+        rows = list(ask("text"))
         for condition in _IMAGES:
-            own = self._answers(context, condition, names, images, role, variant, emit)
-            rows += [item.model_copy(update={"method": method}) for item in own]
+            rows += [item.model_copy(update={"method": method}) for item in ask(condition)]
         return rows
 
-    def _answers(
-        self,
-        context: RunContext,
-        condition: Condition,
-        names: tuple[str, ...],
-        images: Sequence[bytes],
-        role: Role,
-        variant: str,
-        emit: Emit,
-    ) -> list[Answer]:
-        key = (condition, names, role, variant)
-        if key not in self._reported:
-            method = None if condition == "text" else "board"
-            questions = context.questions(role)
-            self._reported[key] = ask_all(
-                context,
-                condition,
-                images,
-                questions,
-                method=method,
-                role=role,
-                stage="judge",
-                emit=emit,
-                variant=variant,
-            )
-        return self._reported[key]
-
     def pictures(self, boards: Iterable[Board]) -> dict[str, bytes]:
-        """The pictures of `boards` by hash."""
+        """Return the pictures of `boards` by hash."""
         names = {frame.sha256 for board in boards for frame in board.frames}
         return {name: png for name in sorted(names) if (png := self._folder.panel(name)) is not None}
 
@@ -271,125 +258,93 @@ class StoryBench:
 # Story by story: run every row, judge its boards, keep the result; then the table. After a kill it goes on.
 
 
-OnStory = Callable[[str, int], None]
-
-
 def run_ablation(
-    job: AblationJob, out: Path, *, on_story: OnStory | None = None, on_event: Emit | None = None
+    job: AblationJob, out: Path, *, on_story: OnStep | None = None, on_event: Emit | None = None
 ) -> AblationResult:
     """Run the suite of `job` into the folder `out` and leave `table.json` there.
 
     The same call again does nothing (with other judgments by people, it makes the table again); after a kill it goes
-    on, pays for nothing twice and ends with the same bytes.
+    on, pays for nothing twice and ends with the same bytes. A board that cannot be made is invalid with its reason and
+    stops nothing; where another try may help, the same call draws it again.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`).
         JudgeError, StoreError: the work failed; call again to go on.
     """
     job.settle()
-    folder = AblationFolder(out)
-    with folder.claim():
-        state = _begin(job, folder)
-        human = job.people.mark().model_dump() if job.people is not None else None
-        if state["status"] == "finished" and folder.table.is_file() and state.get("human") == human:
-            return AblationResult(out, AblationTable.model_validate(read_json(folder.table)), reused=True)
-        with Store(cache_folder(), owner=state["identity"]) as store:
-            graph, rule = build_graph(reports=False), folder.rule(job.config.matching)
-            for place, record in enumerate(job.records, 1):
-                if folder.finished(record.story_id, job.story_identity(record)) is None:
-                    _run_story(job, folder, store, (graph, rule), record, on_event or unheard)
-                if on_story is not None:
-                    on_story(record.story_id, place)
-            store.flush()
-        table = write_table(job, folder)
-        write_json(folder.state, {**state, "status": "finished", "human": human})
-        return AblationResult(out, table, reused=False)
+    made = _Ablation(job, AblationFolder(out), on_event or unheard).run(on_story)
+    return AblationResult(out, made.table, made.status, made.reused)
 
 
-def _begin(job: AblationJob, folder: AblationFolder) -> dict[str, Any]:
-    """Write down what is about to run, or find that it is what ran here before.
+class _Ablation(Experiment[AblationState, AblationTable]):
+    def __init__(self, job: AblationJob, folder: AblationFolder, emit: Emit) -> None:
+        super().__init__(folder)
+        self._job, self._folder, self._emit = job, folder, emit
+        self._human = job.people.mark() if job.people is not None else None
 
-    Raises:
-        OutputFolderError: the folder holds another ablation.
-    """
-    stories = digest([record.model_dump(mode="json") for record in job.records])
-    known = folder.read_state()
-    fresh = {
-        "format": 1,
-        "katha": __version__,
-        "identity": job.identity,
-        "stories_sha256": stories,
-        "status": "running",
-        "suite": job.suite.model_dump(mode="json"),
-        "config": job.config.model_dump(mode="json"),
-        "lock": dict(job.lock) if job.lock else None,
-        "stories": [record.story_id for record in job.records],
-        "plugins": {row.name: job.plugins(row).specs() for row in job.suite.rows},
-        "prompts": prompt_hashes(),
-        "command": list(job.command),
-    }
-    if known is not None:
-        if known["identity"] != fresh["identity"]:
-            raise OutputFolderError(
-                f"{str(folder.path)!r} holds another ablation (suite {known['suite']['name']!r}, or other settings).",
-                hint="Choose another --out: what both have in common is in the cache and is not paid for again.",
-            )
-        if known["stories_sha256"] == stories:
-            return known
-    write_json(folder.state, fresh)
-    return fresh
+    def begin(self) -> AblationState:
+        return self._job.state()
+
+    def resumed(self, known: AblationState, fresh: AblationState) -> AblationState:
+        return super().resumed(known if known.stories_sha256 == fresh.stories_sha256 else fresh, fresh)
+
+    def stored(self, known: AblationState, fresh: AblationState) -> AblationTable | None:
+        same = known.human == self._human and known.stories_sha256 == fresh.stories_sha256
+        return read_kept(self._folder.table, AblationTable) if same and known.status == "finished" else None
+
+    def work(self, state: AblationState, store: Store) -> Iterator[str]:
+        graph, rule = build_graph(reports=False), self._folder.rule(self._job.config.matching)
+        for record in self._job.records:
+            known = self._folder.result(record.story_id, self._job.story_identity(record))
+            if known is None or known.again or not known.boards:
+                bench = StoryBench(record, self._job, store, self._folder.story(record.story_id), graph, rule)
+                _run_story(bench, self._folder, self._emit)
+            yield record.story_id
+
+    def conclude(self, state: AblationState, store: Store) -> Made[AblationState, AblationTable]:
+        tally = Tally(self._job, self._folder)
+        table = write_table(tally)
+        # Nothing at all is no table to be content with, whatever the reasons are.
+        whole = any(result.boards for result in tally.results) and not any(result.again for result in tally.results)
+        status: Status = "finished" if whole else "incomplete"
+        return Made(table, state.model_copy(update={"human": self._human}), status)
 
 
-def _run_story(
-    job: AblationJob,
-    folder: AblationFolder,
-    store: Store,
-    machine: tuple[Graph, Rule],
-    record: StoryRecord,
-    emit: Emit,
-) -> None:
-    """Every row of one story. A row that has no board is invalid with its reason and stops nothing."""
+def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
+    """Run every row of one story and keep what came of it. A row that has no board is invalid, with its reason."""
     started = time.perf_counter()
-    bench = StoryBench(record, job, store, folder.story(record.story_id), *machine)
     boards: list[RowBoard] = []
     invalid: dict[str, str] = {}
     answers: dict[str, list[Answer]] = {}
-    story: StoryRecord | None = None
-    try:
-        story = bench.story()
-    except (MissingExtraError, UnknownPluginError):
-        raise
-    except UsageError as error:
-        invalid = {bench.method(row, seeds): error.message for row in job.suite.rows for seeds in bench.seeds(row)}
-    for row in job.suite.rows if story is not None else ():
-        for seeds in bench.seeds(row):
-            try:
-                made = bench.run(row, seeds, emit)
-            except TransientRenderError:
-                raise
-            except OF_ONE_STORY as error:
-                invalid[bench.method(row, seeds)] = error.message
-                continue
-            answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row, emit))
+    story, again = bench.prepared(), False
+    lost: KathaError | None = story if isinstance(story, KathaError) else None
+    for row, seeds in bench.wanted():
+        made = lost or bench.attempt(row, seeds, emit)
+        if isinstance(made, RowBoard):
             boards.append(made)
-    if story is not None:
+            answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row, emit))
+            continue
+        invalid[bench.method(row, seeds)] = made.message
+        again = again or worth_another_try(made)
+        # A network that is gone after a board's tries is gone for the next row, too: the next story comes first.
+        lost = made if isinstance(made, TransientRenderError) else lost
+    if isinstance(story, StoryRecord):
         lengths = {len(item.board.frames) for item in boards}
         require_separate(story, answers.get(HELD_OUT, []), bench.steering, lengths)
     result = StoryResult(
-        identity=job.story_identity(record),
-        story_id=record.story_id,
-        title=record.title,
+        identity=bench.job.story_identity(bench.record),
+        story_id=bench.record.story_id,
+        title=bench.record.title,
         boards=boards,
         invalid=invalid,
         seconds=round(time.perf_counter() - started, 3),
+        again=again,
     )
     kept = {protocol: _once(rows) for protocol, rows in answers.items()}
-    folder.keep(result, story, kept, bench.steering, bench.pictures([item.board for item in boards]))
+    ready = story if isinstance(story, StoryRecord) else None
+    folder.keep(result, ready, kept, bench.steering, bench.pictures([item.board for item in boards]))
 
 
-def _once(rows: list[Answer]) -> list[Answer]:
-    """Text-only rows hold for every method and are kept once."""
-    seen: dict[tuple[str | None, str, str, str], Answer] = {}
-    for row in rows:
-        seen[row.method, row.judge, row.question_id, row.condition] = row
-    return list(seen.values())
+def _once(rows: Sequence[Answer]) -> list[Answer]:
+    """Return the rows with each text-only one once: these hold for every method."""
+    return list({(row.method, row.judge, row.question_id, row.condition): row for row in rows}.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,10 @@ from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, averages, row_numbers
 from katha.experiments.ablate.conclusions import compared, conclude, repair_cases
-from katha.experiments.ablate.folder import HELD_OUT, AblationFolder, AblationJob, protocol_of
-from katha.experiments.ablate.people import human_columns
-from katha.experiments.ablate.tally import Tally
+from katha.experiments.ablate.job import HELD_OUT, AblationJob, protocol_of
+from katha.experiments.ablate.tally import Tally, human_columns
 from katha.jsonio import write_json
-from katha.schema import CONDITIONS, MORAL_LABELS
+from katha.schema import CONDITIONS, MORAL_LABELS, RowNumbers
 from katha.schema.tables import AblationBudget, AblationRow, AblationTable, RowComparison
 
 # ---
@@ -86,9 +84,9 @@ def _cannot_differ(tally: Tally) -> list[str]:
 _IMAGE = CONDITIONS.index("image")
 
 
-def write_table(job: AblationJob, folder: AblationFolder) -> AblationTable:
+def write_table(tally: Tally) -> AblationTable:
     """Make `stories.jsonl`, `answers.jsonl`, `scores.json` and, last, `table.json` from the stories' files."""
-    tally = Tally(job, folder)
+    job, folder = tally.job, tally.folder
     folder.gather(result.story_id for result in tally.results)
     held_out = [row for row in job.suite.rows if protocol_of(row) == HELD_OUT]
     if held_out:
@@ -103,7 +101,7 @@ def write_table(job: AblationJob, folder: AblationFolder) -> AblationTable:
             invalid={row.name: tally.invalid(row) for row in held_out},
             pooled=pools,
         )
-        write_json(folder.scores, scores)
+        write_json(folder.scores, scores.model_dump(mode="json"))
     table = build_table(tally)
     write_json(folder.table, table.model_dump(mode="json"))
     return table
@@ -163,7 +161,7 @@ def _every_row(job: AblationJob, rows: Sequence[AblationRow]) -> list[AblationRo
     ]
 
 
-def _row(tally: Tally, row: Row, numbers: Mapping[str, Any], delta: RowComparison | None) -> AblationRow:
+def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | None) -> AblationRow:
     """Return one line of the table; its differences are to the baseline, on the stories with a board of both."""
     counts, scoring, job = tally.counts(row), row.scoring, tally.job
     boards = [board for _, board in tally.boards(row)]
@@ -174,14 +172,14 @@ def _row(tally: Tally, row: Row, numbers: Mapping[str, Any], delta: RowCompariso
     made = AblationRow(
         mode=row.name,
         about=row.build_mode().about,
-        text=numbers["text"] if told else None,
-        image=numbers["image"] if seen else None,
-        stg=numbers["stg"] if gap else None,
+        text=numbers.text if told else None,
+        image=numbers.image if seen else None,
+        stg=numbers.stg if gap else None,
         delta_stg=delta.difference if delta else None,
         ci95=delta.ci95 if delta else None,
         p_corrected=delta.p_corrected if delta else None,
-        image_ci95=numbers["image_ci95"] if seen else None,
-        stg_ci95=numbers["stg_ci95"] if gap else None,
+        image_ci95=numbers.image_ci95 if seen else None,
+        stg_ci95=numbers.stg_ci95 if gap else None,
         stories=len({place for place, _ in tally.boards(row)}),
         invalid_stories=tally.invalid(row),
         valid=counts.valid,

@@ -18,10 +18,10 @@ from katha.compass.modes import load_suite
 from katha.config import RunConfig
 from katha.errors import BudgetError, TransientRenderError, UnfitFrameError, UsageError
 from katha.eval_bridge.judging.budget import Budget
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
-from katha.experiments.compare import run_comparison
-from katha.experiments.methods import CompareJob, Method
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
+from katha.experiments.compare import CompareJob, run_comparison
+from katha.experiments.methods import Method
 from katha.jsonio import read_json
 from katha.protocols import FrameRequest
 from katha.renderers.hosted.openai import OpenAIRenderer

@@ -18,8 +18,8 @@ from katha.compass.modes import Suite, load_suite
 from katha.config import RunConfig
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import normalise
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
 from katha.schema import StoryRecord
 from katha.schema.tables import AblationTable, HumanColumns
 

@@ -15,8 +15,8 @@ from katha.compass.modes import Suite, load_suite
 from katha.config import RunConfig
 from katha.errors import ModelError, UsageError
 from katha.experiments.ablate.conclusions import conclude
-from katha.experiments.ablate.folder import AblationFolder, AblationJob
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationFolder, AblationJob
+from katha.experiments.ablate.story import run_ablation
 from katha.experiments.ablate.table import _moral
 from katha.experiments.ablate.tally import Tally
 from katha.jsonio import write_json

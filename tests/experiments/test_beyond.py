@@ -18,8 +18,8 @@ from katha.app.reports.run_page import write_report
 from katha.compass.bridge import replan, weakest_prompts
 from katha.compass.modes import load_mode, load_suite
 from katha.config import RunConfig
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
 from katha.protocols import Capabilities
 from katha.schema import StoryRecord
 from katha.store import Store

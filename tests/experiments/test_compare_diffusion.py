@@ -14,8 +14,8 @@ from katha.agents.context import Plugins
 from katha.app.reports.compare_page import write_compare_report
 from katha.config import RunConfig
 from katha.errors import RefusedFrameError
-from katha.experiments.compare import run_comparison
-from katha.experiments.methods import CompareJob, cross_methods
+from katha.experiments.compare import CompareJob, run_comparison
+from katha.experiments.methods import cross_methods
 from katha.protocols import Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.renderers.diffusion.memory import process_pool
 from katha.renderers.diffusion.sdxl import SdxlRenderer
