@@ -13,12 +13,12 @@ import numpy as np
 
 from katha import __version__
 from katha.agents.boards import draw_board
-from katha.agents.context import Plugins, RunContext, capped, check_able
+from katha.agents.context import Plugins, Prepared, RunContext, capped, check_able
 from katha.agents.folder import RunFolder
 from katha.agents.plan import plan_within
 from katha.agents.record import by_service, prompt_hashes
 from katha.agents.run import run_story
-from katha.agents.state import OF_ONE_STORY, Emit, unheard
+from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
 from katha.config import RunConfig, identity_of
 from katha.errors import BudgetError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
@@ -244,8 +244,8 @@ class Artist:
         folder.panels.mkdir(parents=True, exist_ok=True)
         update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
         config = method.config.model_copy(update=update)
-        context = RunContext(record, config, self.job.plugins[method.name], self.store, folder, plan)
-        context.use(plan, record)
+        made = self.job.plugins[method.name]
+        context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
         board = draw_board(context, plan, seed, self.emit).model_copy(update={"method": name})
         _write_once(folder.storyboard, board.model_dump(mode="json"))
 
@@ -416,7 +416,7 @@ def run_comparison(
     for record in job.records:  # a story's id becomes the name of a folder
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
-    made = _Comparison(job, Workspace(out, COMPARISON), on_event or unheard).run(on_story)
+    made = _Comparison(job, Workspace(out, COMPARISON), on_event or ignore_event).run(on_story)
     return CompareResult(out, made.table, made.reused)
 
 

@@ -18,7 +18,7 @@ from katha.agents.context import Plugins, RunContext
 from katha.agents.critique import measure
 from katha.agents.graph import build_graph
 from katha.agents.record import models_of, prompt_hashes, protocol_of_config
-from katha.agents.state import OF_ONE_STORY, BridgeTask, Emit, unheard
+from katha.agents.state import OF_ONE_STORY, BridgeTask, Emit, ignore_event
 from katha.compass.lock import TEST_SPLITS, Lock, make_lock, text_sha256, write_lock
 from katha.compass.modes import Row, Suite
 from katha.compass.score import BoardFeatures, board_key
@@ -79,7 +79,7 @@ class TuningBench(StoryBench):
     def _repair(
         self, context: RunContext, row: Row, board: Board, pair: tuple[int, int], seed: int, emit: Emit
     ) -> RepairData:
-        task = BridgeTask(seed=seed, board=board.model_dump(mode="json"), pair=pair, prompt=None)
+        task = BridgeTask(seed=seed, board=board, pair=pair, prompt=None)
         repaired = draw_bridge(context, task, emit)
         features = self._measured(context, f"{repaired.method}/{board.seed}", repaired, emit)
         closest = max((step.adjacent for step in features.transitions if step.pair == pair), default=0.0)
@@ -89,7 +89,7 @@ class TuningBench(StoryBench):
 
     def _measured(self, context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
         measure(context, name, board, emit)
-        return (context.measured or {})[board_key(board.frames)]
+        return (context.measured.boards or {})[board_key(board.frames)]
 
     def _counts(self, context: RunContext, row: Row, board: Board, emit: Emit) -> Counts:
         """Return the board's reporting outcomes, shape (dimensions, 4)."""
@@ -312,7 +312,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
             if data is None or data.identity != identity:
                 try:
                     bench = TuningBench(record, work, store, place, graph, rule)
-                    data = bench.data(self._job.row, self._job.config.seeds, unheard, identity)
+                    data = bench.data(self._job.row, self._job.config.seeds, ignore_event, identity)
                     write_json(place / "features.json", data.model_dump(mode="json"))
                 except TransientRenderError:
                     raise  # nothing is chosen without a story that may come back

@@ -13,16 +13,16 @@ from typing import Any, cast
 
 from langgraph.types import StreamMode
 
-from katha.agents.context import RunContext
+from katha.agents.context import Measured, Prepared, RunContext
 from katha.agents.critique import ask_all, question_id
-from katha.agents.folder import RunFolder
+from katha.agents.folder import MemoryFiles
 from katha.agents.frames import images_of
 from katha.agents.graph import Graph, build_graph
 from katha.agents.nodes import final_boards
 from katha.agents.plan import plan_with, prepare_story
-from katha.agents.state import OF_ONE_STORY, Emit, RunState, unheard
+from katha.agents.state import OF_ONE_STORY, Emit, RunState, ignore_event
 from katha.compass.modes import Row
-from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey, board_key
+from katha.compass.score import board_key
 from katha.errors import KathaError, MissingExtraError, PlanError, TransientRenderError, UnknownPluginError, UsageError
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
@@ -49,32 +49,6 @@ _IMAGES: tuple[Condition, ...] = ("image", "text+image")
 _ID = 16
 
 
-class BenchFolder(RunFolder):
-    """Where the rows of one story keep what a run writes into its folder: pictures and answers, in memory."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._pictures: dict[str, bytes] = {}
-        self.rows: list[Answer] = []
-
-    def add_panel(self, sha256: str, png: bytes) -> None:
-        """Keep a picture (its durable copy is the cache's)."""
-        with self._lock:
-            self._pictures[sha256] = png
-
-    def panel(self, sha256: str) -> bytes | None:
-        """The picture of that hash, or None."""
-        return self._pictures.get(sha256)
-
-    def append_answers(self, rows: Iterable[Answer]) -> None:
-        """Keep answers (their durable copies are the cache's)."""
-        with self._lock:
-            self.rows += rows
-
-    def sync_answers(self) -> None:
-        """Nothing is written here."""
-
-
 class StoryBench:
     """One story. `run` gives the boards of a row, `judge` the reporting answers of a board."""
 
@@ -82,17 +56,16 @@ class StoryBench:
         self, record: StoryRecord, job: AblationJob, store: Store, folder: Path, graph: Graph, rule: Rule
     ) -> None:
         self.record, self.job, self._store, self._graph, self._rule = record, job, store, graph, rule
-        self._folder = BenchFolder(folder)
+        self._files = MemoryFiles(folder)
         self._plans: dict[str, Plan] = {}
-        self._features: dict[str, dict[BoardKey, BoardFeatures]] = {}
-        self._transitions: dict[str, dict[TransitionKey, tuple[TransitionFeatures, list[Answer]]]] = {}
+        self._measured: dict[str, Measured] = {}
         self._reported: dict[tuple[object, ...], list[Answer]] = {}
         self._ready: StoryRecord | None = None
 
     @property
     def steering(self) -> list[Answer]:
         """Every steering answer so far."""
-        return [row for row in self._folder.rows if row.role == "steering"]
+        return [row for row in self._files.rows if row.role == "steering"]
 
     def story(self) -> StoryRecord:
         """Return the story with its questions, the same for every row: its own, or those of the first row's plan.
@@ -102,7 +75,7 @@ class StoryBench:
         """
         if self._ready is None:
             row = self.job.suite.rows[0]
-            self._ready = prepare_story(self._context(row, self.job.config.seeds), self._plan(row))
+            self._ready = prepare_story(self.record, self._plan(row))
         return self._ready
 
     def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
@@ -111,12 +84,18 @@ class StoryBench:
         Raises:
             UsageError: the story cannot be planned.
         """
-        context = self._context(row, seeds)
-        context.use(self._plan(row), self.story())
-        made_by = drawn_by(context.config)
-        context.measured = self._features.setdefault(made_by, {})
-        context.transitions = self._transitions.setdefault(made_by, {})
-        return context
+        config = self.job.row_config(row, self.record).model_copy(update={"seeds": tuple(seeds)})
+        return RunContext.open(
+            self.record,
+            config,
+            self.job.plugins(row),
+            self._store,
+            self._files,
+            mode=row.build_mode(),
+            matching=self._rule,
+            measured=self._measured.setdefault(drawn_by(config), Measured(boards={})),
+            ready=Prepared(self._plan(row), self.story()),
+        )
 
     def _plan(self, row: Row) -> Plan:
         config, made = self.job.row_config(row, self.record), self.job.plugins(row)
@@ -129,12 +108,6 @@ class StoryBench:
             except UsageError as error:  # this story cannot be planned; another one may
                 raise PlanError(error.message, hint=error.hint) from error
         return self._plans[key]
-
-    def _context(self, row: Row, seeds: Sequence[int]) -> RunContext:
-        config = self.job.row_config(row, self.record).model_copy(update={"seeds": tuple(seeds)})
-        context = RunContext(self.record, config, self.job.plugins(row), self._store, self._folder)
-        context.mode, context.matching = row.build_mode(), self._rule
-        return context
 
     def seeds(self, row: Row) -> list[tuple[int, ...]]:
         """Return the run's seeds, once for each board that the row reports: its own seed first."""
@@ -159,12 +132,12 @@ class StoryBench:
             RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
         """
         context = self.open(row, seeds)
-        known = self._features[drawn_by(context.config)]
         self._store.frames.looked_up.clear()
-        start = len(self._folder.rows)
+        start = len(self._files.rows)
         candidates, decision, final = final_boards(self._drive(context, emit), context)
+        known = context.measured.boards or {}
         measured = [known[board_key(item.board.frames)] for item in candidates]
-        paired = map(question_id, self._folder.rows[start:])
+        paired = map(question_id, self._files.rows[start:])
         left = decision.inserted if decision.accepted and decision.inserted else decision.selected
         kept = next(item for item in candidates if item.name == left)
         before = next(item for item in candidates if item.name == decision.selected)
@@ -204,7 +177,7 @@ class StoryBench:
     def _drive(self, context: RunContext, emit: Emit) -> RunState:
         """Run the machine from plan to decision."""
         config: Any = {"recursion_limit": 1000}
-        modes: list[StreamMode] = ["values"] if emit is unheard else ["custom", "values"]
+        modes: list[StreamMode] = ["values"] if emit is ignore_event else ["custom", "values"]
         values = RunState(timings={})
         for kind, chunk in self._graph.stream(values, config, context=context, stream_mode=modes):
             if kind == "custom":
@@ -251,7 +224,7 @@ class StoryBench:
     def pictures(self, boards: Iterable[Board]) -> dict[str, bytes]:
         """Return the pictures of `boards` by hash."""
         names = {frame.sha256 for board in boards for frame in board.frames}
-        return {name: png for name in sorted(names) if (png := self._folder.panel(name)) is not None}
+        return {name: png for name in sorted(names) if (png := self._files.panel(name)) is not None}
 
 
 # ---
@@ -272,7 +245,7 @@ def run_ablation(
         JudgeError, StoreError: the work failed; call again to go on.
     """
     job.settle()
-    made = _Ablation(job, AblationFolder(out), on_event or unheard).run(on_story)
+    made = _Ablation(job, AblationFolder(out), on_event or ignore_event).run(on_story)
     return AblationResult(out, made.table, made.status, made.reused)
 
 

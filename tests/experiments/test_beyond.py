@@ -50,7 +50,7 @@ def test_the_path_is_the_best_of_all_paths(tmp_path: Path) -> None:
     result = run(tmp_path, "path")
     candidates = [item for item in result.candidates.candidates if item.name.startswith("candidate:")]
     with Store(tmp_path / "cache") as store:
-        context = RunContext(story(), config("path"), plugins(), store, RunFolder(tmp_path / "path"))
+        context = RunContext.open(story(), config("path"), plugins(), store, RunFolder(tmp_path / "path"))
         steps = [_edges(context, candidates, place, lambda event: None) for place in range(4)]
         chosen = _best(context, candidates, lambda event: None)
 
