@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
@@ -12,7 +12,9 @@ from katha.compass.modes import Mode, load_mode
 from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import RunConfig
 from katha.errors import BudgetError, OutputFolderError, UsageError
-from katha.eval_bridge.judging.budget import Budget, Metered, Tally
+from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
+from katha.eval_bridge.judging.engine import JudgingEngine
 from katha.eval_bridge.judging.make import make_judges
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
@@ -20,10 +22,7 @@ from katha.eval_bridge.matching.verdicts import VERDICTS
 from katha.jsonio import digest
 from katha.protocols import (
     CostsMoney,
-    Evidence,
     Judge,
-    JudgePrompt,
-    JudgeReply,
     KeepsReceipts,
     Planner,
     Renderer,
@@ -115,7 +114,7 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
     each = renderer.frame_price or 0.0
     if not budget.grant(1, each):
         raise BudgetError(_STOPPED, hint=_HINT)
-    cost: float | None = 0.0  # a call that failed is a call; a service charges for pictures
+    cost = 0.0  # a call that failed is a call; a service charges for pictures
     try:
         drawn = draw()
         cost = _cost(renderer, each)
@@ -142,56 +141,6 @@ def require_prices(budget: Budget | None, renderers: Mapping[str, Renderer | Non
                 f"The price of a picture by {name!r} is unknown, so --max-cost cannot hold.",
                 hint="Give --renderer-option price=DOLLARS, or limit it by --max-calls.",
             )
-
-
-def capped(judges: Mapping[str, Judge], budget: Budget | None) -> dict[str, Judge]:
-    """The judges of a run within `budget`.
-
-    Raises:
-        UsageError: the budget is in dollars and a judge's price is unknown.
-    """
-    return {name: judge if budget is None else _Capped(judge, budget) for name, judge in judges.items()}
-
-
-class _Capped:
-    """A judge of a run, which stops the run when the budget is used up: a run with unasked questions is not finished.
-
-    In `katha eval` and for a comparison's boards such questions are counted as `budget_stopped` instead.
-    """
-
-    def __init__(self, judge: Judge, budget: Budget) -> None:
-        """Take the judge's price.
-
-        Raises:
-            UsageError: the budget is in dollars and the judge's price is unknown.
-        """
-        self._metered = Metered(judge, budget, Tally())
-        self.always_chooses = self._metered.always_chooses
-        self.exclusive, self.concurrency = self._metered.exclusive, self._metered.concurrency
-
-    def spec(self) -> Mapping[str, Any]:
-        """The inner judge's."""
-        return self._metered.spec()
-
-    @property
-    def amended(self) -> Mapping[str, Any]:
-        """The inner judge's."""
-        return self._metered.amended
-
-    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
-        """Yield one reply per prompt.
-
-        Raises:
-            BudgetError: the budget is used up; the replies before are kept.
-        """
-        for reply in self._metered.ask(evidence, prompts):
-            if reply.status == "budget_stopped":
-                raise BudgetError(_STOPPED, hint=_HINT)
-            yield reply
-
-    def close(self) -> None:
-        """Let the inner judge go of its memory, if it can."""
-        self._metered.close()
 
 
 # All plug-ins of a run, and whether they can do what it asks.
@@ -234,18 +183,22 @@ def load_plugins(config: RunConfig, budget: Budget | None = None) -> Plugins:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
         UsageError: the budget is in dollars and a price is unknown.
     """
-    judges = make_judges(
-        config.judges,
-        base_url=config.base_url,
-        verify_reuse=config.verify_reuse,
-        options=config.judge_options,
+    judges = dict(
+        make_judges(
+            config.judges,
+            base_url=config.base_url,
+            verify_reuse=config.verify_reuse,
+            options=config.judge_options,
+        )
     )
+    if budget is not None:
+        require_judge_prices(judges, budget)
     renderer, bridge = make_renderer(config), make_bridge(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
     return Plugins(
         planner=make_planner(config),
         renderer=renderer,
-        judges=capped(dict(judges), budget),
+        judges=judges,
         similarity=default_registry("similarities").create(config.similarity),
         bridge=bridge,
         budget=budget,
@@ -312,7 +265,7 @@ class RunContext:
     """The surroundings of one run; `RunContext.open` makes one.
 
     record: the story as given. size: of the frames, width and height in pixels. matching: the rule that matches
-    answers. given_plan: drawn instead of the planner's. The locks let one branch at a time draw or ask a judge.
+    answers. engine: asks the judges. given_plan: drawn instead of the planner's.
     """
 
     record: StoryRecord
@@ -323,11 +276,11 @@ class RunContext:
     mode: Mode
     size: tuple[int, int]
     matching: Rule
+    engine: JudgingEngine
     given_plan: Plan | None = None
     measured: Measured = field(default_factory=Measured, repr=False)
     ready: Prepared = field(default_factory=Prepared, repr=False)
     renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    judge_locks: Mapping[str, threading.Lock] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
@@ -366,7 +319,7 @@ class RunContext:
             given_plan=given_plan,
             measured=measured or Measured(),
             ready=ready or Prepared(),
-            judge_locks={name: threading.Lock() for name in plugins.judges},
+            engine=JudgingEngine(plugins.judges, store, budget=plugins.budget, when_spent="stop"),
         )
 
     @property

@@ -20,7 +20,9 @@ from katha.compass.score import (
     transition_similarity,
     weigh,
 )
-from katha.errors import JudgeError, KathaError
+from katha.eval_bridge.judging.engine import Inquiry
+from katha.eval_bridge.packets.instructions import STEERING_VARIANT
+from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
 from katha.jsonio import digest
 from katha.schema import (
     Answer,
@@ -74,41 +76,19 @@ def ask_all(
     Raises:
         JudgeError: a judge cannot be asked at all. RecordError: an image-only packet carries more than pixels.
     """
-    from katha.eval_bridge.judging.asking import ask
-    from katha.eval_bridge.packets.instructions import STEERING_VARIANT
-    from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
-
     if not questions:
         return []
     record = context.record
     packet, evidence = make_packet(record.story_id, condition, images, record.story_text)
     prompts = [panel.prompt for panel in context.plan().panels]
     scan_packet(packet, evidence, secrets_of(record, prompts)).require(record.story_id)
-    variant = variant or (STEERING_VARIANT if role == "steering" else context.config.variant)
+    used = variant or (STEERING_VARIANT if role == "steering" else context.config.variant)
+    inquiry = Inquiry(packet, evidence, questions, method, used, context.config.answers)
 
     def tell(answer: Answer, reused: bool) -> None:
         emit(_told(stage, answer, reused=reused))
 
-    rows: list[Answer] = []
-    for name, judge in context.plugins.judges.items():
-        with context.judge_locks[name], context.store.claim(f"answers:{name}:{packet.model_dump_json()}"):
-            try:
-                rows += ask(
-                    evidence,
-                    packet,
-                    questions,
-                    judge,
-                    method=method,
-                    variant=variant,
-                    answers_format=context.config.answers,
-                    cache=context.store.answers,
-                    on_answer=tell,
-                    name=name,
-                )
-            except KathaError:
-                raise
-            except Exception as error:
-                raise JudgeError(f"The judge {name!r} failed: {type(error).__name__}: {error}.") from error
+    rows = [row for name in context.plugins.judges for row in context.engine.ask(name, inquiry, tell)]
     context.files.append_answers(rows)
     return rows
 

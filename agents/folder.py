@@ -155,6 +155,7 @@ class RunRecord(State):
     paid: Mapping[str, int] = {}
     command: list[str] = []
     notes: list[str] = []
+    failures: list[Mapping[str, object]] = []
     services: list[Mapping[str, object]] = []
     redone: list[Mapping[str, object]] = []
 

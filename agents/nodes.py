@@ -22,6 +22,8 @@ from katha.errors import ReplyError
 from katha.protocols import MakesRemarks
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
 
+_UNANSWERED = "Nothing was repaired: no judge could answer a steering question about the board."
+
 
 @contextmanager
 def stage(runtime: Runtime[RunContext], name: Stage, total: int = 0) -> Iterator[dict[str, float]]:
@@ -117,6 +119,8 @@ def _localized(selected: Candidate, context: RunContext) -> RunState:
     used = {frame.transition for frame in selected.board.frames}
     transitions = [item for item in selected.transitions if item.pair not in used]
     weakest = weakest_transition(transitions)
+    if mode.at == "weakest" and context.questions("steering") and selected.score.recoverability is None:
+        return {"weakest": None, "note": _UNANSWERED}
     if weakest is None:
         return {"weakest": None, "note": "The story has no transitions, so there is nowhere to insert a frame."}
     if mode.at == "random":

@@ -12,10 +12,10 @@ from katha.agents.context import Plugins, RunContext, load_plugins, require_memo
 from katha.agents.critique import judge_boards, measure, write_results
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.frames import redraw
-from katha.agents.run import finish, load_result
+from katha.agents.run import finish, load_outcome, load_result
 from katha.agents.state import Emit, RunResult, ignore_event
 from katha.config import RunConfig, cache_folder
-from katha.errors import OutputFolderError, UsageError
+from katha.errors import JudgeError, OutputFolderError, UsageError
 from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame
 from katha.store import Store
 
@@ -37,6 +37,7 @@ def redo_frame(
 
     Raises:
         UsageError: there is no such frame. OutputFolderError: `run` is no finished run, or its plug-ins have changed.
+        JudgeError: questions about the new frame got no answer; the run is as it was.
     """
     if not run.exists():
         raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
@@ -56,7 +57,7 @@ def redo_frame(
 
 def _finished(folder: RunFolder) -> RunRecord:
     state = folder.read()
-    if state is None or state.status != "finished":
+    if state is None or state.status == "running" or load_outcome(folder).failed:
         raise OutputFolderError(
             f"{str(folder.path)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
         )
@@ -84,8 +85,12 @@ def _redo(context: RunContext, folder: RunFolder, state: RunRecord, asked: tuple
     judge_boards(context, {context.mode.name: final}, emit, text=False)
     write_results(context, candidates, final, _kept(candidates))
     emit(Event(stage="decide", kind="decision", message=candidates.decision.reason))
+    outcome = load_outcome(folder, context.engine.outcome.outcome().first)
+    if outcome.failed:
+        folder.restore()
+        raise JudgeError(f"Frame {number} stays as it was. {' '.join(map(str.strip, outcome.sentences()))}")
     redone = [*state.redone, {"frame": number, "seed": seed, "version": version}]
-    result = finish(folder, context.store, state.model_copy(update={"redone": redone}))
+    result = finish(context, folder, state.model_copy(update={"redone": redone}))
     folder.commit_version()
     return result
 

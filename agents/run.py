@@ -17,6 +17,7 @@ from katha.agents.record import new_record, paid, services
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
 from katha.config import RunConfig, cache_folder
 from katha.errors import StoreError, UsageError
+from katha.eval_bridge.judging.outcome import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
 from katha.schema import Board, Candidates, Event, Plan, StoryRecord
 from katha.store import Store
@@ -68,9 +69,10 @@ def run_story(
         state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
         with Store(cache_folder(), owner=state.run_id) as store:
             context = RunContext.open(record, config, made, store, folder, given_plan=plan)
-            if state.status == "finished" and _is_whole(folder, store):
+            if state.status != "running" and not load_outcome(folder).failed and _is_whole(folder, store):
                 return load_result(folder, reused=True)
-            if known is None:
+            state = state.model_copy(update={"status": "running"})
+            if known is None or known.status != "running":
                 folder.write(state)
             try:
                 values = _drive(context, folder, state.run_id, on_event or ignore_event, review)
@@ -80,24 +82,31 @@ def run_story(
                 raise
             notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
             changes = {"timings": values.get("timings", {}), "notes": notes}
-            return finish(folder, store, state.model_copy(update=changes))
+            return finish(context, folder, state.model_copy(update=changes))
 
 
-def finish(folder: RunFolder, store: Store, state: RunRecord) -> RunResult:
+def finish(context: RunContext, folder: RunFolder, state: RunRecord) -> RunResult:
     """Write the final `run.json` and return the result."""
-    result = load_result(folder, reused=False)
-    store.flush()
+    result = load_result(folder, reused=False, first=context.engine.outcome.outcome().first)
+    context.store.flush()
     account = {
-        "paid": paid(store, result.candidates, folder.read_answers()),
-        "services": services(store, result.candidates) or state.services,
+        "paid": paid(context.store, result.candidates, folder.read_answers()),
+        "services": services(context.store, result.candidates) or state.services,
+        "failures": result.outcome.failures(),
     }
-    folder.finish(state.model_copy(update=account))
+    folder.finish(state.model_copy(update=account), result.outcome.status())
     return result
 
 
-def load_result(folder: RunFolder, *, reused: bool) -> RunResult:
-    """Return the result that a finished run's folder holds."""
+def load_outcome(folder: RunFolder, first: Cause | None = None) -> Outcome:
+    """Return what came of asking; `first`: what failed first, where the process that asked still knows."""
+    return outcome_of(folder.read_answers(), first=first)
+
+
+def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) -> RunResult:
+    """Return the result that the folder of a run holds that went to its end."""
     return RunResult(
+        outcome=load_outcome(folder, first),
         out=folder.path,
         scores=read_json(folder.scores),
         candidates=Candidates.model_validate(read_json(folder.candidates)),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
 from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
+from katha.eval_bridge.judging.outcome import Outcome
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Record
 
 T = TypeVar("T")
@@ -59,9 +60,13 @@ class ReviewChoice:
 
 @dataclass(frozen=True)
 class RunResult:
-    """A finished run. `reused` is True when the folder already held it and nothing was done."""
+    """A run that went to its end. `outcome` says what came of asking, and with it whether the run is finished.
+
+    `reused` is True when the folder already held it and nothing was done.
+    """
 
     out: Path
+    outcome: Outcome
     scores: dict[str, Any]
     candidates: Candidates
     board: Board

@@ -13,7 +13,7 @@ import numpy as np
 
 from katha import __version__
 from katha.agents.boards import draw_board
-from katha.agents.context import Plugins, Prepared, RunContext, capped, check_able
+from katha.agents.context import Plugins, Prepared, RunContext, check_able
 from katha.agents.folder import RunFolder
 from katha.agents.plan import plan_within
 from katha.agents.record import by_service, prompt_hashes
@@ -120,7 +120,7 @@ class CompareJob:
 
     def _make(self) -> dict[str, Plugins]:
         similarity = default_registry("similarities").create(self.config.similarity)
-        shelf = Shelf(capped(self.judges, self.budget), similarity, self.budget)
+        shelf = Shelf(self.judges, similarity, self.budget)
         return {method.name: shelf.plugins(method.config) for method in self.methods}
 
     @property

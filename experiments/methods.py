@@ -12,9 +12,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from katha.agents.context import (
-    fitting_options,
-)
+from katha.agents.context import fitting_options
 from katha.compass.modes import load_mode
 from katha.config import RunConfig
 from katha.errors import UsageError

@@ -66,7 +66,7 @@ class TuningBench(StoryBench):
 
     def _candidate(self, context: RunContext, row: Row, seed: int, emit: Emit) -> CandidateData:
         board = draw_board(context, context.plan(), seed, emit)
-        features = self._measured(context, f"candidate:{seed}", board, emit)
+        features = self._features(context, f"candidate:{seed}", board, emit)
         repairs: dict[str, list[RepairData]] = {}
         inserts = context.mode.insert != "none"
         for pair in possible_weakest(features.transitions) if inserts else ():
@@ -81,13 +81,13 @@ class TuningBench(StoryBench):
     ) -> RepairData:
         task = BridgeTask(seed=seed, board=board, pair=pair, prompt=None)
         repaired = draw_bridge(context, task, emit)
-        features = self._measured(context, f"{repaired.method}/{board.seed}", repaired, emit)
+        features = self._features(context, f"{repaired.method}/{board.seed}", repaired, emit)
         closest = max((step.adjacent for step in features.transitions if step.pair == pair), default=0.0)
         return RepairData(
             seed=seed, features=features, closest=closest, counts=self._counts(context, row, repaired, emit)
         )
 
-    def _measured(self, context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
+    def _features(self, context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
         measure(context, name, board, emit)
         return (context.measured.boards or {})[board_key(board.frames)]
 

@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from katha.agents.state import RunResult
     from katha.eval_bridge.judging.budget import Estimate
+    from katha.eval_bridge.judging.outcome import Outcome
     from katha.experiments.evaluate import EvalResult
 
 # ---
@@ -62,8 +63,11 @@ def tell(result: RunResult, report: Path, *, as_json: bool) -> None:
             "reason": decision.reason,
             "reused": result.reused,
             "methods": methods,
+            "status": result.outcome.status(),
+            "failures": result.outcome.failures(),
         }
         typer.echo(json.dumps(value, ensure_ascii=False))
+        end(result.outcome)
         return
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)
     typer.echo(_LINE.format(name="", frames="frames", text="text", image="image", stg="STG", valid="valid questions"))
@@ -82,7 +86,16 @@ def tell(result: RunResult, report: Path, *, as_json: bool) -> None:
     for note in unscored(result.scores):
         typer.echo(note)
     typer.echo(decision.reason)
+    for sentence in result.outcome.sentences():
+        typer.echo(sentence)
     typer.echo(f"Report: {report}")
+    end(result.outcome)
+
+
+def end(outcome: Outcome) -> None:
+    """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
+    if outcome.exit_code:
+        raise typer.Exit(outcome.exit_code)
 
 
 def _points(value: float | None) -> str:
@@ -94,10 +107,7 @@ def _points(value: float | None) -> str:
 
 
 _eval_summary_LINE = "  {name:<22}{stories:>8}{text:>8}{image:>8}{stg:>8}{interval:>18}{valid:>16}"
-_ENDS = {
-    "budget_stopped": "The budget stopped it. The same command with a larger one goes on where it stopped.",
-    "incomplete": "Some questions got no answer. The same command asks them again.",
-}
+_STOPPED = "The budget stopped it. The same command with a larger one goes on where it stopped."
 
 
 def tell_estimate(sums: Mapping[str, Estimate], invalid: Mapping[str, Mapping[str, str]], *, as_json: bool) -> None:
@@ -137,8 +147,10 @@ def tell_result(result: EvalResult, report: Path, *, as_json: bool) -> None:
             "methods": methods,
             **{key: state[key] for key in ("status", "stories", "questions", "statuses", "calls", "kept", "invalid")},
             **{key: state[key] for key in ("leakage", "controls", "budget")},
+            "failures": result.outcome.failures(),
         }
         typer.echo(json.dumps(value, ensure_ascii=False))
+        end(result.outcome)
         return
     header = ("board", "stories", "text", "image", "STG", "95%", "valid")
     typer.echo(
@@ -163,9 +175,12 @@ def tell_result(result: EvalResult, report: Path, *, as_json: bool) -> None:
     if state["leakage"]["pictures_read"]:
         leakage = state["leakage"]
         typer.echo(f"Words drawn into pictures: {len(leakage['drawn'])} lines in {leakage['pictures_read']} pictures.")
-    if state["status"] in _ENDS:
-        typer.echo(_ENDS[state["status"]])
+    for sentence in result.outcome.sentences():
+        typer.echo(sentence)
+    if state["status"] == "budget_stopped":
+        typer.echo(_STOPPED)
     typer.echo(f"Report: {report}")
+    end(result.outcome)
 
 
 def _line(name: str, row: Mapping[str, Any], method: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from doubles import BlockRenderer, PixelJudge, ScenePlanner, plugins, prepare, story, tale
 
-from katha.agents.context import capped, require_prices
+from katha.agents.context import require_prices
 from katha.agents.run import run_story
 from katha.compass.modes import load_suite
 from katha.config import RunConfig
@@ -102,9 +102,9 @@ def test_a_run_stops_before_the_limit_and_the_same_call_pays_for_nothing_twice(t
 
 def test_a_run_stops_when_its_judges_have_spent_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge, config = PixelJudge(), CONFIG.model_copy(update={"seeds": (1,)})
-    limited = capped({"pixel": judge}, Budget(max_calls=7))
+    limited = plugins(judges={"pixel": judge}, budget=Budget(max_calls=7))
     with pytest.raises(BudgetError):
-        run_story(story(), config, tmp_path / "out", plugins=plugins(judges=limited))
+        run_story(story(), config, tmp_path / "out", plugins=limited)
     assert len(judge.asked) == 7
     run_story(story(), config, tmp_path / "out", plugins=plugins(judges={"pixel": judge}))
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "another"))
