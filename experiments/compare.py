@@ -24,7 +24,9 @@ from katha.errors import BudgetError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.judging.make import make_judges
+from katha.eval_bridge.judging.outcome import Outcome, outcome_of
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
 from katha.eval_bridge.scoring.outcomes import Outcomes, collect
@@ -34,7 +36,16 @@ from katha.experiments.eval_folder import EvalFolder
 from katha.experiments.evaluate import EvalJob, EvalResult, evaluate, name_judges
 from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import Method
-from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, Shelf, read_kept, worth_another_try
+from katha.experiments.runner import (
+    Experiment,
+    ExperimentState,
+    Made,
+    OnStep,
+    Result,
+    Shelf,
+    read_kept,
+    worth_another_try,
+)
 from katha.jsonio import canonical, digest, dumps, iter_lines, read_json, write_bytes_atomic, write_json
 from katha.protocols import Judge
 from katha.registry import default_registry
@@ -49,13 +60,7 @@ from katha.store import Kind, Store, Workspace
 Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
 
 
-@dataclass(frozen=True)
-class CompareResult:
-    """What a comparison ends with. `reused`: the folder already held it and nothing was done."""
-
-    out: Path
-    table: CompareTable
-    reused: bool
+CompareResult = Result[CompareTable]
 
 
 class Failure(Record):
@@ -119,6 +124,8 @@ class CompareJob:
         return made
 
     def _make(self) -> dict[str, Plugins]:
+        if self.budget is not None:
+            require_judge_prices(self.judges, self.budget)
         similarity = default_registry("similarities").create(self.config.similarity)
         shelf = Shelf(self.judges, similarity, self.budget)
         return {method.name: shelf.plugins(method.config) for method in self.methods}
@@ -216,10 +223,10 @@ class Artist:
                 plan = self._plan(method, record)
                 if isinstance(plan, Failure):
                     known[record.story_id] = plan
-                elif method.repairs:
-                    self._repair(method, seed, record, plan)
-                else:
+                elif not method.repairs:
                     self._board(method, name, seed, record, plan)
+                elif (failed := self._repair(method, seed, record, plan)) is not None:
+                    known[record.story_id] = failed
             except (*OF_ONE_STORY, BudgetError) as error:
                 known[record.story_id] = Failure(reason=str(error), again=worth_another_try(error))
 
@@ -249,10 +256,14 @@ class Artist:
         board = draw_board(context, plan, seed, self.emit).model_copy(update={"method": name})
         _write_once(folder.storyboard, board.model_dump(mode="json"))
 
-    def _repair(self, method: Method, seed: int, record: StoryRecord, plan: Plan) -> None:
+    def _repair(self, method: Method, seed: int, record: StoryRecord, plan: Plan) -> Failure | None:
+        """Run the story; a board that was chosen and repaired without the judge's answers is none."""
         config = method.config.model_copy(update={"panels": len(plan.panels)})
         out = self.folder(method, seed) / record.story_id
-        run_story(record, config, out, plan=plan, on_event=self.emit, plugins=self.job.plugins[method.name])
+        result = run_story(record, config, out, plan=plan, on_event=self.emit, plugins=self.job.plugins[method.name])
+        if not result.outcome.failed:
+            return None
+        return Failure(reason=" ".join(map(str.strip, result.outcome.sentences()[:2])), again=True)
 
 
 def _write_once(path: Path, value: Mapping[str, object]) -> None:
@@ -288,7 +299,8 @@ class Judged:
     """What a comparison's table is made from.
 
     scores: of methods, their seeds counted together. outcomes: of single boards. reasons: why a board is not there or
-    cannot be judged, by board and story. services: which services drew a method's frames, by method.
+    cannot be judged, by board and story. services: which services drew a method's frames, by method. outcome: what came
+    of asking.
     """
 
     records: Sequence[StoryRecord]
@@ -296,6 +308,7 @@ class Judged:
     outcomes: Outcomes
     reasons: Mapping[str, Mapping[str, str]]
     services: Mapping[str, Sequence[ServiceUse]]
+    outcome: Outcome
 
     @property
     def judge(self) -> str | None:
@@ -416,8 +429,7 @@ def run_comparison(
     for record in job.records:  # a story's id becomes the name of a folder
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
-    made = _Comparison(job, Workspace(out, COMPARISON), on_event or ignore_event).run(on_story)
-    return CompareResult(out, made.table, made.reused)
+    return _Comparison(job, Workspace(out, COMPARISON), on_event or ignore_event).run(on_story)
 
 
 class _Comparison(Experiment[CompareState, CompareTable]):
@@ -443,11 +455,12 @@ class _Comparison(Experiment[CompareState, CompareTable]):
 
     def conclude(self, state: CompareState, store: Store) -> Made[CompareState, CompareTable]:
         judged = _judge(self._job, self._artist, self._records, store)
-        again = any(failure.again for found in self._artist.failures.values() for failure in found.values())
-        status: Standing = "incomplete" if again or judged.state["status"] != "finished" else "finished"
-        table = build_table(self._job, _scored(self._job, self._artist, self._records, judged), status)
+        found = _scored(self._job, self._artist, self._records, judged)
+        lost = any(failure.again for failures in self._artist.failures.values() for failure in failures.values())
+        again = lost or judged.state["status"] != "finished"
+        table = build_table(self._job, found, "incomplete" if again or found.outcome.nothing else "finished")
         write_json(self.folder.path / "table.json", table.model_dump(mode="json"))
-        return Made(table, self._told(state), status)
+        return Made(table, self._told(state), found.outcome, again)
 
     def _told(self, state: CompareState) -> CompareState:
         return state.model_copy(update={"failures": self._artist.failures})
@@ -528,7 +541,9 @@ def _scored(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], jud
     ).with_empty(missing)
     write_json(artist.out / "scores.json", scores.model_dump(mode="json"))
     outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)
-    return Judged(records, scores, outcomes, reasons, _services(job, artist, records))
+    told = [reason for found in reasons.values() for reason in found.values()]
+    outcome = outcome_of(iter_answers(folder.answers), unusable=told, first=judged.outcome.first)
+    return Judged(records, scores, outcomes, reasons, _services(job, artist, records), outcome)
 
 
 def _reasons(invalid: Mapping[str, Mapping[str, str]], artist: Artist) -> dict[str, dict[str, str]]:

@@ -26,11 +26,13 @@ from katha.agents.context import Plugins, make_bridge, make_planner, make_render
 from katha.config import RunConfig, cache_folder
 from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
 from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.outcome import Outcome
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
 from katha.eval_bridge.matching.verdicts import VERDICTS
 from katha.jsonio import digest, read_json
 from katha.protocols import Judge, Similarity
+from katha.schema import AnswerStatus
 from katha.store import State, Status, Store, Workspace
 
 OnStep = Callable[[str, int], None]
@@ -46,6 +48,10 @@ class ExperimentState(State):
     """The words for a difference."""
 
     identity_sha256: str = Field(alias="identity")
+    statuses: dict[AnswerStatus, int] = {}
+    """Answers by status, when all that could be done was done."""
+    causes: list[Mapping[str, object]] = []
+    """Why answers are missing, the most frequent first."""
 
     def identity(self) -> Mapping[str, object]:
         """Return the hash by the words for a difference."""
@@ -55,7 +61,8 @@ class ExperimentState(State):
     def _in_the_file_s_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
         row: dict[str, object] = dump(self)
         first = ("format", "katha", "identity", "stories_sha256", "status")
-        return {name: row[name] for name in first if name in row} | row
+        kept = {name: value for name, value in row.items() if value or name not in ("statuses", "causes")}
+        return {name: kept[name] for name in first if name in kept} | kept
 
 
 S = TypeVar("S", bound=ExperimentState)
@@ -64,12 +71,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Made(Generic[S, T]):
-    """What an experiment ends with: its table, its state as the folder keeps it, and how it stands."""
+    """What an experiment ends with.
+
+    state: as the folder keeps it. outcome: what came of asking. again: something is left for the same command to try.
+    """
 
     table: T
     state: S
+    outcome: Outcome
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Result(Generic[T]):
+    """What an experiment gave. `outcome` says what came of asking; `reused`: the folder already held all of it."""
+
+    out: Path
+    table: T
     status: Status
-    reused: bool = False
+    outcome: Outcome
+    reused: bool
 
 
 class Experiment(ABC, Generic[S, T]):
@@ -94,7 +115,7 @@ class Experiment(ABC, Generic[S, T]):
     def conclude(self, state: S, store: Store) -> Made[S, T]:
         """Make the table from what is kept, and write it."""
 
-    def run(self, on_step: OnStep | None = None) -> Made[S, T]:
+    def run(self, on_step: OnStep | None = None) -> Result[T]:
         """Begin, go on after a kill, or find that all is done.
 
         Raises:
@@ -105,7 +126,8 @@ class Experiment(ABC, Generic[S, T]):
             known = self.folder.resume(fresh)
             table = self.stored(known, fresh) if known is not None else None
             if known is not None and table is not None:
-                return Made(table, known, known.status, reused=True)
+                outcome = Outcome.of_finished(known.statuses, known.causes)
+                return Result(self.folder.path, table, known.status, outcome, reused=True)
             state = self.folder.write(self.resumed(known, fresh) if known is not None else fresh)
             with Store(cache_folder(), owner=fresh.identity_sha256[:32]) as store:
                 for done, name in enumerate(self.work(state, store), 1):
@@ -113,8 +135,10 @@ class Experiment(ABC, Generic[S, T]):
                         on_step(name, done)
                 store.flush()
                 made = self.conclude(state, store)
-            self.folder.finish(made.state, made.status)
-            return made
+            counts = {"statuses": made.outcome.statuses, "causes": made.outcome.failures()}
+            status = "incomplete" if made.again else made.outcome.status()
+            self.folder.finish(made.state.model_copy(update=counts), status)
+            return Result(self.folder.path, made.table, status, made.outcome, reused=False)
 
     def resumed(self, known: S, fresh: S) -> S:
         """Return the state that is gone on with."""

@@ -36,14 +36,15 @@ from katha.compass.tuning import (
     sample_settings,
 )
 from katha.config import RunConfig
-from katha.errors import TransientRenderError, UsageError
+from katha.errors import JudgeError, TransientRenderError, UsageError
+from katha.eval_bridge.judging.outcome import outcome_of
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, compare, row_counts, row_numbers
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import StoryBench
 from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, kept_rule, read_kept
 from katha.jsonio import write_json
-from katha.schema import Board, CompassSettings, StoryRecord
+from katha.schema import Answer, Board, CompassSettings, StoryRecord
 from katha.schema.tables import CurvePoint, TuningGain, TuningResult
 from katha.store import Kind, Store, Workspace
 
@@ -295,6 +296,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
         self._job, self._lock = job, lock
         self._stories: list[StoryData] = []
         self._invalid: dict[str, str] = {}
+        self._rows: list[Answer] = []
 
     def begin(self) -> TuningState:
         identity = self._job.work.identity
@@ -310,14 +312,16 @@ class _Tuning(Experiment[TuningState, TuningResult]):
             place, identity = out / "stories" / record.story_id, work.story_identity(record)
             data = read_kept(place / "features.json", StoryData)
             if data is None or data.identity != identity:
+                bench = TuningBench(record, work, store, place, graph, rule)
                 try:
-                    bench = TuningBench(record, work, store, place, graph, rule)
                     data = bench.data(self._job.row, self._job.config.seeds, ignore_event, identity)
-                    write_json(place / "features.json", data.model_dump(mode="json"))
                 except TransientRenderError:
                     raise  # nothing is chosen without a story that may come back
                 except OF_ONE_STORY as error:
                     data, self._invalid[record.story_id] = None, error.message
+                self._rows += bench.rows
+                if data is not None and not bench.unanswered:
+                    write_json(place / "features.json", data.model_dump(mode="json"))
             self._stories += [data] if data is not None else []
             yield record.story_id
 
@@ -326,13 +330,18 @@ class _Tuning(Experiment[TuningState, TuningResult]):
         if not self._stories:
             reason = next(iter(self._invalid.values()), "there is none")
             raise UsageError(f"No validation story could be measured: {reason}", hint="Check the stories.")
+        outcome = outcome_of(self._rows)
+        boards = [one.counts for item in self._stories for one in item.candidates]
+        if outcome.failed or not any(row[0] for counts in boards for row in counts):
+            told = " ".join(map(str.strip, outcome.sentences()))
+            raise JudgeError(told or "No question of these stories is valid, so nothing can be chosen.")
         started = time.perf_counter()
         chosen = choose(self._stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)
         taken = round(time.perf_counter() - started, 2)
         chosen = chosen.model_copy(update={"invalid_stories": self._invalid, "seconds": taken})
         write_json(self.folder.path / "tuning.json", chosen.model_dump(mode="json"))
         write_lock(_lock(job, self._stories, chosen), self._lock)
-        return Made(chosen, state, "finished")
+        return Made(chosen, state, outcome)
 
 
 def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: TuningResult) -> Lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,12 +30,12 @@ from katha.errors import (
 )
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.people.files import read_judgments
-from katha.experiments.runner import ExperimentState, Shelf, kept_rule, read_kept
+from katha.experiments.runner import ExperimentState, Result, Shelf, kept_rule, read_kept
 from katha.jsonio import canonical, digest, sha256_hex, write_bytes_atomic, write_json
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
 from katha.schema.tables import AblationTable, HumanFile
-from katha.store import Kind, Status, Workspace
+from katha.store import Kind, Workspace
 
 # ---
 # What an ablation keeps of each story, as written to `stories/STORY_ID/result.json`.
@@ -159,10 +159,13 @@ class AblationFolder(Workspace[AblationState]):
 
     def answers(self, story_id: str, protocol: str = HELD_OUT) -> list[Answer]:
         """Return a story's rows under one protocol."""
-        path = self.story(story_id) / _answers_name(protocol)
-        if not path.exists():
-            return []
-        return [Answer.model_validate_json(line) for line in path.read_bytes().splitlines()]
+        return _read_rows(self.story(story_id) / _answers_name(protocol))
+
+    def every_answer(self, order: Iterable[str]) -> Iterator[Answer]:
+        """Yield the rows of all protocols, and those that steered, story by story."""
+        for story_id in order:
+            for path in (*sorted(self.story(story_id).glob("answers*.jsonl")), self.story(story_id) / "steering.jsonl"):
+                yield from _read_rows(path)
 
     def prepared(self, story_id: str) -> StoryRecord | None:
         """Return the story as it was used, or None when it could not be prepared."""
@@ -183,6 +186,10 @@ class AblationFolder(Workspace[AblationState]):
 
 def _answers_name(protocol: str) -> str:
     return "answers.jsonl" if protocol == HELD_OUT else f"answers.{protocol}.jsonl"
+
+
+def _read_rows(path: Path) -> list[Answer]:
+    return [Answer.model_validate_json(line) for line in path.read_bytes().splitlines()] if path.exists() else []
 
 
 def _write_rows(path: Path, rows: Iterable[Answer]) -> None:
@@ -283,14 +290,7 @@ _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 """What a plug-in raises that needs something which is not on this machine."""
 
 
-@dataclass(frozen=True)
-class AblationResult:
-    """What an ablation ends with. `reused`: the folder already held it and nothing was done."""
-
-    out: Path
-    table: AblationTable
-    status: Status
-    reused: bool
+AblationResult = Result[AblationTable]
 
 
 @dataclass

@@ -24,6 +24,7 @@ from katha.agents.state import OF_ONE_STORY, Emit, RunState, ignore_event
 from katha.compass.modes import Row
 from katha.compass.score import board_key
 from katha.errors import KathaError, MissingExtraError, PlanError, TransientRenderError, UnknownPluginError, UsageError
+from katha.eval_bridge.judging.outcome import FAILED, outcome_of
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.scoring.audit import require_separate
@@ -43,7 +44,7 @@ from katha.experiments.ablate.tally import Tally
 from katha.experiments.runner import Experiment, Made, OnStep, read_kept, worth_another_try
 from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
 from katha.schema.tables import AblationTable
-from katha.store import Status, Store
+from katha.store import Store
 
 _IMAGES: tuple[Condition, ...] = ("image", "text+image")
 _ID = 16
@@ -65,7 +66,17 @@ class StoryBench:
     @property
     def steering(self) -> list[Answer]:
         """Every steering answer so far."""
-        return [row for row in self._files.rows if row.role == "steering"]
+        return [row for row in self.rows if row.role == "steering"]
+
+    @property
+    def rows(self) -> list[Answer]:
+        """Every answer so far, as it came."""
+        return self._files.rows
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether a question got no answer that the same command can still get."""
+        return any(row.status in FAILED for row in self.rows)
 
     def story(self) -> StoryRecord:
         """Return the story with its questions, the same for every row: its own, or those of the first row's plan.
@@ -133,11 +144,11 @@ class StoryBench:
         """
         context = self.open(row, seeds)
         self._store.frames.looked_up.clear()
-        start = len(self._files.rows)
+        start = len(self.rows)
         candidates, decision, final = final_boards(self._drive(context, emit), context)
         known = context.measured.boards or {}
         measured = [known[board_key(item.board.frames)] for item in candidates]
-        paired = map(question_id, self._files.rows[start:])
+        paired = map(question_id, self.rows[start:])
         left = decision.inserted if decision.accepted and decision.inserted else decision.selected
         kept = next(item for item in candidates if item.name == left)
         before = next(item for item in candidates if item.name == decision.selected)
@@ -245,8 +256,7 @@ def run_ablation(
         JudgeError, StoreError: the work failed; call again to go on.
     """
     job.settle()
-    made = _Ablation(job, AblationFolder(out), on_event or ignore_event).run(on_story)
-    return AblationResult(out, made.table, made.status, made.reused)
+    return _Ablation(job, AblationFolder(out), on_event or ignore_event).run(on_story)
 
 
 class _Ablation(Experiment[AblationState, AblationTable]):
@@ -276,11 +286,11 @@ class _Ablation(Experiment[AblationState, AblationTable]):
 
     def conclude(self, state: AblationState, store: Store) -> Made[AblationState, AblationTable]:
         tally = Tally(self._job, self._folder)
-        table = write_table(tally)
-        # Nothing at all is no table to be content with, whatever the reasons are.
-        whole = any(result.boards for result in tally.results) and not any(result.again for result in tally.results)
-        status: Status = "finished" if whole else "incomplete"
-        return Made(table, state.model_copy(update={"human": self._human}), status)
+        rows = self._folder.every_answer(result.story_id for result in tally.results)
+        reasons = [reason for result in tally.results for reason in result.invalid.values()]
+        again = any(result.again for result in tally.results)
+        made = state.model_copy(update={"human": self._human})
+        return Made(write_table(tally), made, outcome_of(rows, unusable=reasons), again)
 
 
 def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
@@ -311,7 +321,7 @@ def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
         boards=boards,
         invalid=invalid,
         seconds=round(time.perf_counter() - started, 3),
-        again=again,
+        again=again or bench.unanswered,
     )
     kept = {protocol: _once(rows) for protocol, rows in answers.items()}
     ready = story if isinstance(story, StoryRecord) else None
