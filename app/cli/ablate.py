@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import katha
-from katha.app.cli.console import echo_json, interval, points, progress_bar
+from katha.app.cli.console import echo_json, end, interval, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Lock, Resamples, Split, Stories, options_from
 from katha.app.reports.ablation_page import people_words
 from katha.app.reports.page import change, p_value
@@ -56,11 +56,13 @@ def ablate(
             on_progress=on_progress,
             **given.changes,
         )
-    table, report = AblationTable.model_validate(result.table), result.out / "report.html"
+    table, report = result.table, result.out / "report.html"
     if as_json:
         echo_json({"out": str(result.out), "report": str(report), "table": table.model_dump(mode="json")})
     else:
         _tell(table, report)
+        tell_outcome(result.outcome)
+    end(result.outcome, result.status)
 
 
 def _tell(table: AblationTable, report: Path) -> None:
@@ -96,4 +98,5 @@ def _line(row: AblationRow) -> str:
 
 def _people(row: AblationRow) -> str:
     """What people say of a row's boards, where they were asked."""
-    return f"  {row.mode}, people: {', '.join(people_words(row.human) if row.human else ()) or 'nobody judged these boards'}"
+    said = people_words(row.human) if row.human is not None else []
+    return f"  {row.mode}, people: {', '.join(said) or 'nobody judged these boards'}"

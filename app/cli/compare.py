@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import katha
-from katha.app.cli.console import comparison, echo_json, interval, points, progress_bar
+from katha.app.cli.console import comparison, echo_json, end, interval, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Resamples, options_from
 from katha.config import Settings
 from katha.schema.tables import CompareTable
@@ -62,13 +62,15 @@ def compare(
             **given.changes,
             renderer_options=renderer_option,
         )
-    table, report = CompareTable.model_validate(result.table), out / "report.html"
+    table, report = result.table, out / "report.html"
     if as_json:
         echo_json(
             {"out": str(out), "report": str(report), "reused": result.reused, "table": table.model_dump(mode="json")}
         )
     else:
         _tell(table, report)
+        tell_outcome(result.outcome)
+    end(result.outcome, result.status)
 
 
 def _tell(table: CompareTable, report: Path) -> None:

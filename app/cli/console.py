@@ -16,6 +16,7 @@ import typer
 from katha.app.reports import page
 from katha.eval_bridge.judging.outcome import Outcome
 from katha.schema import Comparison, Event, Stage
+from katha.store import Status
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -121,7 +122,13 @@ def comparison(row: Comparison, judge: str = "") -> str:
     return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories)"
 
 
-def end(outcome: Outcome) -> None:
+def tell_outcome(outcome: Outcome) -> None:
+    """Print what a person is to know of missing answers."""
+    for sentence in outcome.sentences():
+        typer.echo(sentence)
+
+
+def end(outcome: Outcome, status: Status = "finished") -> None:
     """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
-    if outcome.exit_code:
-        raise typer.Exit(outcome.exit_code)
+    if outcome.exit_code or status == "incomplete":
+        raise typer.Exit(1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import katha
-from katha.app.cli.console import echo_json, end, points, progress_bar
+from katha.app.cli.console import echo_json, end, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Stories, options_from
 from katha.app.reports.page import Headline, headline, unscored
 from katha.config import Settings
@@ -131,8 +131,7 @@ def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
             typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
     if leakage["pictures_read"]:
         typer.echo(f"Words drawn into pictures: {len(leakage['drawn'])} lines in {leakage['pictures_read']} pictures.")
-    for sentence in result.outcome.sentences():
-        typer.echo(sentence)
+    tell_outcome(result.outcome)
     if state["status"] == "budget_stopped":
         typer.echo(_STOPPED)
     typer.echo(f"Report: {report}")

@@ -11,7 +11,7 @@ import typer
 
 import katha
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
-from katha.app.cli.console import echo_json, end, live_view, points
+from katha.app.cli.console import echo_json, end, live_view, points, tell_outcome
 from katha.app.cli.options import Adapter, Given, Json, Lock, Story, options_from
 from katha.app.reports.boards import write_sheet
 from katha.app.reports.page import finished_run, headline, load_run, unscored
@@ -137,8 +137,7 @@ def _tell(result: RunResult, as_json: bool) -> None:
     for note in unscored(scores):
         typer.echo(note)
     typer.echo(decision.reason)
-    for sentence in result.outcome.sentences():
-        typer.echo(sentence)
+    tell_outcome(result.outcome)
     typer.echo(f"Report: {report}")
     end(result.outcome)
 

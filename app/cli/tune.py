@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import katha
-from katha.app.cli.console import echo_json, points, progress_bar
+from katha.app.cli.console import echo_json, end, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Resamples, Stories, options_from
 from katha.app.reports.page import interval
 from katha.app.reports.tuning_page import advice
@@ -47,11 +47,13 @@ def tune(
             on_progress=on_progress,
             **given.changes,
         )
-    chosen, report = TuningResult.model_validate(result.chosen), out / "report.html"
+    chosen, report = result.chosen, out / "report.html"
     if as_json:
         echo_json({"lock": str(result.lock), "report": str(report), "tuning": chosen.model_dump(mode="json")})
     else:
         _tell(chosen, result.lock, report)
+        tell_outcome(result.outcome)
+    end(result.outcome, result.status)
 
 
 def _tell(chosen: TuningResult, lock: Path, report: Path) -> None:
