@@ -78,9 +78,9 @@ def _tell(table: CompareTable, report: Path) -> None:
         rate, common = f"{points(row.invalid_rate)}%", points(row.common_valid_stg)
         span = interval(row.ci95)
         typer.echo(f"  {row.name[:29]:<30}{row.boards:>8}{rate:>9}{numbers}{common:>8}{span:>17}")
-    for row in table.comparisons:
-        if row.block == "common_valid" and row.difference is not None:
-            typer.echo(f"  {comparison(row)}")
+    for pair in table.comparisons:
+        if pair.block == "common_valid" and pair.difference is not None:
+            typer.echo(f"  {comparison(pair)}")
     for row in table.methods:
         if row.signature:
             typer.echo(f"  {row.name} loses most: {', '.join(row.signature)}.")
