@@ -13,7 +13,7 @@ from katha.app.cli.options import Given, Json, Lock, Resamples, Split, Stories, 
 from katha.app.reports.ablation_page import people_words
 from katha.app.reports.page import change, p_value
 from katha.config import Settings
-from katha.schema.tables import AblationRow, AblationTable
+from katha.schema.tables import AblationRow, AblationTable, HumanColumns
 
 _HEAD = (
     f"  {'row':<26}{'image':>7}{'STG':>7}{'change':>8}{'95% interval':>17}{'p':>8}{'frames':>8}{'drawn':>8}{'asked':>8}"
@@ -71,7 +71,7 @@ def _tell(table: AblationTable, report: Path) -> None:
         typer.echo(_line(row))
     for row in table.rows:
         if row.human is not None:
-            typer.echo(_people(row))
+            typer.echo(_people(row.mode, row.human))
     budget = table.budget
     typer.echo(
         f"Drawn: {budget.frames_distinct:,} frames (naively {budget.frames_naive:,}). "
@@ -96,7 +96,6 @@ def _line(row: AblationRow) -> str:
     return f"  {row.mode:<26}{numbers}{tested}{frames:>8}{row.frames_rendered:>8,}{row.questions_asked:>8,}"
 
 
-def _people(row: AblationRow) -> str:
+def _people(mode: str, human: HumanColumns) -> str:
     """What people say of a row's boards, where they were asked."""
-    said = people_words(row.human) if row.human is not None else []
-    return f"  {row.mode}, people: {', '.join(said) or 'nobody judged these boards'}"
+    return f"  {mode}, people: {', '.join(people_words(human)) or 'nobody judged these boards'}"
