@@ -248,13 +248,13 @@ def write_results(
     from katha.eval_bridge.matching.rules import settle
     from katha.eval_bridge.scoring.scores import score
 
-    rows = [row for row in context.files.read_answers() if keep is None or keep(row)]
-    context.files.write_answers(rows)
+    rows = [row for row in context.folder.read_answers() if keep is None or keep(row)]
+    context.folder.write_answers(rows)
     reporting = [row for row in rows if row.role == "reporting"]
     unsettled = settle(context.matching, [context.story()], reporting)
     scores: dict[str, Any] = score(
         [context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None
     )
     scores["notes"] += unsettled
-    context.files.save_results(candidates, scores, final)
+    context.folder.save_results(candidates, scores, final)
     return scores

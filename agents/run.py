@@ -13,7 +13,7 @@ from katha.agents.context import Plugins, RunContext, check_able, load_plugins
 from katha.agents.decide import check_choice, review_request
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.plan import check_plan
-from katha.agents.record import new_record, paid, services
+from katha.agents.record import by_service, new_record, paid
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
 from katha.config import RunConfig, cache_folder
 from katha.errors import StoreError, UsageError
@@ -89,9 +89,10 @@ def finish(context: RunContext, folder: RunFolder, state: RunRecord) -> RunResul
     """Write the final `run.json` and return the result."""
     result = load_result(folder, reused=False, first=context.engine.outcome.outcome().first)
     context.store.flush()
+    drawn = [frame.sha256 for item in result.candidates.candidates for frame in item.board.frames]
     account = {
         "paid": paid(context.store, result.candidates, folder.read_answers()),
-        "services": services(context.store, result.candidates) or state.services,
+        "services": by_service(context.store, drawn) or state.services,
         "failures": result.outcome.failures(),
     }
     folder.finish(state.model_copy(update=account), result.outcome.status())

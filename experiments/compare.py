@@ -446,7 +446,7 @@ def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], s
             for record in records
             for path in sorted((artist.folder(method, seed) / record.story_id / "panels").glob("*.png"))
         ]
-        drawn = by_service(store, panels)
+        drawn = [item.model_dump(mode="json") for item in by_service(store, panels)]
         if drawn:
             found[method.name] = drawn
     return found
