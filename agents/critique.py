@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +36,7 @@ from katha.schema import (
     Stage,
     Transition,
 )
+from katha.schema.scores import Scores
 
 # ---
 # Measuring one board: steering questions on the board and on each transition, coverage, copies (Eqs. 24 to 27).
@@ -115,7 +115,7 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
     adjacent = adjacent_similarities(vectors)
     questions = context.questions("steering")
     rows = ask_all(context, "image", images, questions, method=name, role="steering", stage="critique", emit=emit)
-    whole = recoverability(rows, questions, context.matching)["mean"]
+    whole = recoverability(rows, questions, context.matching).mean
     transitions = []
     for item in context.trajectory():
         measured, own = _measure_transition(context, name, board, item, images, vectors, adjacent, emit)
@@ -195,7 +195,7 @@ def _ask_transition(
     )
     measured = TransitionFeatures(
         pair=pair,
-        recoverability=recoverability(rows, questions, context.matching)["mean"] if questions else None,
+        recoverability=recoverability(rows, questions, context.matching).mean if questions else None,
         n_questions=len(questions),
         similarity=transition_similarity(vectors[list(places)], text),
         adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),
@@ -226,7 +226,7 @@ def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, t
     """
     questions = context.questions("reporting")
 
-    def put(condition: Any, images: list[bytes], method: str | None) -> list[Answer]:
+    def put(condition: Condition, images: list[bytes], method: str | None) -> list[Answer]:
         return ask_all(context, condition, images, questions, method=method, role="reporting", stage="judge", emit=emit)
 
     rows = put("text", [], None) if text else []
@@ -239,7 +239,7 @@ def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, t
 
 def write_results(
     context: RunContext, candidates: Candidates, final: Board, keep: Callable[[Answer], bool] | None = None
-) -> dict[str, Any]:
+) -> Scores:
     """Write candidates, answers, scores and, last, the storyboard; return the scores.
 
     The scores are computed from exactly the reporting rows of `answers.jsonl`. `keep` drops rows of boards that are no
@@ -252,9 +252,7 @@ def write_results(
     context.folder.write_answers(rows)
     reporting = [row for row in rows if row.role == "reporting"]
     unsettled = settle(context.matching, [context.story()], reporting)
-    scores: dict[str, Any] = score(
-        [context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None
-    )
-    scores["notes"] += unsettled
+    scored = score([context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None)
+    scores = scored.with_notes(unsettled)
     context.folder.save_results(candidates, scores, final)
     return scores

@@ -17,6 +17,7 @@ from katha.config import identity_of
 from katha.errors import OutputFolderError, StoreError
 from katha.jsonio import canonical, read_json, sha256_hex, write_bytes_atomic, write_json
 from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
+from katha.schema.scores import Scores
 from katha.schema.tables import ServiceUse
 from katha.store import Kind, State, Workspace
 
@@ -214,10 +215,10 @@ class RunFolder(Workspace[RunRecord]):
         """Return the one line of `story.jsonl`."""
         return StoryRecord.model_validate(read_json(self.story))
 
-    def save_results(self, candidates: Candidates, scores: Mapping[str, object], board: Board) -> None:
+    def save_results(self, candidates: Candidates, scores: Scores, board: Board) -> None:
         """Write `candidates.json`, `scores.json` and, last, `storyboard.json`, each atomically."""
         write_json(self.candidates, candidates.model_dump(mode="json"))
-        write_json(self.scores, scores)
+        write_json(self.scores, scores.model_dump(mode="json"))
         write_json(self.storyboard, board.model_dump(mode="json"))
 
     def keep_version(self, number: int) -> str:

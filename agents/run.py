@@ -20,6 +20,7 @@ from katha.errors import StoreError, UsageError
 from katha.eval_bridge.judging.outcome import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
 from katha.schema import Board, Candidates, Event, Plan, StoryRecord
+from katha.schema.scores import Scores
 from katha.store import Store
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) 
     return RunResult(
         outcome=load_outcome(folder, first),
         out=folder.path,
-        scores=read_json(folder.scores),
+        scores=Scores.model_validate(read_json(folder.scores)),
         candidates=Candidates.model_validate(read_json(folder.candidates)),
         board=Board.model_validate(read_json(folder.storyboard)),
         reused=reused,

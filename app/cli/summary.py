@@ -49,7 +49,8 @@ def unscored(scores: dict[str, Any]) -> list[str]:
 
 def tell(result: RunResult, report: Path, *, as_json: bool) -> None:
     """Print the outcome of a run, as text or as one JSON object."""
-    methods = {name: headline(result.scores, name) for name in result.scores["methods"]}
+    scores = result.scores.model_dump(mode="json")
+    methods = {name: headline(scores, name) for name in scores["methods"]}
     decision = result.candidates.decision
     if as_json:
         value = {
@@ -83,7 +84,7 @@ def tell(result: RunResult, report: Path, *, as_json: bool) -> None:
                 valid=f"{row['n_valid']} of {row['n_questions']}",
             )
         )
-    for note in unscored(result.scores):
+    for note in unscored(scores):
         typer.echo(note)
     typer.echo(decision.reason)
     for sentence in result.outcome.sentences():
