@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from katha.agents.folder import RunFolder
 from katha.compass.modes import Mode, load_mode
 from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import RunConfig
@@ -17,7 +18,7 @@ from katha.errors import BudgetError, OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.judging.engine import JudgingEngine
-from katha.jsonio import digest, read_json
+from katha.jsonio import canonical, digest, read_json, write_bytes_atomic
 from katha.protocols import (
     CostsMoney,
     Judge,
@@ -28,7 +29,7 @@ from katha.protocols import (
 )
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
-from katha.store import RunFolder, Store
+from katha.store import Store
 
 if TYPE_CHECKING:
     from katha.eval_bridge.matching.match import Rule
@@ -294,8 +295,8 @@ class RunContext:
 
     def keep(self, plan: Plan, story: StoryRecord) -> None:
         """Write the plan and the story with its questions into the folder, and go on with them."""
-        self.folder.write(self.folder.plan, plan.model_dump(mode="json"))
-        self.folder.write_line(self.folder.story, story.model_dump(mode="json"))
+        self.folder.write_file(self.folder.plan, plan)
+        write_bytes_atomic(self.folder.story, canonical(story.model_dump(mode="json")) + b"\n")
         self.use(plan, story)
 
     def use(self, plan: Plan, story: StoryRecord) -> None:

@@ -257,7 +257,7 @@ def write_results(
         [context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None
     )
     scores["notes"] += unsettled
-    folder.write(folder.candidates, candidates.model_dump(mode="json"))
-    folder.write(folder.scores, scores)
-    folder.write(folder.storyboard, final.model_dump(mode="json"))
+    folder.write_file(folder.candidates, candidates)
+    folder.write_file(folder.scores, scores)
+    folder.write_file(folder.storyboard, final)
     return scores

@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from katha import __version__
 from katha.agents.context import Plugins, RunContext
+from katha.agents.folder import RunRecord
 from katha.compass.lock import read_lock
-from katha.config import RunConfig, identity_of
-from katha.errors import OutputFolderError
+from katha.config import RunConfig
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.jsonio import digest, sha256_hex
 from katha.schema import Answer, Candidates, Plan, StoryRecord
@@ -26,74 +26,27 @@ from katha.store import Store
 
 
 _PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
-_PARTS = {
-    "record_sha256": "another story (or another version of it)",
-    "config": "other settings",
-    "given_plan_sha256": "another plan",
-    "katha": "another version of katha",
-    "planner": "another planner",
-    "renderer": "another renderer",
-    "bridge_renderer": "another bridge renderer",
-    "judges": "other judges",
-    "similarity": "another similarity model",
-    "prompts": "other prompts",
-}
 
 
-def new_record(record: StoryRecord, config: RunConfig, plugins: Plugins, given: Plan | None) -> dict[str, Any]:
-    """The record of a run that begins."""
-    return {
-        "format": 1,
-        "katha": __version__,
-        "run_id": uuid4().hex,
-        "status": "running",
-        "story_id": record.story_id,
-        "record_sha256": digest(record.model_dump(mode="json")),
-        "given_plan_sha256": digest(given.model_dump(mode="json")) if given is not None else None,
-        "config": config.model_dump(mode="json"),
-        **plugins.specs(),
-        "matching": config.matching,
-        "prompts": prompt_hashes(),
-        "versions": _versions(),
-        "seeds": list(config.seeds),
-        "timings": {},
-        "paid": {},
-        "command": list(sys.argv),
-        "notes": [],
-    }
-
-
-def check_same(old: Mapping[str, Any], new: Mapping[str, Any], out: Path) -> None:
-    """Refuse a folder that holds a run of something else.
-
-    Raises:
-        OutputFolderError: it does; what differs is named.
-    """
-    differs = [words for key, words in _PARTS.items() if digest(_part(old, key)) != digest(_part(new, key))]
-    if differs:
-        raise OutputFolderError(
-            f"{str(out)!r} holds a run of {old.get('story_id')!r} with {' and '.join(differs)}.",
-            hint="Choose another --out, or remove that folder.",
-        )
-
-
-def _part(record: Mapping[str, Any], key: str) -> Any:
-    """One part of a run's record; of the configuration what its plug-ins' specifications do not hold."""
-    value = record.get(key)
-    return identity_of(value) if key == "config" and isinstance(value, Mapping) else value
-
-
-def same_plugins(old: Mapping[str, Any], plugins: Plugins, out: Path) -> None:
-    """Refuse to go on with a run whose plug-ins have changed since.
-
-    Raises:
-        OutputFolderError: they have; which ones is named.
-    """
-    differs = [_PARTS[key] for key, spec in plugins.specs().items() if digest(old.get(key)) != digest(spec)]
-    if differs:
-        raise OutputFolderError(
-            f"{str(out)!r} was made with {' and '.join(differs)}.", hint="Run the story anew into another --out."
-        )
+def new_record(record: StoryRecord, config: RunConfig, plugins: Plugins, given: Plan | None) -> RunRecord:
+    """Return the record of a run that begins."""
+    return RunRecord.model_validate(
+        {
+            "format": 1,
+            "katha": __version__,
+            "run_id": uuid4().hex,
+            "story_id": record.story_id,
+            "record_sha256": digest(record.model_dump(mode="json")),
+            "given_plan_sha256": digest(given.model_dump(mode="json")) if given is not None else None,
+            "config": config.model_dump(mode="json"),
+            **plugins.specs(),
+            "matching": config.matching,
+            "prompts": prompt_hashes(),
+            "versions": _versions(),
+            "seeds": list(config.seeds),
+            "command": list(sys.argv),
+        }
+    )
 
 
 def prompt_hashes() -> dict[str, str]:

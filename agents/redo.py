@@ -10,14 +10,14 @@ from typing import Any
 from katha.agents.boards import board_requests
 from katha.agents.context import Plugins, RunContext, load_plugins, require_memory
 from katha.agents.critique import judge_boards, measure, write_results
+from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.frames import redraw
-from katha.agents.record import same_plugins
 from katha.agents.run import finish, load_outcome, load_result
 from katha.agents.state import Emit, RunResult, unheard
 from katha.config import RunConfig, cache_folder
 from katha.errors import JudgeError, OutputFolderError, UsageError
 from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, StoryRecord
-from katha.store import RunFolder, Store
+from katha.store import Store
 
 
 def redo_frame(
@@ -39,33 +39,33 @@ def redo_frame(
         UsageError: there is no such frame. OutputFolderError: `run` is no finished run, or its plug-ins have changed.
         JudgeError: questions about the new frame got no answer; the run is as it was.
     """
-    if not run.is_dir():
+    if not run.exists():
         raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
     folder = RunFolder(run)
     emit = on_event or unheard
     with folder.claim():
         folder.restore()
         state = _finished(folder)
-        config = RunConfig.model_validate(state["config"]).with_plugins(**changes or {})
+        config = RunConfig.model_validate(state.config).with_plugins(**changes or {})
         require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
         made = plugins or load_plugins(config)
-        same_plugins(state, made, run)
-        with Store(cache_folder(), owner=state["run_id"]) as store:
+        folder.resume(state.model_copy(update=made.specs()))
+        with Store(cache_folder(), owner=state.run_id) as store:
             record = StoryRecord.model_validate_json(folder.story.read_bytes())
             context = RunContext(record, config, made, store, folder)
             return _redo(context, state, frame, seed, emit)
 
 
-def _finished(folder: RunFolder) -> dict[str, Any]:
-    state = folder.read_run()
-    if state is None or state["status"] == "running" or load_outcome(folder).failed:
+def _finished(folder: RunFolder) -> RunRecord:
+    state = folder.read()
+    if state is None or state.status == "running" or load_outcome(folder).failed:
         raise OutputFolderError(
             f"{str(folder.path)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
         )
     return state
 
 
-def _redo(context: RunContext, state: dict[str, Any], number: int, seed: int, emit: Emit) -> RunResult:
+def _redo(context: RunContext, state: RunRecord, number: int, seed: int, emit: Emit) -> RunResult:
     before = load_result(context.folder, reused=False)
     frames = before.board.frames
     if not 1 <= number <= len(frames):
@@ -78,7 +78,7 @@ def _redo(context: RunContext, state: dict[str, Any], number: int, seed: int, em
     if board.frames == frames:
         return load_result(context.folder, reused=True)
     name = f"redo:{number}:{seed}"
-    version = context.folder.keep_version()
+    version = context.folder.keep_version(len(state.redone) + 1)
     candidate = measure(context, name, board.model_copy(update={"method": name}), emit)
     final = board.model_copy(update={"method": context.mode.name})
     candidates = _replaced(before.candidates, candidate, old, seed)
@@ -89,8 +89,8 @@ def _redo(context: RunContext, state: dict[str, Any], number: int, seed: int, em
     if outcome.failed:
         context.folder.restore()
         raise JudgeError(f"Frame {number} stays as it was. {' '.join(map(str.strip, outcome.sentences()))}")
-    redone = [*state.get("redone", []), {"frame": number, "seed": seed, "version": version.name}]
-    result = finish(context, {**state, "redone": redone})
+    redone = [*state.redone, {"frame": number, "seed": seed, "version": version}]
+    result = finish(context, state.model_copy(update={"redone": redone}))
     context.folder.commit_version()
     return result
 

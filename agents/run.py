@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from katha.agents.context import Plugins, RunContext, check_able, load_plugins
+from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.plan import check_plan
-from katha.agents.record import check_same, new_record, paid, services
+from katha.agents.record import new_record, paid, services
 from katha.agents.state import Emit, ReviewChoice, ReviewRequest, RunResult, RunState, unheard
 from katha.compass.modes import load_mode
 from katha.config import RunConfig, cache_folder
@@ -18,7 +19,7 @@ from katha.errors import StoreError, UsageError
 from katha.eval_bridge.judging.outcome import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
 from katha.schema import Board, Candidates, Event, Plan, StoryRecord
-from katha.store import RunFolder, Store
+from katha.store import Store
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
@@ -58,39 +59,33 @@ def run_story(
     fresh = new_record(record, config, made, plan)
     with folder.claim():
         folder.restore()
-        known = folder.read_run()
-        if known is not None:
-            check_same(known, fresh, out)
-        state = {**known, "config": fresh["config"]} if known is not None else fresh
-        with Store(cache_folder(), owner=state["run_id"]) as store:
+        known = folder.resume(fresh)
+        state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
+        with Store(cache_folder(), owner=state.run_id) as store:
             context = RunContext(record, config, made, store, folder, plan)
-            if state["status"] != "running" and not load_outcome(folder).failed and _is_whole(context):
+            if state.status != "running" and not load_outcome(folder).failed and _is_whole(context):
                 return load_result(folder, reused=True)
-            state = {**state, "status": "running"}
-            if known is None or known["status"] != "running":
-                folder.write(folder.run_json, state)
+            if known is None or state.status != "running":
+                state = folder.write(state.model_copy(update={"status": "running"}))
             try:
-                values = _drive(context, state["run_id"], on_event or unheard, review)
+                values = _drive(context, state.run_id, on_event or unheard, review)
             except UsageError:
                 if known is None:
                     folder.abandon()
                 raise
             notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
-            return finish(context, {**state, "timings": values.get("timings", {}), "notes": notes})
+            return finish(context, state.model_copy(update={"timings": values.get("timings", {}), "notes": notes}))
 
 
-def finish(context: RunContext, state: dict[str, Any]) -> RunResult:
+def finish(context: RunContext, state: RunRecord) -> RunResult:
     """Write the final `run.json` and give the result."""
     folder = context.folder
     result = load_result(folder, reused=False, first=context.engine.outcome.outcome().first)
-    outcome = result.outcome
     context.store.flush()
-    folder.tidy()
     account = paid(context, result.candidates, folder.read_answers())
-    drawn_by = services(context, result.candidates)
-    more = {"services": drawn_by} if drawn_by else {}
-    told = {"status": outcome.status(), "failures": outcome.failures()}
-    folder.write(folder.run_json, {**state, **more, **told, "paid": account})
+    drawn_by = services(context, result.candidates) or state.services
+    known = {"services": drawn_by, "paid": account, "failures": result.outcome.failures()}
+    folder.finish(state.model_copy(update=known), result.outcome.status())
     return result
 
 
@@ -114,7 +109,7 @@ def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) 
 def _is_whole(context: RunContext) -> bool:
     """Whether every file of a finished run is there; a lost or changed panel is brought back from the cache."""
     folder = context.folder
-    if folder.missing(()):
+    if not folder.whole():
         return False
     candidates = Candidates.model_validate(read_json(folder.candidates))
     boards = [item.board for item in candidates.candidates] + [Board.model_validate(read_json(folder.storyboard))]

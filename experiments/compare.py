@@ -14,6 +14,7 @@ import numpy as np
 from katha import __version__
 from katha.agents.boards import draw_board
 from katha.agents.context import RunContext
+from katha.agents.folder import RunFolder
 from katha.agents.plan import plan_within
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, Emit, unheard
@@ -31,7 +32,7 @@ from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import CompareJob, CompareResult, Method
 from katha.jsonio import canonical, digest, dumps, iter_lines, read_json, write_bytes_atomic, write_json
 from katha.schema import DIMENSIONS, Answer, Dimension, Plan, StoryRecord
-from katha.store import LockTaken, RunFolder, Store, file_lock
+from katha.store import LockTaken, Store, file_lock
 
 # ---
 # The boards of a comparison: the same plan for every renderer, a folder a board, and each failure with its reason.

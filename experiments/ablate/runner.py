@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from katha import __version__
 from katha.agents.context import RunContext
 from katha.agents.critique import ask_all, question_id
+from katha.agents.folder import RunFolder
 from katha.agents.frames import images_of
 from katha.agents.graph import Graph, build_graph
 from katha.agents.nodes import final_boards
@@ -43,7 +44,7 @@ from katha.experiments.ablate.folder import (
 from katha.experiments.ablate.table import write_table
 from katha.jsonio import digest, read_json, write_json
 from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
-from katha.store import RunFolder, Store
+from katha.store import Store
 from katha.store.artifacts import FrameIndex
 
 if TYPE_CHECKING:
@@ -68,11 +69,10 @@ class BenchFolder(RunFolder):
         self._pictures: dict[str, bytes] = {}
         self.rows: list[Answer] = []
 
-    def add_panel(self, sha256: str, png: bytes) -> Path:
+    def add_panel(self, sha256: str, png: bytes) -> None:
         """Keep a picture (its durable copy is the cache's)."""
         with self._lock:
             self._pictures[sha256] = png
-        return self.panels / f"{sha256}.png"
 
     def panel(self, sha256: str) -> bytes | None:
         """The picture of that hash, or None."""

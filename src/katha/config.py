@@ -15,6 +15,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import yaml
+from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from katha.errors import UnknownPluginError, UsageError
@@ -203,10 +204,7 @@ def resolve(
         raise UsageError(f"Setting {where!r}: {first['msg'].removeprefix('Value error, ')}.") from error
 
 
-def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """`KATHA_CACHE`, else the user's cache directory for katha."""
-    env = os.environ if environment is None else environment
-    if env.get("KATHA_CACHE"):
-        return Path(env["KATHA_CACHE"]).expanduser()
-    base = Path(env["XDG_CACHE_HOME"]) if env.get("XDG_CACHE_HOME") else Path.home() / ".cache"
-    return base / "katha"
+def cache_folder() -> Path:
+    """Return the folder named by `KATHA_CACHE`, else the system's place for the user's caches (`~/.cache/katha`)."""
+    named = os.environ.get("KATHA_CACHE")
+    return Path(named).expanduser() if named else user_cache_path("katha", appauthor=False)

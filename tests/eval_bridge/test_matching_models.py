@@ -17,6 +17,7 @@ from tiny_vlm import build
 from typer.testing import CliRunner
 
 from katha.agents.context import RunContext, load_plugins
+from katha.agents.folder import RunFolder
 from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
 from katha.config import RunConfig
@@ -29,7 +30,7 @@ from katha.experiments.evaluate import EvalJob, evaluate
 from katha.experiments.judging import EvalSettings
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, Question, StoryRecord
-from katha.store import RunFolder, Store
+from katha.store import Store
 
 ASKED = "What does the mouse do?"
 ACCEPTED = ("The mouse bites the net", "mouse cuts rope")

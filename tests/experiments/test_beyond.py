@@ -11,6 +11,7 @@ from doubles import BlockRenderer, plugins, story
 
 from katha.agents.boards import _best, _edges
 from katha.agents.context import Plugins, RunContext
+from katha.agents.folder import RunFolder
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.app.reports.run_page import write_report
@@ -21,7 +22,7 @@ from katha.experiments.ablate.folder import AblationJob
 from katha.experiments.ablate.runner import run_ablation
 from katha.protocols import Capabilities
 from katha.schema import StoryRecord
-from katha.store import RunFolder, Store
+from katha.store import Store
 
 SEEDS = (42, 123, 2026)
 
