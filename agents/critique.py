@@ -115,7 +115,7 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
     adjacent = adjacent_similarities(vectors)
     questions = context.questions("steering")
     rows = ask_all(context, "image", images, questions, method=name, role="steering", stage="critique", emit=emit)
-    whole = recoverability(rows, questions, context.matching)["mean"]
+    whole = recoverability(rows, questions, context.matching).mean
     transitions = []
     for item in context.trajectory():
         measured, own = _measure_transition(context, name, board, item, images, vectors, adjacent, emit)
@@ -195,7 +195,7 @@ def _ask_transition(
     )
     measured = TransitionFeatures(
         pair=pair,
-        recoverability=recoverability(rows, questions, context.matching)["mean"] if questions else None,
+        recoverability=recoverability(rows, questions, context.matching).mean if questions else None,
         n_questions=len(questions),
         similarity=transition_similarity(vectors[list(places)], text),
         adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),
@@ -253,10 +253,8 @@ def write_results(
     folder.write_answers(rows)
     reporting = [row for row in rows if row.role == "reporting"]
     unsettled = settle(context.matching, [context.story()], reporting)
-    scores: dict[str, Any] = score(
-        [context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None
-    )
-    scores["notes"] += unsettled
+    scored = score([context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None)
+    scores = scored.with_notes(unsettled).model_dump(mode="json")
     folder.write_file(folder.candidates, candidates)
     folder.write_file(folder.scores, scores)
     folder.write_file(folder.storyboard, final)

@@ -47,7 +47,7 @@ class RunRecord(State):
 
     @model_serializer(mode="wrap")
     def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """A run that no service drew for, that nobody changed and whose questions all got an answer has no such keys."""
+        """A run that no service drew for, that nobody changed, with an answer to every question, has no such keys."""
         dump: dict[str, object] = handler(self)
         return {key: value for key, value in dump.items() if value or key not in ("services", "redone", "failures")}
 

@@ -468,7 +468,7 @@ def _finish(
         for name, members in boards.items()
     }
     rule = open_rule(job.config.matching, [folder.verdicts])
-    scores = score(
+    scored = score(
         records,
         iter_answers(folder.answers),
         matching=rule,
@@ -478,10 +478,7 @@ def _finish(
         invalid=missing,
         pooled=boards,
     )
-    for name, found in missing.items():
-        if name not in scores["methods"]:
-            scores["methods"][name] = {"stories": 0, "invalid_stories": found, "judges": {}}
-            scores["notes"].append(f"{name}: no story has a board that can be judged.")
+    scores = scored.with_empty(missing).model_dump(mode="json")
     write_json(artist.out / "scores.json", scores)
     return build_table(job, records, scores, reasons, lambda: iter_answers(folder.answers), rule, services)
 

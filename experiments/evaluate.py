@@ -149,17 +149,16 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
         seed=settings.seed,
         invalid=evaluator.invalid,
     )
-    scores["notes"] += unsettled
     if job.variants:
-        scores["contrastive"] = pairs.scores(settings.resamples, settings.seed)
-    _add_empty(scores, evaluator.invalid)
-    write_json(folder.scores, scores)
+        scores = scores.model_copy(update={"contrastive": pairs.scores(settings.resamples, settings.seed)})
+    scores = scores.with_notes(unsettled).with_empty(evaluator.invalid)
+    write_json(folder.scores, scores.model_dump(mode="json"))
     if isinstance(rule, RecordingRule):
         rule.write(folder.verdicts)
     left = list(
         question_ledger(records, answers, matching=rule, questions=settings.questions, invalid=evaluator.invalid)
     )
-    write_bytes_atomic(folder.left, b"".join(canonical(item) + b"\n" for item in left))
+    write_bytes_atomic(folder.left, b"".join(canonical(item.model_dump(mode="json")) + b"\n" for item in left))
     outcome = outcome_of(
         chain(iter_answers(folder.answers), iter_answers(folder.controls)),
         unusable=[reason for reasons in evaluator.invalid.values() for reason in reasons.values()],
@@ -178,12 +177,15 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
         "budget": {"max_calls": budget.max_calls, "max_cost": budget.max_cost, "stopped": budget.stopped},
         "leakage": evaluator.leakage.as_json(),
         "invalid": {name: dict(sorted(reasons.items())) for name, reasons in evaluator.invalid.items()},
-        "left": summarise(left),
+        "left": [item.model_dump(mode="json") for item in summarise(left)],
         "controls": _controls(job, folder, records, answers(), rule),
-        "confidence": confidence_table(_questions(settings, records), answers(), judges, rule),
+        "confidence": [
+            row.model_dump(mode="json")
+            for row in confidence_table(_questions(settings, records), answers(), judges, rule)
+        ],
     }
     folder.write(final)
-    return EvalResult(folder.path, final, scores, outcome, reused=False)
+    return EvalResult(folder.path, final, scores.model_dump(mode="json"), outcome, reused=False)
 
 
 def _controls(
@@ -193,7 +195,7 @@ def _controls(
     if not settings.controls:
         return []
     chooses = all(judge_abilities(judge).always_chooses for judge in job.judges.values())
-    return control_results(
+    results = control_results(
         _questions(settings, records),
         answers,
         iter_answers(folder.controls),
@@ -203,18 +205,11 @@ def _controls(
         chance=settings.answers == "choice" or chooses,
         seed=settings.seed,
     )
+    return [item.model_dump(mode="json") for item in results]
 
 
 def _questions(settings: EvalSettings, records: Sequence[StoryRecord]) -> dict[tuple[str, str], Question]:
     return {(record.story_id, item.question_id): item for record in records for item in settings.selected(record)}
-
-
-def _add_empty(scores: dict[str, Any], invalid: Mapping[str, Mapping[str, str]]) -> None:
-    """A method without a single usable board is shown with its reasons instead of being left out."""
-    for name, reasons in invalid.items():
-        if name not in scores["methods"]:
-            scores["methods"][name] = {"stories": 0, "invalid_stories": dict(reasons), "judges": {}}
-            scores["notes"].append(f"{name}: no story has a board that can be judged.")
 
 
 # ---

@@ -20,10 +20,9 @@ from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFor
 from katha.eval_bridge.packets.packets import LeakageReport, make_packet, packet_sha256, scan_packet, secrets_of
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, load_evaluator
 from katha.eval_bridge.scoring.controls import Control, ControlBoards
-from katha.eval_bridge.scoring.outcomes import Selection
 from katha.experiments.eval_folder import mark
 from katha.protocols import Evidence
-from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
+from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, Selection, StoryRecord
 
 # ---
 # Which judges are asked together, and how many stories at once.

@@ -132,8 +132,9 @@ def choose(
     best = best_setting(fold_gaps(sums.sum(axis=1)))
     chosen, everyone = settings[best], np.ones(len(stories), dtype=bool)
     own, old = table.of(boards[best]), table.of(boards[0])
-    numbers = row_numbers({"chosen": own, "default": old}, resamples, seed)
-    gain = compare([(own, old, everyone)], resamples, seed)[0]
+    found = row_numbers({"chosen": own, "default": old}, resamples, seed)
+    numbers = {name: item.model_dump(mode="json") for name, item in found.items()}
+    gain = compare([(own, old, everyone)], resamples, seed)[0].model_dump(mode="json")
     notes = []
     if len(stories) < FEWEST_STORIES:
         notes.append(f"Stories: {len(stories)}, fewer than a bootstrap can carry ({FEWEST_STORIES}): no intervals.")
@@ -191,8 +192,11 @@ def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int)
     own = table.of(table.boards([chosen])[0])
     counts = [table.of(row) for row in boards]
     everyone = np.ones(table.size, dtype=bool)
-    numbers = row_numbers({str(at): item for at, item in enumerate(counts)}, resamples, seed)
-    against = compare([(item, own, everyone) for item in counts], resamples, seed)
+    found = row_numbers({str(at): item for at, item in enumerate(counts)}, resamples, seed)
+    numbers = {name: item.model_dump(mode="json") for name, item in found.items()}
+    against = [
+        row.model_dump(mode="json") for row in compare([(item, own, everyone) for item in counts], resamples, seed)
+    ]
     curve: dict[str, list[dict[str, Any]]] = {}
     for at, (name, value, _) in enumerate(points):
         point = {"value": value, "chosen": value == getattr(chosen, name), "stg": numbers[str(at)]["stg"]}

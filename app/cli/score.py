@@ -98,11 +98,11 @@ def score(
         seed=seed,
         calibrated=weighed,
     )
-    scores["notes"] += unsettled
+    scores = scores.with_notes(unsettled)
     if variants is not None:
-        scores["contrastive"] = pairs.scores(resamples, seed)
+        scores = scores.model_copy(update={"contrastive": pairs.scores(resamples, seed)})
     if human is not None:
-        scores["alignment"] = alignment(
+        aligned = alignment(
             records,
             pairs.others(read_archive(answers)),
             list(read_judgments(human)),
@@ -112,19 +112,22 @@ def score(
             seed=seed,
             calibrated=weighed,
         )
-    write_json(out, scores)
+        scores = scores.model_copy(update={"alignment": aligned})
+    written = scores.model_dump(mode="json")
+    write_json(out, written)
     if isinstance(rule, RecordingRule):
         rule.write(out.with_name(VERDICTS))
-    found: dict[str, Any] = {"out": str(out), "scores": scores}
+    found: dict[str, Any] = {"out": str(out), "scores": written}
     if power:
-        found["power"] = power_estimate(
+        estimate = power_estimate(
             records, pairs.others(read_archive(answers)), matching=rule, questions=questions, differences=power
         )
+        found["power"] = estimate.model_dump(mode="json")
     if earlier is not None:
         new = (Scoring(rule, questions), pairs.others(read_archive(answers)))
         old = (earlier[0], pairs.others(read_archive(before_answers or answers)))
         found["changes"] = list(changes(records, old, new))
-        found["before"] = earlier[1]
+        found["before"] = earlier[1].model_dump(mode="json")
         found["unnamed"] = getattr(earlier[0].matching, "missing", 0)
     _tell(found, as_json=as_json)
 

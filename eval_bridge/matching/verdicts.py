@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from katha.errors import InputFileError, StoreError, UsageError, unreadable
 from katha.eval_bridge.matching.match import RULES, Rule, Verdict, accepted_set, literal_verdict, normalise
 from katha.jsonio import canonical, digest, loads, write_bytes_atomic
-from katha.schema import Answer, Question, StoryRecord
+from katha.schema import Answer, Question, Scores, StoryRecord
 
 # ---
 # Rules that a model decides, and `verdicts.jsonl`, which makes scoring with them offline and repeatable.
@@ -357,7 +357,7 @@ def kept_rule(name: str, version: str | None, archives: Iterable[Path]) -> KeptR
     return KeptRule(name, version or "", archives)
 
 
-def version_of(scores: Mapping[str, Any]) -> str | None:
+def version_of(scores: Scores) -> str | None:
     """The version of the rule that made `scores`, from its notes; None where they do not say."""
-    found = (_NOTE.fullmatch(str(note)) for note in scores.get("notes") or ())
-    return next((match["version"] for match in found if match and match["rule"] == scores.get("matching")), None)
+    found = (_NOTE.fullmatch(note) for note in scores.notes)
+    return next((match["version"] for match in found if match and match["rule"] == scores.matching), None)

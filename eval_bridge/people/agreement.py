@@ -12,10 +12,20 @@ from numpy.typing import NDArray
 
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
-from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, Selection, collect
+from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import averages, interval, resample_counts, story_counts
 from katha.models.checkpoints import need
-from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
+from katha.schema import (
+    CONDITIONS,
+    DIMENSIONS,
+    Alignment,
+    Answer,
+    JudgeAlignment,
+    Localization,
+    RankAgreement,
+    Selection,
+    StoryRecord,
+)
 
 # ---
 # Judges against people, and people against each other (Secs. D.5, D.6 and F), with the libraries' own statistics.
@@ -190,7 +200,7 @@ def alignment(
     resamples: int = 10_000,
     seed: int = 42,
     calibrated: Aggregate | None = None,
-) -> dict[str, Any]:
+) -> Alignment:
     """By judge: `localization` in percentage points with its interval and chance, and rank correlation with people.
 
     judgments: rows with `story_id` and `failing` or `human_score` (or both), and `method` where there are several.
@@ -202,17 +212,15 @@ def alignment(
     outcomes = collect(records, answers, matching=matching, selection=questions, calibrated=calibrated)
     rows = [row for row in judgments if "story_id" in row and ("failing" in row or "human_score" in row)]
     placed = _placed(rows, outcomes)
-    found: dict[str, Any] = {"judges": {}, "notes": []}
     lost = len(rows) - len(placed)
-    if lost:
-        found["notes"].append(f"{lost} judgments are about stories that are not scored and are left out.")
+    notes = [f"{lost} judgments are about stories that are not scored and are left out."] if lost else []
+    judges: dict[str, JudgeAlignment] = {}
     for at, judge in enumerate(outcomes.judges):
         counts = np.stack([_counts(outcomes, m, at) for m in range(len(outcomes.methods))])
-        found["judges"][judge] = {
-            "localization": localization(placed, counts, resamples, seed),
-            "human_score": correlation(placed, counts),
-        }
-    return found
+        judges[judge] = JudgeAlignment(
+            localization=localization(placed, counts, resamples, seed), human_score=correlation(placed, counts)
+        )
+    return Alignment(judges=judges, notes=notes)
 
 
 Placed = list[tuple[int, int, Mapping[str, Any]]]
@@ -252,7 +260,7 @@ def _failing(counts: Floats) -> str | None:
     return DIMENSIONS[int(best[0])] if len(best) == 1 and gaps.max() > 0 else None
 
 
-def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> dict[str, Any] | None:
+def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> Localization | None:
     """How often the failing dimension of `counts` is the one that people name; None without such a judgment."""
     own = [
         (story, _failing(counts[method, story]) == row["failing"]) for method, story, row in placed if "failing" in row
@@ -268,10 +276,10 @@ def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> d
         drawn = np.concatenate([rows @ sums for rows in resample_counts(len(stories), resamples, seed)])
         ci95 = interval(drawn[:, 1] / drawn[:, 0])
     hits = sum(hit for _, hit in own)
-    return {"n": len(own), "right": 100.0 * hits / len(own), "chance": 100.0 / len(DIMENSIONS), "ci95": ci95}
+    return Localization(n=len(own), right=100.0 * hits / len(own), chance=100.0 / len(DIMENSIONS), ci95=ci95)
 
 
-def correlation(placed: Placed, counts: Floats) -> dict[str, Any] | None:
+def correlation(placed: Placed, counts: Floats) -> RankAgreement | None:
     """Spearman and pairwise agreement of a board's image recoverability with people's score of it."""
     image = CONDITIONS.index("image")
     pairs = [  # rounded: a tie is a tie, whichever way the last digit of an average fell
@@ -283,8 +291,8 @@ def correlation(placed: Placed, counts: Floats) -> dict[str, Any] | None:
     if not pairs:
         return None
     judged, people = [judge for judge, _ in kept], [human for _, human in kept]
-    return {
-        "n": len(kept),
-        "spearman": rank_correlation(judged, people),
-        "pairwise_agreement": pairwise_agreement(judged, people),
-    }
+    return RankAgreement(
+        n=len(kept),
+        spearman=rank_correlation(judged, people),
+        pairwise_agreement=pairwise_agreement(judged, people),
+    )

@@ -51,8 +51,12 @@ def _alignment(tally: Tally, row: Row, own: Sequence[Judgment]) -> dict[str, Any
     scoring = row.scoring
     told = {"text", "image"} <= set(scoring.conditions)
     several = scoring.average == "dimensions" and len(scoring.dimensions or DIMENSIONS) > 1
-    found = localization(placed, table, tally.job.resamples, tally.job.seed) if told and several else None
-    return {"localization": found, "human_score": correlation(placed, table) if "image" in scoring.conditions else None}
+    place = localization(placed, table, tally.job.resamples, tally.job.seed) if told and several else None
+    rank = correlation(placed, table) if "image" in scoring.conditions else None
+    return {
+        "localization": place.model_dump(mode="json") if place is not None else None,
+        "human_score": rank.model_dump(mode="json") if rank is not None else None,
+    }
 
 
 def _verdicts(tally: Tally, row: Row, own: Sequence[Judgment]) -> dict[str, Any]:

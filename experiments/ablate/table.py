@@ -106,7 +106,7 @@ def write_table(job: AblationJob, folder: AblationFolder) -> dict[str, Any]:
             invalid={row.name: tally.invalid(row) for row in held_out},
             pooled=pools,
         )
-        write_json(folder.scores, scores)
+        write_json(folder.scores, scores.model_dump(mode="json"))
     table = build_table(tally)
     write_json(folder.table, table)
     return table
@@ -122,7 +122,7 @@ def build_table(tally: Tally) -> dict[str, Any]:
     others = [(row.name, suite.baseline) for row in suite.rows if row.name != suite.baseline]
     against = compared(tally, pooled, others, "all stories")
     deltas = {item["a"]: item for item in against}
-    rows = [_row(tally, row, numbers[row.name], deltas.get(row.name)) for row in suite.rows]
+    rows = [_row(tally, row, numbers[row.name].model_dump(mode="json"), deltas.get(row.name)) for row in suite.rows]
     pairs = [compared(tally, pooled, suite.compare, what) for what in ("all stories", "equal length")]
     table: dict[str, Any] = {
         "suite": suite.name,

@@ -15,10 +15,10 @@ from katha.compass.score import BoardKey, board_key
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.scoring.outcomes import Outcomes, Selection, collect
+from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.statistics import RowCounts, row_counts
 from katha.experiments.ablate.folder import AblationFolder, AblationJob, RowBoard, StoryResult, protocol_of
-from katha.schema import Answer, Question, StoryRecord
+from katha.schema import Answer, Question, Selection, StoryRecord
 
 Floats = NDArray[np.float64]
 

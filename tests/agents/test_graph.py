@@ -79,7 +79,7 @@ def test_the_scores_are_those_of_the_rows(tmp_path: Path) -> None:
     result = run(tmp_path / "out")
     record = StoryRecord.model_validate_json((tmp_path / "out" / "story.jsonl").read_bytes())
     reporting = [row for row in rows(tmp_path / "out") if row.role == "reporting"]
-    assert score([record], reporting, matching="lemma-set") == result.scores
+    assert score([record], reporting, matching="lemma-set").model_dump(mode="json") == result.scores
     assert set(result.scores["methods"]) == {"base", "full"}
     assert result.scores["questions"] == "reporting"
 

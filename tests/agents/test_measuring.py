@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from doubles import PixelJudge, plugins, story
 
+from katha.agents import critique
 from katha.agents.run import run_story
 from katha.config import RunConfig
 from katha.jsonio import sha256_hex

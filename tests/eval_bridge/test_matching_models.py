@@ -311,6 +311,6 @@ def test_a_run_settles_its_free_answers_by_the_same_rule(nli: Path, tmp_path: Pa
             for said in ("it nibbles the net",)
         ]
         found = recoverability(rows, [question()], context.matching)
-    assert found["mean"] == 1.0
+    assert found.mean == 1.0
     kept = (folder.path / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line).get("answer") for line in kept] == [None, "it nibbles the net"]

@@ -133,7 +133,9 @@ def test_the_numbers_are_those_of_the_score_over_both_seeds(tmp_path: Path) -> N
     records = [StoryRecord.model_validate_json(line) for line in lines]
     rows = read_answers(tmp_path / "out" / "judging" / "answers.jsonl")
     pooled = {name: [f"{name}@{seed}" for seed in SEEDS] for name in ("block", "picky")}
-    again = score(records, rows, matching="lemma-set", questions="all", resamples=200, pooled=pooled)
+    again = score(records, rows, matching="lemma-set", questions="all", resamples=200, pooled=pooled).model_dump(
+        mode="json"
+    )
     assert read_json(tmp_path / "out" / "scores.json")["methods"] == again["methods"]
     for row in table["methods"]:
         entry = again["methods"][row["name"]]["judges"]["pixel"]
@@ -145,9 +147,9 @@ def test_the_numbers_are_those_of_the_score_over_both_seeds(tmp_path: Path) -> N
             mine = [record for record in records if record.story_id == found["story_id"]]
             own = [row for row in rows if row.story_id == found["story_id"]]
             single = score(mine, own, matching="lemma-set", questions="all", resamples=0, pooled=pooled)
-            block = single["methods"][name]["judges"]["pixel"]["filtered"]
-            assert cell["n"] == block["n"]
-            assert cell["stg"] == pytest.approx(block["stg"]) if block["n"] else cell["stg"] is None
+            block = single.methods[name].judges["pixel"].filtered
+            assert cell["n"] == block.n
+            assert cell["stg"] == pytest.approx(block.stg) if block.n else cell["stg"] is None
 
 
 def test_what_cannot_be_drawn_is_invalid_with_its_reason_and_leaves_the_common_block(tmp_path: Path) -> None:

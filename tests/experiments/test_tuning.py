@@ -19,10 +19,9 @@ from katha.compass.tuning import Grid, Setting, Table, best_setting, fold_gaps, 
 from katha.config import RunConfig
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.scoring.statistics import row_numbers
-from katha.experiments import tune
 from katha.experiments.ablate.folder import AblationJob
 from katha.experiments.ablate.runner import run_ablation
-from katha.experiments.tune import TuneJob, choose
+from katha.experiments.tune import TuneJob, choose, tune
 from katha.schema import CompassSettings, StoryRecord
 
 SEEDS = (42, 123, 2026)
