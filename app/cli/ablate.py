@@ -67,8 +67,8 @@ def ablate(
     from katha.app.cli.options import configuration
     from katha.app.reports.ablation_page import write_ablation_report
     from katha.compass.modes import load_suite
-    from katha.experiments.ablate.folder import AblationJob
-    from katha.experiments.ablate.runner import run_ablation
+    from katha.experiments.ablate.job import AblationJob
+    from katha.experiments.ablate.story import run_ablation
     from katha.experiments.inputs import read_stories
 
     config = configuration(
@@ -102,10 +102,12 @@ def ablate(
     if lock is not None:
         config = freeze(config, lock, plugins, records)
         frozen = {"file": lock.name, "sha256": config.lock}
-    job = AblationJob(records, chosen, config, given=plugins, lock=frozen, resamples=resamples, strict=rows is not None)
+    job = AblationJob(
+        records, chosen, config, given=plugins, lock=frozen, resamples=resamples, strict=rows is not None, human=human
+    )
     with progress(len(records), quiet=as_json) as on_story:
         result = run_ablation(job, out or Path("out") / chosen.name, on_story=on_story)
-    _tell(result.table, result.out, write_ablation_report(result.out), as_json=as_json)
+    _tell(result.table.model_dump(mode="json"), result.out, write_ablation_report(result.out), as_json=as_json)
 
 
 def of_split(records: list[StoryRecord], split: str | None, source: str) -> list[StoryRecord]:

@@ -68,9 +68,8 @@ def compare(
     from katha.agents.context import require_memory
     from katha.app.cli.options import configuration
     from katha.app.reports.compare_page import write_compare_report
-    from katha.experiments.compare import run_comparison
+    from katha.experiments.compare import CompareJob, run_comparison
     from katha.experiments.inputs import read_stories
-    from katha.experiments.methods import CompareJob
 
     config = configuration(
         preset,
@@ -104,12 +103,12 @@ def compare(
     total = len(job.records) * len(job.methods)
     with _progress(total, quiet=as_json) as on_story:
         result = run_comparison(job, out, on_story=on_story)
-    report = write_compare_report(out)
+    report, table = write_compare_report(out), result.table.model_dump(mode="json")
     if as_json:
-        value = {"out": str(out), "report": str(report), "reused": result.reused, "table": result.table}
+        value = {"out": str(out), "report": str(report), "reused": result.reused, "table": table}
         typer.echo(json.dumps(value, ensure_ascii=False))
         return
-    _tell(result.table, report)
+    _tell(table, report)
 
 
 def _methods(
@@ -152,7 +151,7 @@ def _prepare(stories: str) -> Callable[[Any], Any]:
 
 
 @contextmanager
-def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str, str], None] | None]:
+def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str, int], None] | None]:
     """A bar over methods and stories on standard error; None when `quiet` or when that is not a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
@@ -162,7 +161,7 @@ def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str, str], None]
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("Drawing", total=total)
-        yield lambda method, story: bar.update(task, advance=1, description=f"{method}: {story}")
+        yield lambda name, done: bar.update(task, completed=done, description=name)
 
 
 def _tell(table: Mapping[str, Any], report: Path) -> None:

@@ -95,11 +95,11 @@ def tune(
     )
     with progress(len(chosen), quiet=as_json) as on_story:
         result = run(job, out, lock, on_story=on_story)
-    report = write_tuning_report(out)
+    report, chosen_as_json = write_tuning_report(out), result.chosen.model_dump(mode="json")
     if as_json:
-        typer.echo(json.dumps({"lock": str(result.lock), "report": str(report), "tuning": result.chosen}))
+        typer.echo(json.dumps({"lock": str(result.lock), "report": str(report), "tuning": chosen_as_json}))
         return
-    _tell(result.chosen, result.lock, report)
+    _tell(chosen_as_json, result.lock, report)
 
 
 def _tell(chosen: Mapping[str, Any], lock: Path, report: Path) -> None:

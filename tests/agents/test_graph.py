@@ -12,7 +12,7 @@ import pytest
 from doubles import BlockRenderer, PixelJudge, plugins, story
 
 from katha.agents import graph
-from katha.agents.graph import build_graph
+from katha.agents.graph import build_graph, make_graph
 from katha.agents.plan import check_plan
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
@@ -411,10 +411,8 @@ def test_a_size_that_the_renderer_cannot_draw_is_refused(tmp_path: Path) -> None
 
 
 def test_the_graph_is_drawn_for_studio() -> None:
-    from katha.agents.studio import make_graph
-
     spec = json.loads((Path(__file__).parents[2] / "langgraph.json").read_text())
-    assert spec["graphs"] == {"katha": "katha.agents.studio:make_graph"}
+    assert spec["graphs"] == {"katha": "katha.agents.graph:make_graph"}
     drawn = make_graph().get_graph()
     assert {"plan", "render", "critique", "select", "localize", "bridge", "review", "decide", "judge", "report"} <= set(
         drawn.nodes
