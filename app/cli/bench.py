@@ -195,7 +195,7 @@ def calibrate(
     """
     from katha.eval_bridge.people.report import calibrate as compare
 
-    found = compare(path, resamples, seed)
+    found = compare(path, resamples, seed).model_dump(mode="json")
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
