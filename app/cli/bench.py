@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -169,16 +170,17 @@ def ensemble(
 
     rule = folder_rule(matching or "lemma-set", answers[-1].parent)
     outcomes = collect(read_scored_stories(stories), read_archive(answers), matching=rule, selection="all")
-    _, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
-    write_json(out, {"format": 1, "matching": rule.name, **report})
+    found, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
+    written = {**asdict(report), **asdict(found)}
+    write_json(out, {"format": 1, "matching": rule.name, **written})
     if as_json:
-        typer.echo(json.dumps({"out": str(out), **report}, ensure_ascii=False))
+        typer.echo(json.dumps({"out": str(out), **written}, ensure_ascii=False))
         return
     typer.echo(f"  {'judge':<28}{'agreement':>11}{'Spearman':>10}{'pairwise':>10}{'ECE':>8}")
-    for name, row in report["measured"].items():
-        cells = "".join(f"{_value(row[key]):>10}" for key in ("spearman", "pairwise_agreement"))
-        typer.echo(f"  {name:<28}{row['agreement']:>10.1f}%{cells}{_value(row['ece']):>8}")
-    typer.echo(f"On {report['n']:,} labelled answers of {report['stories']:,} stories. Ensemble: {out}")
+    for name, row in report.measured.items():
+        cells = "".join(f"{_value(value):>10}" for value in (row.spearman, row.pairwise_agreement))
+        typer.echo(f"  {name:<28}{row.agreement:>10.1f}%{cells}{_value(row.ece):>8}")
+    typer.echo(f"On {report.n:,} labelled answers of {report.stories:,} stories. Ensemble: {out}")
 
 
 @bench.command()
