@@ -102,9 +102,9 @@ def split(
 
     made = save_split(path, out, seed=seed, force=force)
     if as_json:
-        typer.echo(json.dumps({"out": str(out), "seed": seed, "counts": made["counts"]}))
+        typer.echo(json.dumps({"out": str(out), "seed": seed, "counts": made.counts}))
         return
-    for name, count in made["counts"].items():
+    for name, count in made.counts.items():
         typer.echo(f"  {name:<14}{count:>7,}")
     typer.echo(f"Split: {out}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from katha.errors import RecordError
 from katha.eval_bridge.people import agreement as c
-from katha.eval_bridge.people.files import read_judgments
+from katha.eval_bridge.people.files import Judgment, read_judgments
 from katha.eval_bridge.scoring.scores import intervals
 from katha.eval_bridge.scoring.statistics import averages, replicates
 from katha.schema import (
@@ -26,11 +26,10 @@ from katha.schema import (
     RaterAgreement,
 )
 
-Row = Mapping[str, Any]
 Section = BaseModel | dict[str, PreferenceTest]
 Made = tuple[Section, list[str]]
 """A section, and what has to be said about it."""
-Maker = Callable[[Sequence[Row], int, int], Made]
+Maker = Callable[[Sequence[Judgment], int, int], Made]
 _RATINGS = ("ncs", "mas", "ees")
 BOARD_SECTIONS = ("recoverability", "moral", *_RATINGS)
 """What people can say about one method's boards, without a second method or a judge beside it."""
@@ -57,7 +56,7 @@ def calibrate(path: Path, resamples: int = 10_000, seed: int = 42) -> Calibratio
     return Calibration.model_validate({"rows": len(rows), "notes": notes, **found})
 
 
-def board_sections(path: Path, rows: Sequence[Row], resamples: int, seed: int) -> dict[str, object]:
+def board_sections(path: Path, rows: Sequence[Judgment], resamples: int, seed: int) -> dict[str, object]:
     """Return the `BOARD_SECTIONS` of judgments that are all about one method's boards, as JSON; None for what they
     do not judge.
 
@@ -73,7 +72,7 @@ def _plain(section: Section | None) -> object:
 
 
 def _sections(
-    path: Path, rows: Sequence[Row], names: Sequence[str], resamples: int, seed: int
+    path: Path, rows: Sequence[Judgment], names: Sequence[str], resamples: int, seed: int
 ) -> tuple[dict[str, Section], list[str]]:
     """The sections of these names that `rows` have the columns for, and what has to be said about them."""
     found: dict[str, Section] = {}
@@ -98,7 +97,7 @@ _IDENTITY = {
 }
 
 
-def _refuse_twins(path: Path, rows: Sequence[Row], name: str) -> None:
+def _refuse_twins(path: Path, rows: Sequence[Judgment], name: str) -> None:
     seen: dict[tuple[Any, ...], int] = {}
     keys = _IDENTITY.get(name, ())
     for row in rows:
@@ -110,7 +109,7 @@ def _refuse_twins(path: Path, rows: Sequence[Row], name: str) -> None:
         seen[key] = row["line"]
 
 
-def _labels_of_judges(rows: Sequence[Row], resamples: int, seed: int) -> Made:
+def _labels_of_judges(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
     value = c.agreement([row["judge"] for row in rows], [row["human"] for row in rows])
     sure = [row for row in rows if "confidence" in row]
     ece = c.calibration_error([row["confidence"] for row in sure], [row["judge"] == row["human"] for row in sure])
@@ -118,14 +117,14 @@ def _labels_of_judges(rows: Sequence[Row], resamples: int, seed: int) -> Made:
     return found, [] if sure else ["No confidence is given, so ece is null."]
 
 
-def _scores_of_judges(rows: Sequence[Row], resamples: int, seed: int) -> Made:
+def _scores_of_judges(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
     judge, human = [row["judge_score"] for row in rows], [row["human_score"] for row in rows]
     rank, pairs = c.rank_correlation(judge, human), c.pairwise_agreement(judge, human)
     notes = ["One side is constant, so spearman is null."] if rank is None else []
     return RankAgreement(n=len(rows), spearman=rank, pairwise_agreement=pairs), notes
 
 
-def _alpha(rows: Iterable[Row], column: str, level: c.Level) -> float | None:
+def _alpha(rows: Iterable[Judgment], column: str, level: c.Level) -> float | None:
     """Krippendorff's alpha of a column, by rater and story."""
     table: dict[str, dict[str, object]] = defaultdict(dict)
     for row in rows:
@@ -133,7 +132,7 @@ def _alpha(rows: Iterable[Row], column: str, level: c.Level) -> float | None:
     return c.krippendorff_alpha(table, level)
 
 
-def _labels(rows: Sequence[Row], resamples: int, seed: int) -> Made:
+def _labels(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
     given = c.by_key(rows, "story_id", "label")
     even = len({len(labels) for labels in given.values()}) == 1
     note = "Stories have different numbers of labels, so fleiss_kappa is null; alpha takes missing labels."
@@ -142,7 +141,7 @@ def _labels(rows: Sequence[Row], resamples: int, seed: int) -> Made:
     return found, [] if even else [note]
 
 
-def _moral(rows: Sequence[Row], resamples: int, seed: int) -> Made:
+def _moral(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
     choices = [(row["target"], [row[name] for name in ("top1", "top2", "top3") if name in row]) for row in rows]
     short = sum(len(chosen) < 3 for _, chosen in choices)
     notes = [f"{short} rows name fewer than three labels; HMR@3 takes those that are there."] if short else []
@@ -150,21 +149,21 @@ def _moral(rows: Sequence[Row], resamples: int, seed: int) -> Made:
 
 
 def _ratings(column: str) -> Maker:
-    def section(rows: Sequence[Row], resamples: int, seed: int) -> Made:
+    def section(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
         values = c.by_key(rows, "story_id", column)
         return c.rating(values, resamples, seed, _alpha(rows, column, "ordinal")), []
 
     return section
 
 
-def _preference(rows: Sequence[Row], resamples: int, seed: int) -> Made:
+def _preference(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
     given: dict[str, list[int]] = defaultdict(list)
     for row in rows:
         given[row.get("criterion", "overall")].append(row["preference"])
     return {name: c.preference_test(values, len(given)) for name, values in sorted(given.items())}, []
 
 
-def _recoverability(rows: Sequence[Row], resamples: int, seed: int) -> Made:
+def _recoverability(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
     """Eqs. 56 to 59: the mean over raters, then questions, then dimensions, on the questions that most raters get
     right under text and image together (ties are wrong)."""
     cells: dict[tuple[str, str], dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))

@@ -76,7 +76,7 @@ def test_split_refuses_to_replace_another(tmp_path: Path) -> None:
     assert save_split(plain, tmp_path / "other.json") == first
     with pytest.raises(OutputFolderError, match="holds something else"):
         save_split(plain, tmp_path / "other.json", seed=7)
-    assert save_split(plain, tmp_path / "other.json", seed=7, force=True)["seed"] == 7
+    assert save_split(plain, tmp_path / "other.json", seed=7, force=True).seed == 7
 
 
 def test_split_needs_stories(tmp_path: Path) -> None:
