@@ -52,7 +52,7 @@ class Problem:
         field = f", field {self.field!r}" if self.field else ""
         return f"{place}{record}{field}: {self.message}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The problem as a JSON object."""
         return asdict(self)
 
@@ -63,7 +63,7 @@ class Row:
 
     file: str
     line: int
-    value: dict[str, Any]
+    value: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise unreadable(path, error) from error
 
 
-def _parse(line: bytes) -> dict[str, Any] | str:
+def _parse(line: bytes) -> Mapping[str, Any] | str:
     """The object in `line`, or what is wrong with it."""
     if len(line) > MAX_LINE_BYTES:
         return f"the line is longer than {MAX_LINE_BYTES:,} bytes, so it is no record."

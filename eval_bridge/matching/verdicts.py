@@ -206,7 +206,7 @@ class _Writer:
             self._file.close()
 
 
-def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+def read_rows(path: Path) -> Iterator[Mapping[str, object]]:
     """The lines of a file of verdicts; a torn last line is left out.
 
     Raises:
@@ -224,7 +224,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         raise unreadable(path, error) from error
 
 
-def _read_verdicts(archives: Iterable[Path]) -> Iterator[tuple[Mapping[str, Any], Key, Verdict]]:
+def _read_verdicts(archives: Iterable[Path]) -> Iterator[tuple[Mapping[str, object], Key, Verdict]]:
     """The verdicts of the archives that are there, in order: the row, its key, and what it says."""
     for path in archives:
         for row in read_rows(path) if path.is_file() else ():
@@ -233,14 +233,14 @@ def _read_verdicts(archives: Iterable[Path]) -> Iterator[tuple[Mapping[str, Any]
                 yield row, key, Verdict(bool(row["right"]), str(row["reason"]))
 
 
-def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
     """Write each row once, the last of its key, sorted: the same verdicts give the same bytes."""
     names = ("rule", "spec_sha256", "question_sha256", "answer")
     latest = {tuple(str(row.get(name, "")) for name in names): canonical(row) + b"\n" for row in rows}
     write_bytes_atomic(path, b"".join(latest[key] for key in sorted(latest)))
 
 
-def _verdict_row(rule: str, spec_sha256: str | None, pair: Pair, decision: Decision) -> dict[str, Any]:
+def _verdict_row(rule: str, spec_sha256: str | None, pair: Pair, decision: Decision) -> Mapping[str, object]:
     question_sha256, answer = pair.key
     return {
         "rule": rule,
@@ -255,7 +255,7 @@ def _verdict_row(rule: str, spec_sha256: str | None, pair: Pair, decision: Decis
     }
 
 
-def _row(line: bytes) -> dict[str, Any] | None:
+def _row(line: bytes) -> Mapping[str, object] | None:
     try:
         row = loads(line.decode("utf-8"))
     except ValueError:
@@ -289,7 +289,7 @@ class RecordingRule:
     def __init__(self, rule: Rule) -> None:
         self.name, self.version = rule.name, rule.version
         self._rule = rule
-        self._rows: dict[tuple[str, str], dict[str, Any]] = {}
+        self._rows: dict[Key, Mapping[str, object]] = {}
         self._met: dict[tuple[int, str], Question] = {}  # holds the questions, so that their ids stay their own
 
     def verdict(self, answer: str, question: Question) -> Verdict:

@@ -69,17 +69,17 @@ def require_variant(name: str, *, reporting: bool = False) -> str:
     raise UsageError(f"The prompt variant {name!r} {reason}.", hint=f"Known: {', '.join(known)}.")
 
 
-def object_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(fields: Mapping[str, object]) -> dict[str, object]:
     """Return the JSON schema of an object that has exactly these fields."""
     return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
 
 
-def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[str, Any]:
+def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[str, object]:
     """The JSON schema of a reply (Sec. E.5): label question, short answer, or text+image check.
 
     A free answer is bounded by a pattern that admits no control characters, not by `maxLength`.
     """
-    phrase: dict[str, Any] = {"type": "string", "pattern": r"^[^\u0000-\u001f]{1,200}$"}
+    phrase: dict[str, object] = {"type": "string", "pattern": r"^[^\u0000-\u001f]{1,200}$"}
     answer = {"type": "string", "enum": list(options)} if options else phrase
     confidence = {"type": "string", "enum": _LEVELS}
     if condition == "text+image":
@@ -173,7 +173,7 @@ def parse_reply(raw: str, prompt: JudgePrompt, usage: dict[str, Any], *, plain: 
     )
 
 
-def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, dict[str, Any]]:
+def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, Mapping[str, Any]]:
     if not text:
         return "the reply is empty", {}
     if len(text) > LONGEST_REPLY:
@@ -189,7 +189,7 @@ def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, dict[str, Any]]:
     return (f"field {wrong[0]!r} breaks the schema" if wrong else None), value
 
 
-def _fits(value: object, rule: dict[str, Any]) -> bool:
+def _fits(value: object, rule: Mapping[str, Any]) -> bool:
     return (
         isinstance(value, str)
         and value in rule.get("enum", (value,))

@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
 from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
-from katha.eval_bridge.scoring.statistics import averages, resample_counts, share_interval, story_counts
+from katha.eval_bridge.scoring.statistics import averages, bonferroni, resample_counts, share_interval, story_counts
 from katha.models.checkpoints import need
 from katha.schema import (
     CONDITIONS,
     DIMENSIONS,
     Alignment,
     Answer,
+    HumanMoral,
     JudgeAlignment,
     Localization,
+    PreferenceTest,
     RankAgreement,
+    Rating,
     Selection,
     StoryRecord,
 )
@@ -120,47 +123,53 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, Any]], level: Level) -
     return _finite(need("krippendorff", _WHAT).alpha(reliability_data=table, level_of_measurement=level))
 
 
-def moral_recoverability(rows: Iterable[tuple[str, Sequence[str]]]) -> dict[str, Any]:
+def moral_recoverability(rows: Iterable[tuple[str, Sequence[str]]]) -> HumanMoral:
     """HMR@1 and HMR@3 (Eqs. 52 and 53) of `(target, labels in order of choice)`; in percentage points."""
     judged = [(target, list(chosen)[:3]) for target, chosen in rows if chosen]
     if not judged:
-        return {"n": 0, "hmr1": None, "hmr3": None}
+        return HumanMoral(n=0, hmr1=None, hmr3=None)
     first = float(np.mean([chosen[0] == target for target, chosen in judged]))
     third = float(np.mean([target in chosen for target, chosen in judged]))
-    return {"n": len(judged), "hmr1": 100.0 * first, "hmr3": 100.0 * third}
+    return HumanMoral(n=len(judged), hmr1=100.0 * first, hmr3=100.0 * third)
 
 
-def rating(values: Mapping[str, Sequence[float]], resamples: int = 10_000, seed: int = 42) -> dict[str, Any]:
-    """Mean, standard deviation and 95% interval of ratings by story (Eq. 54); stories are resampled."""
+def rating(
+    values: Mapping[str, Sequence[float]], resamples: int = 10_000, seed: int = 42, alpha: float | None = None
+) -> Rating:
+    """Mean, standard deviation and 95% interval of ratings by story (Eq. 54); stories are resampled.
+
+    alpha: Krippendorff's, of the same ratings by rater.
+    """
     flat = [value for given in values.values() for value in given]
     if not flat:
-        return {"n": 0, "mean": None, "sd": None, "ci95": None}
+        return Rating(n=0, mean=None, sd=None, ci95=None, krippendorff_alpha=alpha)
     span = None
     if len(values) > 1 and resamples:
         sums = np.array([[len(given), sum(given)] for given in values.values()], dtype=float)
         drawn = np.concatenate([rows @ sums for rows in resample_counts(len(values), resamples, seed)])
-        span = [float(edge) for edge in np.percentile(drawn[:, 1] / drawn[:, 0], (2.5, 97.5))]
+        low, high = np.percentile(drawn[:, 1] / drawn[:, 0], (2.5, 97.5))
+        span = float(low), float(high)
     spread = float(np.std(flat, ddof=1)) if len(flat) > 1 else None
-    return {"n": len(flat), "mean": float(np.mean(flat)), "sd": spread, "ci95": span}
+    return Rating(n=len(flat), mean=float(np.mean(flat)), sd=spread, ci95=span, krippendorff_alpha=alpha)
 
 
-def preference_test(values: Sequence[int], criteria: int = 1) -> dict[str, Any]:
+def preference_test(values: Sequence[int], criteria: int = 1) -> PreferenceTest:
     """The one-sided Wilcoxon test of preferences (Eqs. 63 to 66; SciPy), Bonferroni over `criteria`, rank-biserial."""
     from scipy import stats
 
     nonzero = np.array([value for value in values if value], dtype=float)
     if not nonzero.size:
-        return {"n": len(values), "n_nonzero": 0, "p": None, "p_corrected": None, "rank_biserial": None}
+        return PreferenceTest(n=len(values), n_nonzero=0, p=None, p_corrected=None, rank_biserial=None)
     ranks = stats.rankdata(np.abs(nonzero))
     plus, minus = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
     p = float(stats.wilcoxon(nonzero, alternative="greater", zero_method="wilcox", method="asymptotic").pvalue)
-    return {
-        "n": len(values),
-        "n_nonzero": int(nonzero.size),
-        "p": _finite(p),
-        "p_corrected": min(1.0, criteria * p) if math.isfinite(p) else None,
-        "rank_biserial": (plus - minus) / (plus + minus),
-    }
+    return PreferenceTest(
+        n=len(values),
+        n_nonzero=int(nonzero.size),
+        p=_finite(p),
+        p_corrected=bonferroni(_finite(p), criteria),
+        rank_biserial=(plus - minus) / (plus + minus),
+    )
 
 
 def by_key(rows: Iterable[Mapping[str, Any]], key: str, value: str) -> dict[str, list[Any]]:

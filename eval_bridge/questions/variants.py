@@ -139,7 +139,7 @@ def _variant(
     )
 
 
-def _schema(edits: Iterable[str], scenes: int, most: int) -> dict[str, Any]:
+def _schema(edits: Iterable[str], scenes: int, most: int) -> dict[str, object]:
     moral = {"anyOf": [{"type": "string", "enum": list(MORAL_LABELS)}, {"type": "null"}]}
     fields = {
         "change_type": {"type": "string", "enum": list(edits)},

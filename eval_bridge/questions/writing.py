@@ -217,8 +217,8 @@ def _question(record: StoryRecord, transition: Transition, item: _Written, numbe
     )
 
 
-def _schema(transitions: int) -> dict[str, Any]:
-    def text(most: int) -> dict[str, Any]:
+def _schema(transitions: int) -> dict[str, object]:
+    def text(most: int) -> dict[str, object]:
         return {"type": "string", "minLength": 1, "maxLength": most}
 
     fields = {

@@ -70,8 +70,7 @@ def load_concepts() -> Concepts:
         raise KathaError(
             "The reader's concepts.json is missing.", hint="Install katha again, or run `make reader`."
         ) from error
-    value: dict[str, Any] = loads(text)
-    fields: dict[str, Any] = {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
+    fields: Any = {key: tuple(item) if isinstance(item, list) else item for key, item in loads(text).items()}
     return Concepts(**fields)
 
 

@@ -70,13 +70,13 @@ def test_split_refuses_to_replace_another(tmp_path: Path) -> None:
         save_split(folder, tmp_path / "split.json")
     assert not (tmp_path / "split.json").exists()
     forced = save_split(folder, tmp_path / "split.json", force=True)
-    assert json.loads((tmp_path / "split.json").read_text()) == forced
+    assert json.loads((tmp_path / "split.json").read_text()) == forced.model_dump()
     plain = without_split(folder)
     first = save_split(plain, tmp_path / "other.json")
     assert save_split(plain, tmp_path / "other.json") == first
     with pytest.raises(OutputFolderError, match="holds something else"):
         save_split(plain, tmp_path / "other.json", seed=7)
-    assert save_split(plain, tmp_path / "other.json", seed=7, force=True)["seed"] == 7
+    assert save_split(plain, tmp_path / "other.json", seed=7, force=True).seed == 7
 
 
 def test_split_needs_stories(tmp_path: Path) -> None:
