@@ -99,7 +99,6 @@ class RunRecord(State):
     failures: list[Mapping[str, object]] = []
     services: list[ServiceUse] = []
     redone: list[Mapping[str, object]] = []
-    failures: list[Mapping[str, object]] = []
 
     @model_serializer(mode="wrap")
     def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
