@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from katha import __version__
 from katha.agents.boards import draw_board, draw_bridge, insertion_seeds
 from katha.agents.context import Plugins, RunContext
 from katha.agents.critique import measure
@@ -35,7 +34,7 @@ from katha.compass.tuning import (
     possible_weakest,
     sample_settings,
 )
-from katha.config import RunConfig
+from katha.config import RunConfig, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
 from katha.eval_bridge.judging.outcome import Outcome, outcome_of
 from katha.eval_bridge.scoring.outcomes import collect
@@ -303,7 +302,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
 
     def begin(self) -> TuningState:
         identity = self._job.work.identity
-        return TuningState(format=1, katha=__version__, identity=identity, suite={"name": "tune"})
+        return TuningState(format=1, katha=katha_version(), identity=identity, suite={"name": "tune"})
 
     def stored(self, known: TuningState, fresh: TuningState) -> None:
         """What was measured is kept; the choice is made anew, for it depends on how much is tried."""
