@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STORY  ?= examples/lion_and_mouse.txt
 OUT    ?= out/lion_and_mouse
-PACKAGES := agents compass configs eval_bridge planners prompts renderers
+PACKAGES := app experiments agents compass configs eval_bridge planners prompts renderers
 
 .PHONY: story test check fast links docs wheel reader bench clean
 

@@ -1,30 +1,205 @@
-"""What the nodes work with and never keep in the state: plug-ins, the cache, the run's folder, and their locks."""
+"""What the nodes work with and never keep in the state: plug-ins, settings, the cache, the run's folder and its
+budget.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from katha.agents.drawers import make_bridge, make_planner, make_renderer
-from katha.agents.spending import capped, require_prices
-from katha.compass.features import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.compass.modes import Mode, load_mode
+from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import RunConfig
-from katha.errors import OutputFolderError, UsageError
+from katha.errors import BudgetError, OutputFolderError, UsageError
+from katha.eval_bridge.judging.budget import Budget, Metered, Tally
 from katha.jsonio import digest, read_json
-from katha.protocols import Judge, Planner, Renderer, Similarity
-from katha.registry import default_registry
+from katha.protocols import (
+    CostsMoney,
+    Evidence,
+    Judge,
+    JudgePrompt,
+    JudgeReply,
+    KeepsReceipts,
+    Planner,
+    Renderer,
+    Similarity,
+)
+from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
 from katha.store import RunFolder, Store
 
 if TYPE_CHECKING:
-    from katha.eval_bridge.budget import Budget
-    from katha.eval_bridge.matching import Rule
+    from katha.eval_bridge.judging.budget import Budget
+    from katha.eval_bridge.matching.match import Rule
 
-__all__ = ["Plugins", "RunContext", "check_able", "frame_size", "load_plugins", "plan_sha256"]
+# ---
+# Planners and renderers made from a run's settings: each with its options, and `memory` for those that have it.
+
+
+def make_planner(config: RunConfig) -> Planner:
+    """The planner.
+
+    Raises:
+        UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
+    """
+    made: Planner = default_registry("planners").configure(config.planner, config.planner_options)
+    return made
+
+
+def make_renderer(config: RunConfig) -> Renderer:
+    """The board's renderer.
+
+    Raises:
+        UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
+    """
+    return _make(config.renderer, config.renderer_options, config.memory)
+
+
+def make_bridge(config: RunConfig) -> Renderer | None:
+    """Who draws inserted frames, if that is not the board's renderer; errors are those of `make_renderer`."""
+    bridge = config.bridge_renderer
+    return _make(bridge, config.bridge_renderer_options, config.memory) if bridge is not None else None
+
+
+def _make(spec: str, options: Mapping[str, Any], memory: str | None) -> Renderer:
+    told = {"memory": memory} if memory is not None and "memory" in _options(spec) else {}
+    made: Renderer = default_registry("renderers").configure(spec, {**told, **options})
+    return made
+
+
+def _options(spec: str) -> set[str]:
+    return set(option_names(default_registry("renderers").load(spec)[0]))
+
+
+def fitting_options(specs: Iterable[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """By renderer, those of the options `given` that it has.
+
+    Raises:
+        UsageError: none of the renderers has one of them.
+    """
+    known = {spec: _options(spec) if given else set[str]() for spec in specs}
+    stray = next((name for name in given if not any(name in names for names in known.values())), None)
+    if stray is not None:
+        raise UsageError(f"No renderer here has an option {stray!r}.", hint="See `katha renderers`.")
+    return {spec: {name: value for name, value in given.items() if name in names} for spec, names in known.items()}
+
+
+def require_memory(memory: str | None, specs: Iterable[str | None]) -> None:
+    """Refuse a `--memory` that no renderer would listen to.
+
+    Raises:
+        UsageError: none of the renderers `specs` (None: there is none) keeps a model in memory.
+    """
+    if memory is not None and not any("memory" in _options(spec) for spec in specs if spec is not None):
+        raise UsageError(
+            "--memory is given, but no renderer here keeps a model in memory.", hint="Use --renderer sdxl:MODEL."
+        )
+
+
+# ---
+# Pictures within a command's budget: asked for before each one, settled with what it did cost.
+
+
+T = TypeVar("T")
+_STOPPED = "The budget is used up; what was paid for is kept."
+_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
+
+
+def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
+    """What `draw` gives, which asks `renderer` for one frame; free where no frame of it costs anything.
+
+    Raises:
+        BudgetError: the frame could cost more than is left; it was not asked for.
+    """
+    if budget is None or not isinstance(renderer, CostsMoney):
+        return draw()
+    each = renderer.frame_price or 0.0
+    if not budget.grant(1, each):
+        raise BudgetError(_STOPPED, hint=_HINT)
+    cost: float | None = 0.0  # a call that failed is a call; a service charges for pictures
+    try:
+        drawn = draw()
+        cost = _cost(renderer, each)
+    finally:
+        budget.settle(each, cost)
+    return drawn
+
+
+def _cost(renderer: Renderer, expected: float) -> float:
+    """What the frame given last did cost, or was expected to."""
+    known = renderer.receipt().get("cost") if isinstance(renderer, KeepsReceipts) else None
+    return expected if known is None else float(known)
+
+
+def require_prices(budget: Budget | None, renderers: Mapping[str, Renderer | None]) -> None:
+    """Refuse a budget in dollars over pictures whose price is unknown; `renderers` by the names they were asked for.
+
+    Raises:
+        UsageError: the renderer is named.
+    """
+    for name, renderer in renderers.items() if budget is not None and budget.max_cost is not None else ():
+        if isinstance(renderer, CostsMoney) and renderer.frame_price is None:
+            raise UsageError(
+                f"The price of a picture by {name!r} is unknown, so --max-cost cannot hold.",
+                hint="Give --renderer-option price=DOLLARS, or limit it by --max-calls.",
+            )
+
+
+def capped(judges: Mapping[str, Judge], budget: Budget | None) -> dict[str, Judge]:
+    """The judges of a run within `budget`.
+
+    Raises:
+        UsageError: the budget is in dollars and a judge's price is unknown.
+    """
+    return {name: judge if budget is None else _Capped(judge, budget) for name, judge in judges.items()}
+
+
+class _Capped:
+    """A judge of a run, which stops the run when the budget is used up: a run with unasked questions is not finished.
+
+    In `katha eval` and for a comparison's boards such questions are counted as `budget_stopped` instead.
+    """
+
+    def __init__(self, judge: Judge, budget: Budget) -> None:
+        """Take the judge's price.
+
+        Raises:
+            UsageError: the budget is in dollars and the judge's price is unknown.
+        """
+        self._metered = Metered(judge, budget, Tally())
+        self.always_chooses = self._metered.always_chooses
+        self.exclusive, self.concurrency = self._metered.exclusive, self._metered.concurrency
+
+    def spec(self) -> Mapping[str, Any]:
+        """The inner judge's."""
+        return self._metered.spec()
+
+    @property
+    def amended(self) -> Mapping[str, Any]:
+        """The inner judge's."""
+        return self._metered.amended
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt.
+
+        Raises:
+            BudgetError: the budget is used up; the replies before are kept.
+        """
+        for reply in self._metered.ask(evidence, prompts):
+            if reply.status == "budget_stopped":
+                raise BudgetError(_STOPPED, hint=_HINT)
+            yield reply
+
+    def close(self) -> None:
+        """Let the inner judge go of its memory, if it can."""
+        self._metered.close()
+
+
+# ---
+# What the nodes work with and never keep in the state: plug-ins, the cache, the run's folder, and their locks.
 
 
 @dataclass(frozen=True)
@@ -64,7 +239,7 @@ def load_plugins(config: RunConfig, budget: Budget | None = None) -> Plugins:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
         UsageError: the budget is in dollars and a price is unknown.
     """
-    from katha.eval_bridge.judges.making import make_judges
+    from katha.eval_bridge.judging.make import make_judges
 
     judges = make_judges(
         config.judges,
@@ -206,8 +381,8 @@ class RunContext:
 
 
 def _matching(name: str, folder: Path) -> Rule:
-    from katha.eval_bridge.rules import make_decider, open_rule
-    from katha.eval_bridge.verdicts import VERDICTS
+    from katha.eval_bridge.matching.rules import make_decider, open_rule
+    from katha.eval_bridge.matching.verdicts import VERDICTS
 
     path = folder / VERDICTS
     return open_rule(name, [path], decider=make_decider(name), keep=path)

@@ -1,29 +1,44 @@
-"""Measuring one board: steering questions on the board and on each transition, coverage, copies (Eqs. 24 to 27)."""
+"""Measuring a board: questions, coverage and copies (Eqs. 24 to 27), and the numbers that are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from katha.agents.context import RunContext
 from katha.agents.frames import images_of
-from katha.compass import (
+from katha.compass.bridge import transition_text
+from katha.compass.score import (
     BoardFeatures,
     TransitionFeatures,
     adjacent_similarities,
     board_key,
     span,
     transition_similarity,
-    transition_text,
     weigh,
 )
 from katha.errors import JudgeError, KathaError
 from katha.jsonio import digest
-from katha.schema import Answer, Board, Candidate, Condition, Event, Question, Role, Stage, Transition
+from katha.schema import (
+    Answer,
+    Board,
+    Candidate,
+    Candidates,
+    Condition,
+    Decision,
+    Event,
+    Question,
+    Role,
+    Stage,
+    Transition,
+)
 
-__all__ = ["ask_all", "measure", "measure_pair", "question_id"]
+# ---
+# Measuring one board: steering questions on the board and on each transition, coverage, copies (Eqs. 24 to 27).
+
 
 Emit = Callable[[Event], None]
 _ID = 16
@@ -59,7 +74,9 @@ def ask_all(
     Raises:
         JudgeError: a judge cannot be asked at all. RecordError: an image-only packet carries more than pixels.
     """
-    from katha.eval_bridge import STEERING_VARIANT, ask, make_packet, scan_packet, secrets_of
+    from katha.eval_bridge.judging.asking import ask
+    from katha.eval_bridge.packets.instructions import STEERING_VARIANT
+    from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
 
     if not questions:
         return []
@@ -111,7 +128,7 @@ def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candida
 
 
 def _features(context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
-    from katha.eval_bridge import recoverability
+    from katha.eval_bridge.scoring.scores import recoverability
 
     images = images_of(context, board)
     vectors = np.stack([context.plugins.similarity.encode_image(png) for png in images])
@@ -181,7 +198,7 @@ def _ask_transition(
     adjacent: Sequence[float],
     emit: Emit,
 ) -> tuple[TransitionFeatures, list[Answer]]:
-    from katha.eval_bridge import recoverability
+    from katha.eval_bridge.scoring.scores import recoverability
 
     pair = transition.pair
     text = context.plugins.similarity.encode_text(transition_text(transition))
@@ -204,3 +221,63 @@ def _ask_transition(
         adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),
     )
     return measured, rows
+
+
+# ---
+# The numbers that are shown: reporting questions under the three conditions, before and after, and the files of it.
+
+
+def final_board(candidates: Iterable[Candidate], decision: Decision, mode: str) -> Board:
+    """The board that the decision leaves, under the mode's name."""
+    name = decision.inserted if decision.accepted and decision.inserted else decision.selected
+    board = next(item.board for item in candidates if item.name == name)
+    return board.model_copy(update={"method": mode})
+
+
+def reporting_boards(context: RunContext, base: Board, final: Board) -> dict[str, Board]:
+    """What is judged for the report, by method: the first seed's board, and the final one."""
+    return {"base": base.model_copy(update={"method": "base"}), context.mode.name: final}
+
+
+def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, text: bool = True) -> list[Answer]:
+    """The reporting answers: text once for all boards, images and text with images for each (equal ones are reused).
+
+    `text` is False when the text-only answers are in the log already.
+    """
+    questions = context.questions("reporting")
+
+    def put(condition: Any, images: list[bytes], method: str | None) -> list[Answer]:
+        return ask_all(context, condition, images, questions, method=method, role="reporting", stage="judge", emit=emit)
+
+    rows = put("text", [], None) if text else []
+    for method, board in boards.items():
+        images = images_of(context, board)
+        rows += put("image", images, method) + put("text+image", images, method)
+    context.folder.sync_answers()
+    return rows
+
+
+def write_results(
+    context: RunContext, candidates: Candidates, final: Board, keep: Callable[[Answer], bool] | None = None
+) -> dict[str, Any]:
+    """Write candidates, answers, scores and, last, the storyboard; return the scores.
+
+    The scores are computed from exactly the reporting rows of `answers.jsonl`. `keep` drops rows of boards that are no
+    longer part of the run.
+    """
+    from katha.eval_bridge.matching.rules import settle
+    from katha.eval_bridge.scoring.scores import score
+
+    folder = context.folder
+    rows = [row for row in folder.read_answers() if keep is None or keep(row)]
+    folder.write_answers(rows)
+    reporting = [row for row in rows if row.role == "reporting"]
+    unsettled = settle(context.matching, [context.story()], reporting)
+    scores: dict[str, Any] = score(
+        [context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None
+    )
+    scores["notes"] += unsettled
+    folder.write(folder.candidates, candidates.model_dump(mode="json"))
+    folder.write(folder.scores, scores)
+    folder.write(folder.storyboard, final.model_dump(mode="json"))
+    return scores

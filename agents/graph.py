@@ -1,22 +1,76 @@
-"""The state machine: plan -> render* -> critique* -> select -> [localize -> bridge* -> critique* -> review] -> decide
--> judge -> report, where * is one branch per seed or candidate."""
+"""The state machine: plan -> render* -> critique* -> select -> [localize -> bridge* -> critique* -> review] ->
+decide -> report.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import RetryPolicy
+from langgraph.runtime import Runtime
+from langgraph.types import RetryPolicy, Send
 
-from katha.agents import nodes, routes
+from katha.agents import nodes
+from katha.agents.boards import insertion_seeds
 from katha.agents.context import RunContext
-from katha.agents.deciding import review
+from katha.agents.decide import review
 from katha.agents.state import BridgeTask, CritiqueTask, RenderTask, RunState
 from katha.errors import TransientJudgeError, TransientRenderError
+from katha.schema import Board
 
-__all__ = ["RETRY", "build_graph"]
+# ---
+# Where the machine goes next. Each route reads the mode's data and the state, never a mode's name.
+
+
+def after_plan(state: RunState, runtime: Runtime[RunContext]) -> list[Send]:
+    """One branch of `render` per seed whose board is a candidate."""
+    return [Send("render", RenderTask(seed=seed)) for seed in runtime.context.candidate_seeds]
+
+
+def after_select(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "decide"]:
+    """A mode that inserts nothing has nothing to localize."""
+    return "decide" if runtime.context.mode.insert == "none" else "localize"
+
+
+def _bridges(state: RunState, context: RunContext) -> list[Send]:
+    board = state["boards"][state["selected"]]
+    first, second = (state["weakest"] or {})["pair"]
+    prompt = state.get("bridge_prompt")
+    return [
+        Send("bridge", BridgeTask(seed=seed, board=board, pair=(first, second), prompt=prompt))
+        for seed in insertion_seeds(context, Board.model_validate(board))
+    ]
+
+
+def after_localize(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
+    """One branch of `bridge` per seed, when a frame is to go in."""
+    weakest = state.get("weakest")
+    return _bridges(state, runtime.context) if weakest and weakest["insert"] else "decide"
+
+
+def after_critique(state: RunState, runtime: Runtime[RunContext]) -> Literal["review", "decide"]:
+    """A person decides when the run asks for it."""
+    return "review" if runtime.context.config.review else "decide"
+
+
+def after_decide(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "done"]:
+    """An accepted frame is followed by another while the mode's budget lasts."""
+    again = state["decision"]["accepted"] and state.get("rounds", 0) < runtime.context.mode.budget
+    return "localize" if again and not runtime.context.config.review else "done"
+
+
+def after_review(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
+    """An edited prompt is drawn again with every seed, and reviewed again."""
+    choice = state.get("choice") or {}
+    return _bridges(state, runtime.context) if choice.get("action") == "edit" else "decide"
+
+
+# ---
+# The state machine: plan -> render* -> critique* -> select -> [localize -> bridge* -> critique* -> review] -> decide
+# -> judge -> report, where * is one branch per seed or candidate.
+
 
 RETRY = RetryPolicy(
     initial_interval=0.5, backoff_factor=2.0, max_attempts=4, retry_on=(TransientRenderError, TransientJudgeError)
@@ -41,17 +95,17 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports
     graph.add_node("review", review)
     graph.add_node("decide", nodes.decide)
     graph.add_edge(START, "plan")
-    graph.add_conditional_edges("plan", routes.after_plan, ["render"])
+    graph.add_conditional_edges("plan", after_plan, ["render"])
     graph.add_edge("critique", "select")
-    graph.add_conditional_edges("select", routes.after_select)
-    graph.add_conditional_edges("localize", routes.after_localize, ["bridge", "decide"])
-    graph.add_conditional_edges("critique_bridges", routes.after_critique)
-    graph.add_conditional_edges("review", routes.after_review, ["bridge", "decide"])
+    graph.add_conditional_edges("select", after_select)
+    graph.add_conditional_edges("localize", after_localize, ["bridge", "decide"])
+    graph.add_conditional_edges("critique_bridges", after_critique)
+    graph.add_conditional_edges("review", after_review, ["bridge", "decide"])
     if reports:
         graph.add_node("judge", nodes.judge, retry_policy=retry)
         graph.add_node("report", nodes.report)
         graph.add_edge("judge", "report")
         graph.add_edge("report", END)
     done = "judge" if reports else END
-    graph.add_conditional_edges("decide", routes.after_decide, {"localize": "localize", "done": done})
+    graph.add_conditional_edges("decide", after_decide, {"localize": "localize", "done": done})
     return graph.compile(checkpointer=checkpointer, name="katha")

@@ -10,22 +10,17 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
 
+from katha.agents.boards import choose_path, draw_board, draw_bridge
 from katha.agents.context import RunContext, plan_sha256
-from katha.agents.critique import measure
-from katha.agents.deciding import all_names, make_decision
-from katha.agents.draw import draw_board
-from katha.agents.inserting import draw_bridge
-from katha.agents.paths import choose_path
-from katha.agents.prepare import plan_with, prepare_story
-from katha.agents.report import final_board, judge_boards, reporting_boards, write_results
+from katha.agents.critique import final_board, judge_boards, measure, reporting_boards, write_results
+from katha.agents.decide import all_names, make_decision
+from katha.agents.plan import plan_with, prepare_story
 from katha.agents.state import BridgeTask, CritiqueTask, RenderTask, RunState
-from katha.compass import best_candidate, random_pair, weakest_transition
-from katha.compass.replanning import replan
+from katha.compass.bridge import random_pair, replan
+from katha.compass.score import best_candidate, weakest_transition
 from katha.errors import ReplyError
 from katha.protocols import MakesRemarks
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
-
-__all__ = ["bridge", "critique", "decide", "final_boards", "judge", "localize", "plan", "render", "report", "select"]
 
 Emit = Callable[[Event], None]
 Update = dict[str, Any]

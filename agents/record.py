@@ -1,4 +1,4 @@
-"""`run.json`: what a run was made from, what it cost, and whether its folder may be gone on with."""
+"""`run.json`: what a run was made from and what it cost; and runs under a lock."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from uuid import uuid4
 
 from katha import __version__
 from katha.agents.context import Plugins, RunContext
+from katha.compass.lock import read_lock
 from katha.config import RunConfig, identity_of
 from katha.errors import OutputFolderError
+from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.jsonio import digest, sha256_hex
 from katha.schema import Answer, Candidates, Plan, StoryRecord
 from katha.store import Store
 
-__all__ = ["by_service", "check_same", "new_record", "paid", "prompt_hashes", "same_plugins", "services"]
+# ---
+# `run.json`: what a run was made from, what it cost, and whether its folder may be gone on with.
+
 
 _PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
 _PARTS = {
@@ -157,3 +161,42 @@ def paid(context: RunContext, candidates: Candidates, answers: Iterable[Answer])
         "questions_asked": asked,
         "questions_reused": max(0, len(questions) - asked),
     }
+
+
+# ---
+# A run under a lock: its settings are the frozen ones, and everything that they were chosen with must be the same.
+
+
+def protocol_of_config(config: RunConfig) -> dict[str, str]:
+    """How questions are asked and matched, as a lock holds it."""
+    return {
+        "answers": config.answers,
+        "matching": config.matching,
+        "steering_prompts": STEERING_VARIANT,
+        "reporting_prompts": config.variant,
+    }
+
+
+def models_of(specs: Mapping[str, Any]) -> dict[str, str]:
+    """The hash of each kind of plug-in's specification."""
+    return {name: digest(spec) for name, spec in specs.items()}
+
+
+def freeze(config: RunConfig, path: Path, plugins: Plugins, records: Iterable[StoryRecord]) -> RunConfig:
+    """`config` with the weights, thresholds, seeds and candidate count that the lock at `path` froze.
+
+    Raises:
+        InputFileError: no lock, or an edited one. UsageError: models, prompts, protocol, code or a story's questions
+            are not those of the lock, or a story is one that was tuned on; what differs is named.
+    """
+    lock = read_lock(path)
+    lock.require(protocol_of_config(config), models_of(plugins.specs()), prompt_hashes(), str(path))
+    lock.require_stories(records, str(path))
+    return config.model_copy(
+        update={
+            "compass": lock.settings,
+            "seeds": lock.seeds,
+            "candidates": lock.candidates,
+            "lock": lock.sha256,
+        }
+    )

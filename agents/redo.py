@@ -7,21 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import Plugins, RunContext, load_plugins
-from katha.agents.critique import measure
-from katha.agents.drawers import require_memory
+from katha.agents.boards import board_requests
+from katha.agents.context import Plugins, RunContext, load_plugins, require_memory
+from katha.agents.critique import judge_boards, measure, write_results
 from katha.agents.frames import redraw
-from katha.agents.inserting import board_requests
 from katha.agents.record import same_plugins
-from katha.agents.report import judge_boards, write_results
 from katha.agents.run import finish, load_result
-from katha.agents.types import Emit, RunResult, unheard
+from katha.agents.state import Emit, RunResult, unheard
 from katha.config import RunConfig, cache_folder
 from katha.errors import OutputFolderError, UsageError
 from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, StoryRecord
 from katha.store import RunFolder, Store
-
-__all__ = ["redo_frame"]
 
 
 def redo_frame(

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from katha.agents.context import Plugins, RunContext, check_able, load_plugins
-from katha.agents.prepare import check_plan
+from katha.agents.plan import check_plan
 from katha.agents.record import check_same, new_record, paid, services
-from katha.agents.state import RunState
-from katha.agents.types import Emit, ReviewChoice, ReviewRequest, RunResult, unheard
+from katha.agents.state import Emit, ReviewChoice, ReviewRequest, RunResult, RunState, unheard
 from katha.compass.modes import load_mode
 from katha.config import RunConfig, cache_folder
 from katha.errors import StoreError, UsageError
@@ -23,8 +22,6 @@ from katha.store import RunFolder, Store
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
     from langgraph.types import StreamMode
-
-__all__ = ["finish", "load_result", "run_story"]
 
 Review = Callable[[ReviewRequest], ReviewChoice]
 _SEED_NOTE = "In an ablation this mode reports the mean over the seeds; these numbers are the first seed's."
@@ -154,7 +151,7 @@ def _drive(context: RunContext, run_id: str, on_event: Emit, review: Review | No
     """Run the machine to its end, with a person's answers where it stops for them; the final state."""
     from langgraph.types import Command
 
-    from katha.agents.deciding import read_choice, review_request
+    from katha.agents.decide import read_choice, review_request
     from katha.agents.graph import build_graph
 
     config: Any = {"configurable": {"thread_id": run_id}, "recursion_limit": 1000}

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from katha.agents.graph import Graph
 
-__all__ = ["make_graph"]
-
 
 def make_graph() -> Graph:
     """The state machine for LangGraph Studio and `langgraph dev`.

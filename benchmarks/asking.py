@@ -72,12 +72,12 @@ def _megabytes() -> float:
 
 def evaluate(folder: Path) -> Account:
     """One evaluation of the inputs in `folder`, as `katha eval` makes it."""
-    from katha.cli.eval_inputs import prepare_stories, read_stories
-    from katha.eval_bridge.boards import Boards
-    from katha.eval_bridge.evaluate import EvalSettings
-    from katha.eval_bridge.evaluation import EvalJob
-    from katha.eval_bridge.evaluation import evaluate as run
+    from katha.eval_bridge.bench.boards import Boards
     from katha.eval_bridge.judges.scripted import ScriptedJudge
+    from katha.experiments.evaluate import EvalJob
+    from katha.experiments.evaluate import evaluate as run
+    from katha.experiments.inputs import prepare_stories, read_stories
+    from katha.experiments.judging import EvalSettings
     from katha.protocols import Evidence, JudgePrompt, JudgeReply
     from katha.store import Store
 

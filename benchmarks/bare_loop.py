@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from katha.cli.report.load import Run, load_run
+from katha.app.reports.page import Run, load_run
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.protocols import Evidence, FrameRequest, JudgePrompt
 from katha.renderers.sketch import SketchRenderer

@@ -31,7 +31,7 @@ def measure_prompts() -> dict[str, Any]:
     import numpy as np
     import torch
 
-    from katha.renderers.diffusion import SdxlRenderer
+    from katha.renderers.diffusion.sdxl import SdxlRenderer
     from tests.tiny_diffusion import build
 
     torch.set_num_threads(1)

@@ -19,11 +19,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from katha.agents import make_plan, run_story
+from katha.agents.plan import make_plan
+from katha.agents.run import run_story
 from katha.config import RunConfig
-from katha.eval_bridge import build_questions, clean_image, images, prepare_questions
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
-from katha.eval_bridge.readings import shared_readings
+from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, shared_readings
+from katha.eval_bridge.packets import images
+from katha.eval_bridge.packets.images import clean_image
+from katha.eval_bridge.questions.build import build_questions
+from katha.eval_bridge.questions.options import prepare_questions
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.registry import default_registry
 from katha.renderers.sketch import SketchRenderer

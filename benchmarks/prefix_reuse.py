@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from katha.eval_bridge import reply_schema
+from katha.eval_bridge.packets.instructions import reply_schema
 from katha.protocols import Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply
 from katha.renderers.sketch import SketchRenderer
 

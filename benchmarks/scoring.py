@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.processes import run, script
-from katha.eval_bridge import iter_answers
 from katha.eval_bridge.bench.synthetic import stories
-from katha.eval_bridge.outcomes import MISSING, RIGHT, collect
-from katha.eval_bridge.statistics import Floats, replicates, story_counts
+from katha.eval_bridge.judging.answers import iter_answers
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, collect
+from katha.eval_bridge.scoring.statistics import Floats, replicates, story_counts
 from katha.jsonio import canonical
 from katha.schema import CONDITIONS, DIMENSIONS
 from katha.stories import iter_records

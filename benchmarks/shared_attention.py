@@ -11,17 +11,21 @@ from typing import Any
 
 from benchmarks.diffusion_shapes import SHAPES, random_pipeline
 from katha.protocols import FrameRequest
-from katha.renderers.consistory.passes import collect, inject
-from katha.renderers.sharing.bank import Bank
-from katha.renderers.sharing.coupling import Coupling
-from katha.renderers.sharing.denoise import Denoiser, lockstep
-from katha.renderers.sharing.latents import make_scheduler, size_conditioning
-from katha.renderers.sharing.maps import SubjectMaps
-from katha.renderers.sharing.planning import Member
-from katha.renderers.sharing.renderer import Drawing
-from katha.renderers.sharing.rules import QueryBlend, SharingRules
-from katha.renderers.sharing.studio import Studio
-from katha.renderers.sharing.wiring import shared_grids, shared_layers, shown_bytes, wired
+from katha.renderers.consistory import collect, inject
+from katha.renderers.shared_attention.attention import Bank
+from katha.renderers.shared_attention.coupling import Coupling, Member, QueryBlend, SharingRules
+from katha.renderers.shared_attention.denoise import (
+    Denoiser,
+    lockstep,
+    make_scheduler,
+    shared_grids,
+    shared_layers,
+    shown_bytes,
+    size_conditioning,
+    wired,
+)
+from katha.renderers.shared_attention.masks import SubjectMaps
+from katha.renderers.shared_attention.renderer import Drawing, Studio
 from katha.schema import Character
 
 __all__ = ["draw_random", "measure_memory", "measure_overhead", "measure_shapes"]
@@ -98,7 +102,7 @@ def measure_overhead() -> dict[str, Any]:
     import torch
 
     from katha.renderers.consistory import ConsistoryRenderer
-    from katha.renderers.diffusion import SdxlRenderer
+    from katha.renderers.diffusion.sdxl import SdxlRenderer
     from katha.renderers.storydiffusion import StoryDiffusionRenderer
     from tests.tiny_diffusion import build
 

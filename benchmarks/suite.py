@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from katha.agents import Plugins
-from katha.agents.ablation import AblationJob, run_ablation
+from katha.agents.context import Plugins
+from katha.compass.modes import load_suite
 from katha.compass.similarity import ReaderSimilarity
-from katha.compass.suites import load_suite
 from katha.config import RunConfig
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.reader import load_reader
+from katha.experiments.ablate.folder import AblationJob
+from katha.experiments.ablate.runner import run_ablation
 from katha.planners.rule import RulePlanner
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.renderers.sketch import SketchRenderer

@@ -7,10 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from katha.compass import candidate_score, copy_penalty, transition_coverage
-from katha.compass.features import BoardFeatures, TransitionFeatures
-from katha.compass.tuning import Grid, Setting, Table, best_setting, fold_gaps, sample_settings
-from katha.compass.tuning_data import CandidateData, RepairData, StoryData, possible_weakest, weakest_at
+from katha.compass.score import BoardFeatures, TransitionFeatures, candidate_score, copy_penalty, transition_coverage
+from katha.compass.tuning import (
+    CandidateData,
+    Grid,
+    RepairData,
+    Setting,
+    StoryData,
+    Table,
+    best_setting,
+    fold_gaps,
+    possible_weakest,
+    sample_settings,
+    weakest_at,
+)
 from katha.schema import DIMENSIONS, CompassSettings
 
 __all__ = ["measure"]

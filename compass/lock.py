@@ -15,21 +15,9 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from katha import __version__
 from katha.errors import InputFileError, UsageError
-from katha.eval_bridge.normal import normalise
+from katha.eval_bridge.matching.match import normalise
 from katha.jsonio import digest, read_text, sha256_hex, write_bytes_atomic
 from katha.schema import CompassSettings, Question, Record, StoryRecord
-
-__all__ = [
-    "TEST_SPLITS",
-    "Lock",
-    "LockedStories",
-    "code_sha256",
-    "make_lock",
-    "question_sha256",
-    "read_lock",
-    "text_sha256",
-    "write_lock",
-]
 
 TEST_SPLITS = ("test", "public_test", "hidden_test")
 """The splits that nothing may be chosen on."""

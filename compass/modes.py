@@ -1,17 +1,22 @@
-"""The ablation modes (Tables 43, 55, 75) as typed data, read from `configs/modes.yaml`."""
+"""The ablation modes (Tables 43, 55, 75) and suites as typed data."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Literal, Self
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from katha.errors import UnknownPluginError
+from katha.errors import KathaError, UnknownPluginError, UsageError
+from katha.jsonio import read_text
+from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension
 
-__all__ = ["Mode", "load_mode", "load_modes"]
+# ---
+# The ablation modes (Tables 43, 55, 75) as typed data, read from `configs/modes.yaml`.
+
 
 Content = Literal["neighbour_scene", "establishing", "captions", "transition"]
 
@@ -64,3 +69,196 @@ def load_mode(name: str) -> Mode:
     if name not in modes:
         raise UnknownPluginError(f"No mode is called {name!r}.", hint=f"Known: {', '.join(modes)}.")
     return modes[name]
+
+
+# ---
+# An ablation suite as typed data, read from `configs/suites/NAME.yaml` or a YAML file of one's own.
+#
+# A suite is a set of rows that are compared with one of them, the baseline. A row says which boards it makes (a mode,
+# with fields of it, settings, planner or renderer replaced), what is asked of them, and how the answers are scored.
+
+
+Half = Literal["held_out", "same"]
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Scoring(_Data):
+    """How a row's answers are scored; the defaults are the protocol.
+
+    conditions: what a question needs an answer under. valid: which scored questions count: those whose answer under
+    text and images matches and is not contradicted (`support`), those whose answer matches (`answer`), or all (`none`).
+    dimensions: empty for all six. judge: one judge by name; None is the ensemble (or the only judge). labels: moral
+    labels by the coarser label that they count as; empty for the twelve. accepted: the accepted-answer set, or the
+    canonical answer alone. average: over the dimensions, or over questions whatever their dimension.
+    """
+
+    matching: str | None = None
+    conditions: tuple[Condition, ...] = CONDITIONS
+    valid: Literal["support", "answer", "none"] = "support"
+    dimensions: tuple[Dimension, ...] = ()
+    judge: str | None = None
+    labels: dict[str, str] = {}
+    accepted: Literal["set", "canonical"] = "set"
+    average: Literal["dimensions", "questions"] = "dimensions"
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.valid != "none" and "text+image" not in self.conditions:
+            raise ValueError("validity needs the condition 'text+image'; give valid: none without it")
+        return self
+
+
+class Row(_Data):
+    """One line of the table. `mode` is the row's own name unless given; `renderer_options` go over the command's."""
+
+    name: str
+    about: str = ""
+    mode: str
+    change: dict[str, Any] = {}
+    compass: dict[str, float] = {}
+    planner: str | None = None
+    renderer: str | None = None
+    renderer_options: dict[str, Any] = {}
+    prompts: Half = "held_out"
+    questions: Half = "held_out"
+    scoring: Scoring = Scoring()
+
+    @property
+    def steered(self) -> bool:
+        """Whether its numbers come from questions or prompts that may have chosen the boards."""
+        return "same" in (self.prompts, self.questions)
+
+    def build_mode(self) -> Mode:
+        """The mode with the row's name and changes."""
+        fields = load_mode(self.mode).model_dump() | self.change
+        return Mode.model_validate(fields | {"name": self.name, "about": self.about or fields["about"]})
+
+    def settings(self, base: CompassSettings) -> CompassSettings:
+        """`base` with the row's own weights and thresholds."""
+        return CompassSettings.model_validate(base.model_dump() | self.compass)
+
+
+class Suite(_Data):
+    """Rows, the baseline that each is compared with, and what else is compared with what.
+
+    focus: the row whose claim the conclusion is about. compare: further pairs, each a claim at equal budget.
+    expand: `judges` makes one row a judge of every row whose scoring names the judge `each`.
+    """
+
+    name: str
+    about: str
+    tables: tuple[int, ...] = ()
+    baseline: str
+    focus: str | None = None
+    compare: tuple[tuple[str, str], ...] = ()
+    rows: tuple[Row, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _linked(self) -> Self:
+        names = [row.name for row in self.rows]
+        compared = [name for pair in self.compare for name in pair]
+        wanted = [self.baseline, *([self.focus] if self.focus else []), *compared]
+        unknown = next((name for name in wanted if name not in names), None)
+        if unknown is not None:
+            raise ValueError(f"there is no row {unknown!r}")
+        return self
+
+    def row(self, name: str) -> Row:
+        """The row of that name."""
+        return next(row for row in self.rows if row.name == name)
+
+    def only(self, names: tuple[str, ...]) -> Suite:
+        """The suite with these rows (and its baseline) alone.
+
+        Raises:
+            UsageError: there is no such row.
+        """
+        known = [row.name for row in self.rows]
+        unknown = next((name for name in names if name not in known), None)
+        if unknown is not None:
+            raise UsageError(f"The suite {self.name!r} has no row {unknown!r}.", hint=f"It has: {', '.join(known)}.")
+        baseline = self.baseline if self.baseline in names else names[0]
+        return self.model_copy(
+            update={
+                "rows": tuple(row for row in self.rows if row.name in names),
+                "baseline": baseline,
+                "focus": self.focus if self.focus in names else None,
+                "compare": tuple(pair for pair in self.compare if set(pair) <= set(names)),
+            }
+        )
+
+    def for_judges(self, judges: tuple[str, ...]) -> Suite:
+        """The suite with a row a judge where a row asks for `each`."""
+        rows: list[Row] = []
+        for row in self.rows:
+            rows += [_for_judge(row, judge) for judge in judges] if row.scoring.judge == "each" else [row]
+        return self.model_copy(update={"rows": tuple(rows)})
+
+
+def _for_judge(row: Row, judge: str) -> Row:
+    scoring = row.scoring.model_copy(update={"judge": judge})
+    return row.model_copy(update={"name": f"{row.name}: {judge}", "scoring": scoring})
+
+
+def suite_names() -> list[str]:
+    """The suites that ship with katha, sorted."""
+    folder = files("katha.configs").joinpath("suites")
+    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+
+
+def load_suite(name: str) -> Suite:
+    """The suite `name`, or the one in the YAML file at that path; every row checked.
+
+    Raises:
+        UnknownPluginError: no such suite. UsageError: the file, a row, its mode or a setting is wrong; it is named.
+    """
+    if name in suite_names():
+        text = files("katha.configs").joinpath("suites", f"{name}.yaml").read_text(encoding="utf-8")
+    elif name.endswith((".yaml", ".yml")) and Path(name).is_file():
+        text = read_text(Path(name))
+    else:
+        hint = f"Known: {', '.join(suite_names())}; or name a YAML file."
+        raise UnknownPluginError(f"No suite is called {name!r}.", hint=hint)
+    suite = _parse(text, name)
+    for row in suite.rows:
+        _check(row, suite)
+    return suite
+
+
+def _parse(text: str, name: str) -> Suite:
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"The suite {name!r} is not YAML: {error}.") from error
+    if not isinstance(value, dict) or not isinstance(value.get("rows"), dict):
+        raise UsageError(f"The suite {name!r} must be a mapping with rows by their names.")
+    rows = []
+    for key, fields in value["rows"].items():
+        if fields is not None and not isinstance(fields, dict):
+            raise UsageError(f"The suite {name!r}, row {key!r}: it must be a mapping of fields.")
+        rows.append({"name": str(key), "mode": str(key)} | (fields or {}))
+    try:
+        return Suite.model_validate({"name": Path(name).stem} | value | {"rows": rows})
+    except ValidationError as error:
+        raise UsageError(f"The suite {name!r}, {_first(error)}") from error
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or "as a whole"
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}."
+
+
+def _check(row: Row, suite: Suite) -> None:
+    """Refuse a row that could not be run, before anything is."""
+    where = f"The suite {suite.name!r}, row {row.name!r}"
+    try:
+        row.build_mode()
+        row.settings(CompassSettings())
+    except KathaError as error:
+        raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
+    except ValidationError as error:
+        raise UsageError(f"{where}: {_first(error)}") from error

@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 
 from katha.config import cache_folder
 from katha.errors import UsageError
-from katha.eval_bridge.extras import need
 from katha.jsonio import digest, sha256_hex
+from katha.models.checkpoints import need
 from katha.store import Index
-
-__all__ = ["OpenClipSimilarity"]
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _VERSION = 1

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.images import clean_image
+from katha.eval_bridge.packets.images import clean_image
 from katha.language import ConceptKind, load_vocabulary, read_scene
 
 if TYPE_CHECKING:
+    from katha.eval_bridge.judges.sketch_reader import Readings
     from katha.eval_bridge.reader import FrameReading, Reader
-    from katha.eval_bridge.readings import Readings
 
-__all__ = ["ReaderSimilarity"]
 
 _WEIGHTS: Mapping[ConceptKind, float] = {"character": 0.7, "prop": 1.0, "action": 1.0, "emotion": 1.0, "setting": 0.5}
 _NOTHING = ("nothing", "")
@@ -45,7 +44,7 @@ class ReaderSimilarity:
 
     @cached_property
     def _readings(self) -> Readings:
-        from katha.eval_bridge.readings import Readings, shared_readings
+        from katha.eval_bridge.judges.sketch_reader import Readings, shared_readings
 
         return shared_readings() if self._given is None else Readings(self._given)
 

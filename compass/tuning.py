@@ -1,9 +1,4 @@
-"""Choosing the compass's settings: thousands of them a second over features that were measured once.
-
-Everything that a setting decides (which candidate, whether it is repaired, whether the repair stays) is array
-arithmetic over all stories at once. `Table.boards` follows Eqs. 24 to 27 and Algorithm 1 to the letter; the tests hold
-it against the functions that a run uses.
-"""
+"""Choosing the compass's settings: thousands of them a second over features that were measured once."""
 
 from __future__ import annotations
 
@@ -16,12 +11,75 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.compass.features import BoardFeatures
-from katha.compass.tuning_data import RepairData, StoryData, weakest_at
-from katha.eval_bridge.statistics import averages
-from katha.schema import DIMENSIONS, CompassSettings
+from katha.compass.score import BoardFeatures, TransitionFeatures, weakest_transition
+from katha.eval_bridge.scoring.statistics import averages
+from katha.schema import DIMENSIONS, CompassSettings, Record, TransitionScore
 
-__all__ = ["Grid", "Setting", "Table", "best_setting", "fold_gaps", "sample_settings"]
+# ---
+# What `katha tune` works on: the features of every board that any setting could end with, measured once a story.
+
+
+Counts = list[list[float]]
+"""Story counts of one board on the reporting questions: (dimensions, 4), see `eval_bridge.statistics`."""
+
+
+class RepairData(Record):
+    """A candidate with a bridge drawn from one seed; `closest`: its largest similarity to a neighbour."""
+
+    seed: int
+    features: BoardFeatures
+    closest: float
+    counts: Counts
+
+
+class CandidateData(Record):
+    """One seed's board, and its repairs by transition (`first-second`), one for each bridge seed."""
+
+    seed: int
+    features: BoardFeatures
+    counts: Counts
+    repairs: dict[str, list[RepairData]] = {}
+
+
+class StoryData(Record):
+    """One validation story: its candidates in the order of the seeds."""
+
+    story_id: str
+    identity: str = ""
+    candidates: list[CandidateData]
+
+
+def possible_weakest(transitions: Sequence[TransitionFeatures]) -> list[tuple[int, int]]:
+    """The transitions that Eq. 27 can choose under any threshold: one without a scored question is scored by coverage,
+    which changes only where the threshold passes a similarity."""
+    deltas = (-1.0, *(item.similarity for item in transitions))
+    return sorted({pair for delta in deltas if (pair := weakest_at(transitions, delta)[0]) is not None})
+
+
+def weakest_at(transitions: Sequence[TransitionFeatures], delta: float) -> tuple[tuple[int, int] | None, float]:
+    """Eq. 27 under one threshold: the transition and its score; None without any."""
+    scored = [
+        TransitionScore(
+            pair=item.pair,
+            recoverability=item.recoverability,
+            n_questions=item.n_questions,
+            similarity=item.similarity,
+            covered=item.similarity > delta,
+            copied=False,
+        )
+        for item in transitions
+    ]
+    weakest = weakest_transition(scored)
+    return (weakest.pair, weakest.score) if weakest is not None else (None, 0.0)
+
+
+# ---
+# Choosing the compass's settings: thousands of them a second over features that were measured once.
+#
+# Everything that a setting decides (which candidate, whether it is repaired, whether the repair stays) is array
+# arithmetic over all stories at once. `Table.boards` follows Eqs. 24 to 27 and Algorithm 1 to the letter; the tests
+# hold it against the functions that a run uses.
+
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

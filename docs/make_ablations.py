@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from katha.agents.ablation.conclude import p_words
-from katha.compass.suites import suite_names
+from katha.compass.modes import suite_names
+from katha.experiments.ablate.conclusions import p_words
 
 __all__ = ["main", "markdown", "put"]
 
@@ -31,7 +31,7 @@ def run(suite: str, stories: Path, out: Path) -> dict[str, Any]:
     note = out / f"{suite}.seconds"
     begun = (out / suite / "ablation.json").exists()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-c", "from katha.cli.main import main; main()", "ablate", str(stories)]
+    command = [sys.executable, "-c", "from katha.app.cli.main import main; main()", "ablate", str(stories)]
     done = subprocess.run(
         [*command, "--suite", suite, "--out", str(out / suite), "--json"],
         stdout=subprocess.PIPE,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from katha.cli.report import load_run, write_sheet
+from katha.app.reports.boards import write_sheet
+from katha.app.reports.page import load_run
 from katha.language import load_vocabulary
 from katha.renderers.sketch import rasterise
 from katha.renderers.sketch.figures import FigureSpec, draw_figure

@@ -1,15 +1,21 @@
-"""Input that cannot be planned, said in one sentence: what, where, and what to do."""
+"""What a planner may see (Table 41), what cannot be planned, and switches of what makes a plan drawable."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any
 
 from katha.errors import PlanError, UsageError
 from katha.language import load_vocabulary
 from katha.language.tokens import Sentence, split_sentences
-from katha.schema import StoryRecord
+from katha.schema import Plan, Scene, StoryRecord
 
-__all__ = ["LONGEST_STORY", "check_language", "check_scenes", "check_text", "no_argument", "reads_as_english"]
+# ---
+# Input that cannot be planned, said in one sentence: what, where, and what to do.
+
 
 LONGEST_STORY = 200_000
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -106,3 +112,175 @@ def check_scenes(record: StoryRecord, panels: int) -> None:
             f"Record {name!r}: the transition from scene {first} to scene {second} is given twice or does not join "
             "two adjacent scenes."
         )
+
+
+# ---
+# A plan that a person has edited, against the story it is for.
+
+
+def validate_plan(plan: Plan, record: StoryRecord) -> None:
+    """Refuse a plan that does not fit `record` or does not hold together.
+
+    Raises:
+        PlanError: the field is named: `story_id`, `panels`, `panels[2].prompt`, `panels[2].characters`, `transitions`.
+    """
+    name = record.story_id
+    if plan.story_id != name:
+        raise PlanError(
+            f"Plan field 'story_id' is {plan.story_id!r}, but the story is {name!r}.",
+            hint="Give the plan that was made for this story, or change its 'story_id'.",
+        )
+    indices = [panel.index for panel in plan.panels]
+    if len(indices) < 2 or indices != list(range(1, len(indices) + 1)):
+        raise PlanError(
+            f"Plan of {name!r}: field 'panels' must hold at least two panels with 'index' 1, 2, 3 ... in order, "
+            f"not {indices}."
+        )
+    known = {character.name for character in plan.characters}
+    if len(known) != len(plan.characters):
+        raise PlanError(
+            f"Plan of {name!r}: field 'characters' has a name twice.", hint="Give each character its own name."
+        )
+    for panel in plan.panels:
+        where = f"Plan of {name!r}: field 'panels[{panel.index}]"
+        if not panel.prompt.strip():
+            raise PlanError(f"{where}.prompt' is empty.", hint="Say what is to be seen.")
+        strangers = [who for who in panel.characters if who not in known]
+        if strangers:
+            raise PlanError(
+                f"{where}.characters' names {strangers[0]!r}, who is not in 'characters'.",
+                hint=f"Known: {', '.join(sorted(known)) or 'nobody'}.",
+            )
+    _check_transitions(plan, len(indices))
+
+
+def _check_transitions(plan: Plan, panels: int) -> None:
+    """All of them, or none: planners that know no transitions leave the field empty."""
+    pairs = [transition.pair for transition in plan.transitions]
+    wanted = [(at, at + 1) for at in range(1, panels)]
+    for first, second in pairs:
+        if (first, second) not in wanted:
+            raise PlanError(
+                f"Plan of {plan.story_id!r}: field 'transitions' joins panels {first} and {second}, which are not "
+                f"adjacent panels of 1 to {panels}."
+            )
+    if len(set(pairs)) != len(pairs):
+        raise PlanError(f"Plan of {plan.story_id!r}: field 'transitions' joins the same two panels twice.")
+    missing = [pair for pair in wanted if pair not in pairs]
+    if missing and pairs:
+        first, second = missing[0]
+        raise PlanError(
+            f"Plan of {plan.story_id!r}: field 'transitions' has none from panel {first} to panel {second}.",
+            hint="Add it, with at least an action and a consequence.",
+        )
+
+
+# ---
+# What each planner of the ladder may see (Table 41), and records cut down to it.
+#
+# Every planner restricts its record before it reads a word of it, so that what it must not see cannot reach its plan,
+# and names in `Plan.information` what was there to be seen.
+
+
+_SCENES = ("scene_text",)
+_STRUCTURE = (*_SCENES, "characters", "objects", "action", "state", "emotion")
+_GOLD = (*_STRUCTURE, "visual_evidence", "visual_must_show", "generation_prompt")
+
+ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "direct": ("story_text", "scene_count"),
+        "rule": ("story_text", "scene_count", *_SCENES),
+        "caption": ("story_text", "scene_count", *_SCENES),
+        "scene": ("story_text", "scene_count", *_STRUCTURE),
+        "gemma-st": ("story_text", "scene_count", *_SCENES),
+        "oracle": ("story_text", "scene_count", *_GOLD, "transitions", "moral_label", "recoverability_questions"),
+    }
+)
+"""The fields of a record that a planner may see. `scene_count` is their number and order, and nothing in them."""
+
+_OF_STORY: Mapping[str, Callable[[StoryRecord], Any]] = MappingProxyType(
+    {
+        "transitions": lambda record: record.transitions,
+        "moral_label": lambda record: record.moral_label,
+        "recoverability_questions": lambda record: record.recoverability_questions,
+    }
+)
+
+
+def restrict(record: StoryRecord, planner: str) -> tuple[StoryRecord, list[str]]:
+    """`record` with nothing in it but what `planner` may see, and the names of what there was to see.
+
+    Keys that the schema does not know are never passed on. Without `scene_text` among the allowed fields the record has
+    no scenes; their number is the request's `panels`.
+    """
+    allowed = ALLOWED[planner]
+    scenes = [_scene(scene, allowed) for scene in record.scenes] if "scene_text" in allowed else []
+    story = {name: take(record) for name, take in _OF_STORY.items() if name in allowed}
+    kept = StoryRecord(
+        story_id=record.story_id, title=record.title, story_text=record.story_text, scenes=scenes, **story
+    )
+    found = [name for name in allowed if _present(record, name)]
+    return kept, found
+
+
+def _scene(scene: Scene, allowed: tuple[str, ...]) -> Scene:
+    fields = {name: getattr(scene, name) for name in _GOLD if name in allowed}
+    return Scene(story_id=scene.story_id, scene_index=scene.scene_index, **fields)
+
+
+def _present(record: StoryRecord, name: str) -> bool:
+    if name == "story_text":
+        return True
+    if name == "scene_count":
+        return bool(record.scenes)
+    if name in _OF_STORY:
+        return bool(_OF_STORY[name](record))
+    return any(getattr(scene, name) for scene in record.scenes)
+
+
+# ---
+# What makes a plan drawable, each a switch that an ablation can turn off (`--planner-option without=shots`).
+
+
+ABOUT: Mapping[str, str] = MappingProxyType(
+    {
+        "sheets": "a sheet and an anchor prompt for each character",
+        "look": "the same look in every prompt that names the character",
+        "place": "place and time of day of each scene",
+        "links": "a visible sign for each abstract phrase",
+        "shots": "shot size and angle chosen for what must be read",
+        "questions": "recoverability questions with accepted answers",
+    }
+)
+"""Each switch and what it adds."""
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Which parts of a plan are made. `look` needs `sheets`."""
+
+    sheets: bool = True
+    look: bool = True
+    place: bool = True
+    links: bool = True
+    shots: bool = True
+    questions: bool = True
+
+    @classmethod
+    def without(cls, names: Iterable[str]) -> Switches:
+        """Everything but `names`.
+
+        Raises:
+            UsageError: there is no such switch.
+        """
+        off = set(names)
+        unknown = sorted(off - ABOUT.keys())
+        if unknown:
+            raise UsageError(f"A plan has no part {unknown[0]!r}.", hint=f"Known: {', '.join(ABOUT)}.")
+        if "sheets" in off:
+            off.add("look")
+        return cls(**dict.fromkeys(off, False))
+
+    def off(self) -> list[str]:
+        """The names of what is turned off."""
+        return [item.name for item in fields(self) if not getattr(self, item.name)]

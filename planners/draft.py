@@ -1,19 +1,115 @@
-"""What a language model wrote, as records, and everything that is wrong with it: what it is repaired by."""
+"""What a language model wrote, checked, and made into a plan."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from katha.errors import PlanError
 from katha.jsonio import loads
-from katha.planners.reply_schema import Shape
-from katha.planners.switches import Switches
-from katha.schema import Dimension, Link, TransitionType
+from katha.planners.checks import Switches
+from katha.planners.moments import scene_texts
+from katha.planners.narrated import cut, raw_sentences
+from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Link, StoryRecord, TransitionType
 
-__all__ = ["Draft", "DraftPanel", "DraftTransition", "draft_problems", "read_draft"]
+# ---
+# The JSON schema of what a language model writes: the model's share of a `Plan`, every text bounded.
+
+
+SIZES = ("close-up", "medium", "wide")
+ANGLES = ("eye level", "low angle", "high angle")
+TIMES = ("morning", "day", "evening", "night", "unclear")
+_TYPES = ("cause_effect", "moral_choice", "consequence_reveal")
+_MOST_CHARACTERS = 12
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How much is asked for: panels, transitions, and the numbers of the first and last sentence (None: scenes)."""
+
+    panels: int
+    transitions: int
+    sentences: tuple[int, int] | None = None
+
+
+def _text(most: int, least: int = 1) -> dict[str, Any]:
+    return {"type": "string", "minLength": least, "maxLength": most}
+
+
+def _list(items: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
+    return {"type": "array", "items": dict(items), "minItems": least, "maxItems": most}
+
+
+def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(fields),
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def _enum(*values: str) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)}
+
+
+def _panel(shape: Shape, switches: Switches) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if shape.sentences is not None:
+        first, last = shape.sentences
+        fields["first_sentence"] = {"type": "integer", "minimum": first, "maximum": last}
+    if switches.place:
+        fields |= {"place": _text(60), "time_of_day": _enum(*TIMES)}
+    if switches.links:
+        fields["links"] = _list(_object({"phrase": _text(60), "visible": _text(80)}), 0, 3)
+    if switches.shots:
+        fields |= {"shot_size": _enum(*SIZES), "shot_angle": _enum(*ANGLES)}
+    if switches.sheets:
+        fields["characters"] = _list(_text(40), 0, 6)
+    return _object(fields | {"must_show": _list(_text(80), 1, 4), "prompt": _text(400)})
+
+
+def _transition(switches: Switches) -> dict[str, Any]:
+    moral = {"anyOf": [_enum(*MORAL_LABELS), {"type": "null"}]}
+    fields: dict[str, Any] = {
+        "transition_type": _enum(*_TYPES),
+        "action": _text(160),
+        "causality": _text(200),
+        "intention": _text(160),
+        "emotion": _text(160),
+        "consequence": _text(160),
+        "moral_target": moral,
+    }
+    if switches.questions:
+        asked = {
+            "dimension": _enum(*DIMENSIONS),
+            "question": _text(160),
+            "answer": _text(100),
+            "accepted": _list(_text(100), 1, 4),
+        }
+        fields["questions"] = _list(_object(asked), 0, 4)
+    return _object(fields)
+
+
+def reply_schema(shape: Shape, switches: Switches) -> dict[str, Any]:
+    """What is asked for, in the order in which it is thought out: who, what is seen, what changes, what is asked."""
+    fields: dict[str, Any] = {"tells_events": {"type": "boolean"}}
+    if switches.sheets:
+        sheet = _object({"name": _text(40), "kind": _text(40), "appearance": _text(120)})
+        fields["characters"] = _list(sheet, 0, _MOST_CHARACTERS)
+    fields["panels"] = _list(_panel(shape, switches), shape.panels, shape.panels)
+    fields["transitions"] = _list(_transition(switches), shape.transitions, shape.transitions)
+    return _object(fields)
+
+
+# ---
+# What a language model wrote, as records, and everything that is wrong with it: what it is repaired by.
+
 
 _PRONOUN = re.compile(r"\b(he|she|they|him|them|his|hers|their|theirs|it|its|himself|herself|itself)\b", re.IGNORECASE)
 _HER = re.compile(r"\bher\b", re.IGNORECASE)
@@ -174,3 +270,85 @@ def _told(name: str, text: str) -> bool:
     words = [word.lower() for word in _WORD.findall(name)]
     content = [word for word in words if word not in _SMALL and len(word) > 2] or words
     return any(word[:_STEM] in told for word in content)
+
+
+# ---
+# A long story in windows that a model plans one at a time: whole sentences, in order, each in exactly one window.
+
+
+_MOST_PANELS = 6
+_windows_MOST_CHARACTERS = 30_000
+"""Of a window's text: about 5,000 words."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """One part of a story. sentences: its raw pieces (a plain text). scenes: its scenes' texts (a record).
+
+    panels: its panels' indices, from 1. joined: whether a transition leads into it from the window before.
+    """
+
+    sentences: tuple[str, ...]
+    first_sentence: int
+    scenes: tuple[str, ...]
+    panels: range
+    joined: bool
+
+    @property
+    def text(self) -> str:
+        """What a model may know of this part."""
+        return "".join(self.sentences) or "\n".join(self.scenes)
+
+    @property
+    def shape(self) -> Shape:
+        """How much is asked for."""
+        last = self.first_sentence + len(self.sentences) - 1
+        transitions = len(self.panels) - 1 + self.joined
+        return Shape(len(self.panels), transitions, None if self.scenes else (self.first_sentence, last))
+
+
+def windows_of(story: StoryRecord, panels: int) -> list[Window]:
+    """The windows of a story, each with its share of the panels.
+
+    Raises:
+        PlanError: a plain text has fewer sentences than panels.
+    """
+    if story.scenes:
+        texts = scene_texts(story)
+        starts = range(0, panels, _MOST_PANELS)
+        return [Window((), 1, tuple(texts[at : at + _MOST_PANELS]), _indices(at, panels), at > 0) for at in starts]
+    sentences = raw_sentences(story.story_text)
+    if len(sentences) < panels:
+        raise PlanError(
+            f"Story {story.story_id!r} has {len(sentences)} sentences, too few for {panels} panels.",
+            hint=f"Use --panels {max(2, len(sentences))}, or tell more.",
+        )
+    size = sum(map(len, sentences))
+    count = min(panels, max(-(-panels // _MOST_PANELS), -(-size // _windows_MOST_CHARACTERS)))
+    shares = [len(part) for part in cut(["x"] * panels, count)]
+    return _windows(_shared(sentences, shares), shares)
+
+
+def _shared(sentences: Sequence[str], shares: Sequence[int]) -> list[list[str]]:
+    """The sentences in as many parts as there are shares, each with at least as many sentences as panels."""
+    parts = cut(sentences, len(shares))
+    if any(len(part) < share for part, share in zip(parts, shares, strict=True)):
+        pieces = cut(["x"] * len(sentences), len(shares))
+        bounds = [0]
+        for piece in pieces:
+            bounds.append(bounds[-1] + len(piece))
+        parts = [list(sentences[bounds[at] : bounds[at + 1]]) for at in range(len(shares))]
+    return parts
+
+
+def _windows(parts: Sequence[Sequence[str]], shares: Sequence[int]) -> list[Window]:
+    found: list[Window] = []
+    sentence = panel = 1
+    for part, share in zip(parts, shares, strict=True):
+        found.append(Window(tuple(part), sentence, (), range(panel, panel + share), sentence > 1))
+        sentence, panel = sentence + len(part), panel + share
+    return found
+
+
+def _indices(at: int, panels: int) -> range:
+    return range(at + 1, min(at + _MOST_PANELS, panels) + 1)

@@ -1,16 +1,183 @@
-"""One part of a story to one moment that can be drawn: the main event, who is there, how they feel, what is seen."""
+"""Parts of a story, and the one moment of each that can be drawn: the main event, who is there, how they feel,
+what is seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
-from katha.language import Actor, Event, SceneReading, describe_deed, describe_scene
-from katha.planners.cast import Key, Role, role_key
-from katha.planners.continuing import Aims, spoken_of
-from katha.planners.segments import salience
+from katha.errors import PlanError
+from katha.language import Actor, Event, SceneReading, StoryReading, describe_deed, describe_scene, read_story
+from katha.planners.prompts import Key, Role, cast_of, role_key
+from katha.schema import StoryRecord
 
-__all__ = ["HANDLED", "Moment", "Stage", "moment_of"]
+# ---
+# What a panel shows because the story has not let go of it: a thing that somebody still wants or looks at.
+
+
+_SEEKING = frozenset({"look", "jump", "climb", "point"})
+_GETTING = frozenset({"take", "carry", "eat", "drink", "give", "throw", "free"})
+_USED_UP = frozenset({"eat", "drink"})
+_FEW = 2
+
+
+@dataclass
+class Aims:
+    """What each character has in view, and the place where it is: gone once it is taken, or left behind."""
+
+    seen: dict[Key, tuple[str, str | None]] = field(default_factory=dict)
+
+    def follow(self, events: Sequence[Event]) -> None:
+        """Remember what the events aim at. A deed that fails ("could not reach the grapes") aims as well."""
+        for event in events:
+            target = event.target
+            if event.speech or event.actor is None or target is None or target not in event.props:
+                continue
+            if event.action in _SEEKING:
+                self.seen[role_key(event)] = (target, event.setting)
+            elif event.action in _GETTING and not event.negated:
+                self.seen = {key: aim for key, aim in self.seen.items() if aim[0] != target}
+
+    def of(self, key: Key, setting: str | None) -> str | None:
+        """The thing that a character has in view in this place, if any."""
+        thing, where = self.seen.get(key, (None, None))
+        return thing if where == setting else None
+
+    def aimed(self, event: Event) -> Event:
+        """`event` with what its actor has in view: as the target of a leap without one, or else just there."""
+        thing = self.of(role_key(event), event.setting)
+        if thing is None or thing in event.props:
+            return event
+        target = thing if event.target is None and event.action in _SEEKING else event.target
+        return replace(event, target=target, props=(*event.props, thing))
+
+
+def spoken_of(events: Sequence[Event], main: Event, keys: Collection[Key], shown: Collection[str]) -> list[str]:
+    """One thing that the part tells of up to the main event, or speaks of later, where the main event's own are few.
+
+    Only what somebody in the picture says or does something with in the same place, and is not used up.
+    """
+    if len(shown) >= _FEW:
+        return []
+    told = [event for event in events if not event.negated and (event.speech or event.sentence <= main.sentence)]
+    near = [event for event in told if role_key(event) in keys and event.setting == main.setting]
+    used = {event.target for event in near if event.action in _USED_UP} | {thing for one in near for thing in one.lost}
+    return [thing for event in near for thing in event.props if thing not in used and thing not in shown][:1]
+
+
+# ---
+# A story's events to as many parts as there are panels: balanced, and cut where people, place or feeling change.
+
+
+_MAX_UNITS = 80
+_WEIGHTS = {
+    3.0: "free bite",
+    2.6: "trapped fall fight chase die throw jump climb hug chop build plant give take blow",
+    2.2: "eat push pull swim fly run dig drink carry cook ride dance bow beg play cry",
+    1.6: "hide sing sleep laugh shout point",
+    1.0: "look talk walk sit think",
+}
+_NEEDS_OBJECT = frozenset(
+    ("take", "carry", "give", "throw", "hug", "free", "bite", "push", "pull", "chase", "fight", "chop")
+)
+_MUTUAL = frozenset({"hug", "fight"})
+_PEAK = 0.5
+_WEIGHT_OF = {action: weight for weight, actions in _WEIGHTS.items() for action in actions.split()}
+
+
+def salience(event: Event) -> float:
+    """How much an event is worth drawing: deeds before talk, with somebody or something to be seen."""
+    if event.actor is None or event.negated or (event.action is None and event.emotion is None):
+        return 0.0
+    score = _WEIGHT_OF.get(event.action or "", 0.0)
+    if not complete(event):
+        score *= 0.4
+    score += 0.8 if event.target is not None else 0.3 * min(len(event.props), 1)
+    score += 0.7 if event.emotion is not None else 0.0
+    score += 0.3 if event.cause is not None else 0.0
+    return score * (0.25 if event.speech else 1.0)
+
+
+def complete(event: Event) -> bool:
+    """Whether an event has what its action needs: nobody is seen to hold, give or push nothing."""
+    together = event.count > 1 and event.action in _MUTUAL
+    return together or event.action not in _NEEDS_OBJECT or event.target is not None or bool(event.props)
+
+
+def _units(events: Sequence[Event], panels: int) -> list[list[Event]]:
+    """What is never cut: the events of one sentence with what is only said after it, or single events where there are
+    too few sentences."""
+    by_sentence: dict[int, list[Event]] = {}
+    for event in events:
+        by_sentence.setdefault(event.sentence, []).append(event)
+    units: list[list[Event]] = []
+    for unit in by_sentence.values():
+        if any(salience(event) > 0 and not event.speech for event in unit):
+            units.append(unit)
+        elif units:
+            units[-1].extend(unit)
+    if len(units) < panels:
+        units = [[event] for event in events if salience(event) > 0]
+    size = -(-len(units) // _MAX_UNITS)
+    if size > 1:
+        units = [[event for unit in units[at : at + size] for event in unit] for at in range(0, len(units), size)]
+    return units
+
+
+def _novelty(before: Sequence[Event], after: Sequence[Event]) -> float:
+    """How good a cut between two units is (0 to about 2): new people, another place, another time, another feeling."""
+    people = {event.actor for event in before}, {event.actor for event in after}
+    score = 0.8 if not people[0] & people[1] else 0.3 if people[0] != people[1] else 0.0
+    score += 0.6 if before[-1].setting != after[0].setting else 0.0
+    score += 0.4 if before[-1].time != after[0].time else 0.0
+    feelings = {event.emotion for event in before} - {None}, {event.emotion for event in after} - {None}
+    return score + (0.3 if feelings[0] != feelings[1] else 0.0)
+
+
+def segment(events: Sequence[Event], panels: int) -> list[list[Event]]:
+    """`panels` parts in order, none empty. With too few events the last moments are held (repeated)."""
+    units = _units(events, panels)
+    if len(units) <= panels:
+        held = [units[min(at * len(units) // panels, len(units) - 1)] for at in range(panels)]
+        return [list(unit) for unit in held]
+    cuts = _best_cuts(units, panels)
+    bounds = [0, *cuts, len(units)]
+    return [[event for unit in units[start:stop] for event in unit] for start, stop in pairwise(bounds)]
+
+
+def _best_cuts(units: Sequence[Sequence[Event]], panels: int) -> list[int]:
+    """Where to cut, by dynamic programming: squared imbalance of the parts' sizes, less the novelty at the cuts and the
+    weight of each part's main event, so that the deeds that matter most each get a part of their own."""
+    total, mean = len(units), len(units) / panels
+    weights = [max(salience(event) for event in unit) for unit in units]
+    novelty = [0.0, *(_novelty(units[at - 1], units[at]) for at in range(1, total)), 0.0]
+    best: list[list[tuple[float, int]]] = [[(float("inf"), 0)] * (total + 1) for _ in range(panels + 1)]
+    best[0][0] = (0.0, 0)
+    for part in range(1, panels + 1):
+        for stop in range(part, total + 1):
+            best[part][stop] = min(
+                (
+                    best[part - 1][start][0]
+                    + ((stop - start - mean) / mean) ** 2
+                    - 0.6 * novelty[stop] * (stop < total)
+                    - _PEAK * max(weights[start:stop]),
+                    start,
+                )
+                for start in range(part - 1, stop)
+            )
+    cuts: list[int] = []
+    stop = total
+    for part in range(panels, 1, -1):
+        stop = best[part][stop][1]
+        cuts.append(stop)
+    return cuts[::-1]
+
+
+# ---
+# One part of a story to one moment that can be drawn: the main event, who is there, how they feel, what is seen.
+
 
 HANDLED = frozenset({"give", "take", "throw", "carry"})
 _FELT = {"trapped": "afraid", "cry": "sad", "dance": "happy"}
@@ -249,3 +416,54 @@ def _props(main: Event, events: Sequence[Event], actors: Sequence[Actor], taken:
     things = {prop for event in events for prop in event.props}
     seen = [*(target for target in targets if target in things), *main.props, *near]
     return tuple(prop for prop in dict.fromkeys(seen) if prop not in taken)[:_MOST_PROPS]
+
+
+# ---
+# Records with scenes, as planner `rule` may see them: one moment a scene, from the scenes' texts alone.
+
+
+def scene_texts(story: StoryRecord) -> list[str]:
+    """The scenes' texts in order of their index, each ending as a sentence."""
+    scenes = sorted(story.scenes, key=lambda scene: scene.scene_index)
+    return [
+        scene.scene_text if scene.scene_text.endswith((".", "!", "?", '"')) else f"{scene.scene_text}."
+        for scene in scenes
+    ]
+
+
+def annotated_moments(story: StoryRecord, reading: StoryReading) -> list[Moment]:
+    """One moment for each scene, in order of their index.
+
+    The scenes' texts are read as one story, so that "he" in scene 3 is the character of scene 2. A scene in which
+    nobody is known shows what its neighbour shows.
+
+    Raises:
+        PlanError: no scene names anybody that the vocabulary knows.
+    """
+    texts = scene_texts(story)
+    told = read_story("\n\n".join(texts))
+    owners = _owners(texts)
+    parts: list[list[Event]] = [[] for _ in texts]
+    for event in told.events:
+        parts[owners[event.sentence]].append(event)
+    parts = _held(story, parts)
+    everything = [event for part in parts for event in part]
+    setting = next((event.setting for event in everything if event.setting is not None), None)
+    stage = Stage(cast_of(everything), {**reading.words, **told.words}, setting)
+    return [moment_of(part, stage, final=at == len(parts) - 1) for at, part in enumerate(parts)]
+
+
+def _owners(texts: Sequence[str]) -> list[int]:
+    """The scene (from 0) of every sentence of the joined text."""
+    return [at for at, text in enumerate(texts) for _ in read_story(text).sentences]
+
+
+def _held(story: StoryRecord, parts: Sequence[list[Event]]) -> list[list[Event]]:
+    """The parts, with the events of the scene before (or else after) where a scene has no actor."""
+    acted = [at for at, part in enumerate(parts) if any(event.actor for event in part)]
+    if not acted:
+        raise PlanError(
+            f"Record {story.story_id!r}: nobody in any 'scene_text' is known to planner 'rule'.",
+            hint='Name the characters by their kind ("the fox"), or choose another planner with --planner.',
+        )
+    return [parts[max((one for one in acted if one <= at), default=acted[0])] for at in range(len(parts))]

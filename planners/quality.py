@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from katha.planners.mentions import covered, worded
+from katha.planners.prompts import covered, worded
 from katha.schema import Character, Panel, Plan, StoryRecord, Transition
-
-__all__ = ["FIELDS", "MEASURES", "mean_quality", "plan_quality"]
 
 FIELDS = ("action", "causality", "intention", "emotion", "consequence")
 """The fields of every transition (Eq. 4); the sixth, the moral target, belongs to the story."""

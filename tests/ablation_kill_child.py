@@ -12,9 +12,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from doubles import BlockRenderer, PixelJudge, plugins, story
 
-from katha.agents.ablation import AblationJob, run_ablation
-from katha.compass.suites import load_suite
+from katha.compass.modes import load_suite
 from katha.config import RunConfig
+from katha.experiments.ablate.folder import AblationJob
+from katha.experiments.ablate.runner import run_ablation
 
 
 def main(out: Path, logs: Path) -> None:

@@ -44,7 +44,7 @@ def install(patch: pytest.MonkeyPatch | None = None) -> None:
 
 
 if __name__ == "__main__":
-    from katha.cli.main import main
+    from katha.app.cli.main import main
 
     install()
     main()

@@ -13,7 +13,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
     """The folder of a toy diffusion model of a family, made when it is first asked for."""
     from tiny_diffusion import build
 
-    from katha.renderers.diffusion.pool import process_pool
+    from katha.renderers.diffusion.memory import process_pool
 
     folder = tmp_path_factory.mktemp("models")
     yield lambda family: folder / family if (folder / family).exists() else build(family, folder / family)

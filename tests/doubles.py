@@ -13,18 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from katha.agents import Plugins
+from katha.agents.context import Plugins
 from katha.errors import TransientJudgeError, TransientRenderError
-from katha.eval_bridge import assign_roles, fill_options
-from katha.protocols import (
-    BoardContext,
-    Capabilities,
-    Evidence,
-    FrameRequest,
-    JudgePrompt,
-    JudgeReply,
-    PlanRequest,
-)
+from katha.eval_bridge.questions.options import assign_roles, fill_options
+from katha.protocols import BoardContext, Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
 from katha.schema import Character, Panel, Plan, Question, Scene, StoryRecord, Transition
 
 

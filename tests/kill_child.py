@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from doubles import BlockRenderer, PixelJudge, plugins, story
 
-from katha.agents import run_story
+from katha.agents.run import run_story
 from katha.config import RunConfig
 
 

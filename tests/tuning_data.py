@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from katha.compass import accept, best_candidate, weakest_transition, weigh
-from katha.compass.features import BoardFeatures, TransitionFeatures
-from katha.compass.tuning import Setting
-from katha.compass.tuning_data import CandidateData, RepairData, StoryData, possible_weakest
+from katha.compass.score import BoardFeatures, TransitionFeatures, accept, best_candidate, weakest_transition, weigh
+from katha.compass.tuning import CandidateData, RepairData, Setting, StoryData, possible_weakest
 from katha.schema import DIMENSIONS, Board, Frame
 
 PAIRS = [(number, number + 1) for number in range(1, 5)]

@@ -1,17 +1,21 @@
-"""Finding and streaming the files of a release (Table 23): a folder or one file, broken lines included."""
+"""The files of a release (Table 23): found, streamed, remembered across lines, and what they are published to hold."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType, TracebackType
 from typing import Any, Literal
 
 from katha.errors import InputFileError, unreadable
-from katha.jsonio import canonical, loads
+from katha.jsonio import canonical, loads, sha256_hex
 
-__all__ = ["Kind", "Problem", "ReleaseFile", "Row", "find_files", "stream"]
+# ---
+# Finding and streaming the files of a release (Table 23): a folder or one file, broken lines included.
+
 
 Kind = Literal["stories", "variants", "validation", "human_gold_1k", "strict_gold_400"]
 MAX_LINE_BYTES = 4_000_000
@@ -148,3 +152,187 @@ def _kind_of(path: Path) -> Kind:
         if isinstance(row, Row):
             return next((kind for key, kind in _MARKS if key in row.value), "stories")
     return "stories"
+
+
+# ---
+# What has to be remembered across lines: ids and links, in a temporary SQLite file, so that memory stays flat.
+
+
+_SCHEMA = """
+CREATE TABLE stories (file TEXT, story TEXT, line INTEGER, type TEXT, moral TEXT, resolution TEXT, split TEXT,
+                      questions INTEGER, digest TEXT, PRIMARY KEY (file, story));
+CREATE TABLE variants (id TEXT PRIMARY KEY, story TEXT, file TEXT, line INTEGER, type TEXT, moral TEXT, digest TEXT);
+CREATE TABLE validations (story TEXT PRIMARY KEY, file TEXT, line INTEGER, moral TEXT, resolution TEXT);
+CREATE TABLE questions (file TEXT, id TEXT, story TEXT, PRIMARY KEY (file, id));
+CREATE TABLE promised (id TEXT, story TEXT, file TEXT, line INTEGER);
+CREATE TABLE texts (story TEXT PRIMARY KEY, digest TEXT);
+CREATE INDEX variants_by_story ON variants (story);
+"""
+
+
+class Ledger:
+    """Append rows while streaming, then ask what does not fit together. SQLite spills to disk what is too much."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect("")
+        self._db.execute("PRAGMA temp_store = FILE")
+        self._db.executescript(_SCHEMA)
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._db.close()
+
+    def add(self, table: str, **values: Any) -> bool:
+        """Insert a row; False when its key is there already."""
+        marks = ", ".join("?" * len(values))
+        sql = f"INSERT OR IGNORE INTO {table} ({', '.join(values)}) VALUES ({marks})"
+        return self._db.execute(sql, tuple(values.values())).rowcount == 1
+
+    def take(self, file: str, question: str, story: str) -> str | None:
+        """The story of `file` that has the question id already; None when `story` is the first, or the same."""
+        if self.add("questions", file=file, id=question, story=story):
+            return None
+        owner = next(self.ask("SELECT story FROM questions WHERE file = ? AND id = ?", file, question))[0]
+        return None if owner == story else str(owner)
+
+    def ask(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query, streamed."""
+        return iter(self._db.execute(sql, values))
+
+    def count(self, sql: str, *values: Any) -> int:
+        """The one number that a query answers."""
+        return int(next(self.ask(sql, *values))[0])
+
+    @staticmethod
+    def digest(text: str) -> str:
+        """A short digest, so that texts can be compared without being kept."""
+        return sha256_hex(text.encode("utf-8"))[:32]
+
+
+# ---
+# What KathaBench-25K is published to hold: the counts of the paper's tables, by the names that its files use.
+
+
+STORIES = 5_000
+SCENES = 5
+VARIANTS_PER_STORY = 2
+CONDITIONS_ASKED = 3
+
+NARRATIVE_TYPES: Mapping[str, int] = MappingProxyType(
+    {
+        "moral_semantic": 1_000,
+        "causal_transition": 800,
+        "emotional_trajectory": 700,
+        "procedural_state_change": 600,
+        "social_interaction": 600,
+        "hidden_consequence": 500,
+        "cultural_folk_moral": 400,
+        "counterfactual_pair": 400,
+    }
+)
+"""Table 6, in the order of the identifier ranges `kb25k_0001` to `kb25k_5000` (Sec. A.15)."""
+
+TRANSITION_TYPES: Mapping[str, int] = MappingProxyType(
+    {"cause_effect": 10_000, "moral_choice": 5_000, "consequence_reveal": 5_000}
+)
+"""Table 9."""
+
+MORALS: Mapping[str, int] = MappingProxyType(
+    {
+        "compassion": 417,
+        "courage": 417,
+        "generosity": 416,
+        "gratitude": 417,
+        "honesty": 417,
+        "humility": 417,
+        "kindness": 417,
+        "patience": 417,
+        "perseverance": 417,
+        "responsibility": 416,
+        "self_control": 416,
+        "wisdom": 416,
+    }
+)
+"""Table 12."""
+
+QUESTIONS: Mapping[str, int] = MappingProxyType(
+    {
+        "causal": 6_325,
+        "emotional": 6_237,
+        "moral": 5_000,
+        "consequence": 5_000,
+        "temporal_order": 5_000,
+        "action_visibility": 1_150,
+    }
+)
+"""Table 14."""
+
+SOURCES: Mapping[str, int] = MappingProxyType({"kathasaritasagara": 1_702, "aesop": 1_676, "panchatantra": 1_622})
+"""Table 24, spelled as in Sec. A.16."""
+
+SPLITS: Mapping[str, int] = MappingProxyType(
+    {"train": 3_500, "validation": 750, "public_test": 500, "hidden_test": 250}
+)
+"""Sec. B.7; `test` is public_test and hidden_test together."""
+
+VALIDATION_STATUSES = ("human_review_complete", "human_adjudicator_accepted", "pre_release_reviewed")
+"""Sec. A.7 names the first for every record, Sec. D.7 the other two; a release may follow either."""
+
+RESOLUTIONS = ("unanimous", "human_adjudicated")
+"""Sec. A.7."""
+
+_SPLIT_NAMES = {
+    "val": "validation",
+    "dev": "validation",
+    "test_public": "public_test",
+    "test_hidden": "hidden_test",
+} | {name: name for name in (*SPLITS, "test")}
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A gold subset (Table 20): its file, how many stories it has, and how many of each narrative type."""
+
+    file: str
+    stories: int
+    per_type: int
+
+
+GOLD_TIERS: Mapping[str, Tier] = MappingProxyType(
+    {
+        "human_gold_1k": Tier("human_gold_1k.jsonl", 1_000, 125),
+        "strict_gold_400": Tier("strict_gold_400.jsonl", 400, 50),
+    }
+)
+
+
+def split_name(value: str) -> str | None:
+    """The split that `value` names (`public-test`, `val` and the like included), None if it names none."""
+    return _SPLIT_NAMES.get(value.strip().casefold().replace("-", "_").replace(" ", "_"))
+
+
+def split_stories(split: str) -> int:
+    """How many stories of the full release are in `split`, where `test` is both of its halves."""
+    return SPLITS["public_test"] + SPLITS["hidden_test"] if split == "test" else SPLITS[split]
+
+
+def estimated_questions(stories: int) -> int:
+    """The questions of an average subset of that size, as Tables 47 and 48 count them."""
+    return round(sum(QUESTIONS.values()) * stories / STORIES)
+
+
+def expected_type(story_id: str) -> str | None:
+    """The narrative type that an identifier of the form `kb25k_XXXX` stands for; None for any other identifier."""
+    digits = story_id.removeprefix("kb25k_")
+    if digits == story_id or not (digits.isascii() and digits.isdigit() and len(digits) == 4):
+        return None
+    left = int(digits)
+    for name, count in NARRATIVE_TYPES.items():
+        if 0 < left <= count:
+            return name
+        left -= count
+    return None

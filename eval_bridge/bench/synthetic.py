@@ -12,7 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from katha.eval_bridge.bench.reference import (
+from katha.eval_bridge.bench.files import (
     GOLD_TIERS,
     MORALS,
     NARRATIVE_TYPES,
@@ -25,8 +25,6 @@ from katha.eval_bridge.bench.reference import (
     split_stories,
 )
 from katha.jsonio import canonical
-
-__all__ = ["gold", "stories", "validations", "variants", "write_release"]
 
 _EVERY = ("moral", "consequence", "temporal_order", "causal", "emotional")
 _EXTRA = {"causal": 1_325, "emotional": 1_237, "action_visibility": 1_150}

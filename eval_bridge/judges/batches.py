@@ -8,9 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from katha.models.vendors import Received
-
-__all__ = ["BatchApi", "BatchResult", "Sent"]
+from katha.models.api import Received
 
 
 @dataclass(frozen=True)

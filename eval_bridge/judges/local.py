@@ -1,30 +1,139 @@
-"""`local:MODEL_OR_PATH`: an open vision-language model on this machine, through transformers.
-
-A packet's pictures and instruction are read once, and its questions, each on its own row, are answered behind them.
-Replies are greedy and held to their JSON schema. Nothing is downloaded unless asked for.
-"""
+"""`local:MODEL_OR_PATH`: an open vision-language model on this machine, through transformers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
-from katha.devices import process_tenants
-from katha.errors import UsageError
-from katha.eval_bridge.instructions import prompt_sha256
-from katha.eval_bridge.judges.local_gate import ReuseGate
-from katha.eval_bridge.judges.local_grammar import WRITING, Grammars, grammar_sha256
-from katha.eval_bridge.judges.local_model import LoadedModel, load_model
-from katha.eval_bridge.judges.local_reuse import Asker, Generated
-from katha.eval_bridge.judges.local_source import find_model, require_extra, reusable
-from katha.eval_bridge.judges.structured import parse_reply
-from katha.eval_bridge.packets import evidence_sha256
+import yaml
+
+from katha.errors import JudgeError, MissingExtraError, UsageError
+from katha.eval_bridge.judges.local_model import WRITING, Grammars, LoadedModel, grammar_sha256, load_model
+from katha.eval_bridge.judges.local_prefix import Asker, Generated
+from katha.eval_bridge.packets.instructions import parse_reply, prompt_sha256
+from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import digest, sha256_hex
+from katha.models.checkpoints import ModelSource, find_folder, folder_revision, process_tenants, read_config
 from katha.models.local import free_bytes
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
-__all__ = ["LocalJudge", "Reuse"]
+# ---
+# The gate of prefix reuse: a sample of questions is asked again the naive way, and answers that flip are counted.
+
+
+_SCALE = 0x1_0000_0000
+
+
+@dataclass
+class ReuseGate:
+    """rate: the share of questions checked, 0 to 1. Above `limit` flips per check, from `least` checks on, it stops."""
+
+    rate: float = 0.0
+    limit: float = 0.05
+    least: int = 20
+    checked: int = 0
+    flipped: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.rate <= 1.0:
+            raise UsageError(f"verify_reuse is a share between 0 and 1, not {self.rate!r}.")
+
+    @property
+    def flip_rate(self) -> float | None:
+        """Flips per check; None before the first."""
+        return self.flipped / self.checked if self.checked else None
+
+    def wants(self, packet: str, prompt: str) -> bool:
+        """Whether the question with these hashes is in the sample; the same ones in every run."""
+        return int(digest([packet, prompt])[:8], 16) < self.rate * _SCALE
+
+    def record(self, reused: str, naive: str) -> str:
+        """Count one comparison of raw replies: `same` or `flipped`.
+
+        Raises:
+            JudgeError: too many flipped.
+        """
+        self.checked += 1
+        self.flipped += reused != naive
+        if self.checked >= self.least and self.flipped > self.limit * self.checked:
+            raise JudgeError(
+                f"Prefix reuse changed {self.flipped} of {self.checked} replies; at most {self.limit:.0%} may change.",
+                hint="Use reuse='off', or a wider dtype.",
+            )
+        return "same" if reused == naive else "flipped"
+
+
+# ---
+# What the judge `local` needs of a model: packages, a vision-language architecture, whether it shares a cache.
+
+
+_FULL = frozenset(("full_attention",))
+
+
+@cache
+def _data() -> Mapping[str, Any]:
+    text = files("katha.configs").joinpath("local.yaml").read_text(encoding="utf-8")
+    data: Mapping[str, Any] = yaml.safe_load(text)
+    return data
+
+
+def require_extra() -> None:
+    """Check that everything a local model needs is installed; nothing is imported.
+
+    Raises:
+        MissingExtraError: with the names of the packages and the command.
+    """
+    missing = [name for name in _data()["packages"] if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"The judge 'local' needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
+        )
+
+
+def reusable(source: ModelSource) -> tuple[bool, str | None]:
+    """Whether the model's cache may be shared between questions, and the name of its position state."""
+    entry = _data()["reusable"].get(source.architecture)
+    text = source.text_config
+    windowed = bool(text.get("use_sliding_window")) or not _FULL.issuperset(text.get("layer_types") or ())
+    return (entry is not None and not windowed, (entry or {}).get("position_state"))
+
+
+def find_model(argument: str | None, *, revision: str | None = None, local_files_only: bool = True) -> ModelSource:
+    """The files behind `MODEL_OR_PATH`. Only with `local_files_only=False` is anything downloaded.
+
+    Raises:
+        UsageError: no model is named, or it is not a vision-language model. InputFileError: no such folder, or a broken
+        one. ModelError: the model is not on this machine; the hint is the command that fetches it.
+    """
+    if not argument:
+        raise UsageError("The judge 'local' needs a model.", hint="Write local:MODEL or local:FOLDER.")
+    folder = find_folder(argument, revision=revision, local_files_only=local_files_only)
+    config = read_config(argument, folder)
+    _require_vision(argument, config)
+    return ModelSource(argument, folder, folder_revision(folder), config)
+
+
+def _require_vision(name: str, config: Mapping[str, Any]) -> None:
+    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as readable
+
+    if config["model_type"] not in readable:
+        raise UsageError(
+            f"{name!r} is a {config['architectures'][0]}, not a vision-language model.",
+            hint="Use a model of the Qwen2.5-VL, SmolVLM2 or Idefics3 family.",
+        )
+
+
+# ---
+# `local:MODEL_OR_PATH`: an open vision-language model on this machine, through transformers.
+#
+# A packet's pictures and instruction are read once, and its questions, each on its own row, are answered behind them.
+# Replies are greedy and held to their JSON schema. Nothing is downloaded unless asked for.
+
 
 Reuse = Literal["batched", "sequential", "off"]
 LAYOUT = 1
@@ -151,7 +260,7 @@ class LocalJudge:
                 process_tenants().make_room(self._device, self)
             loaded = load_model(self._source, device=self._device, dtype=self._dtype)
             if self._reuse != "off":
-                from katha.eval_bridge.judges.local_cache import use_shared_attention
+                from katha.eval_bridge.judges.local_prefix import use_shared_attention
 
                 use_shared_attention(loaded.model)
             process_tenants().move_in(self._device, self)

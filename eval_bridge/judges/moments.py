@@ -15,8 +15,6 @@ from itertools import accumulate
 from katha.eval_bridge.reader import FrameReading
 from katha.language import PhraseEvent, StoryReading, read_story
 
-__all__ = ["Moment", "Seen", "from_frames", "from_scenes", "from_story", "stems", "support"]
-
 _WORD = re.compile(r"[a-z]+")
 _ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
 _SHORTEST = 4

@@ -1,23 +1,95 @@
-"""`openai:MODEL`: any server that speaks the Chat Completions protocol, by `base_url` or OPENAI_BASE_URL."""
+"""`openai:MODEL`: any server that speaks the Chat Completions protocol, and its batches."""
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from katha.eval_bridge.judges.api import ApiJudge
-from katha.eval_bridge.judges.openai_batches import OpenAIBatches
-from katha.eval_bridge.judges.structured import question_text
-from katha.models.vendors import Received
+from katha.eval_bridge.judges.batches import BatchResult, Read, Sent
+from katha.eval_bridge.packets.instructions import question_text
+from katha.models.api import Received
 from katha.protocols import Evidence, JudgePrompt
 from katha.schema import AnswerStatus
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = ["GeminiJudge", "OpenAIJudge"]
+# ---
+# Batches of the OpenAI protocol: a file of requests, a batch made from it, a file of outputs and one of errors.
+
+
+_ENDPOINT = "/v1/chat/completions"
+_ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
+_LOOKED_AT = 200
+
+
+class OpenAIBatches:
+    """Batches of one client. A lost one is known by the file that it was made from."""
+
+    def __init__(self, client: OpenAI, read: Read) -> None:
+        self._client, self._read = client, read
+
+    def upload(self, requests: Path) -> str | None:
+        """Upload the file of requests."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "requests.jsonl"
+            with requests.open("rb") as source, path.open("wb") as target:
+                for line in source:
+                    row = json.loads(line)
+                    entry = {"custom_id": row["key"], "method": "POST", "url": _ENDPOINT, "body": row["request"]}
+                    target.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
+            return self._client.files.create(file=path, purpose="batch").id
+
+    def find(self, sent: Sent, known: frozenset[str]) -> str | None:
+        """The batch that was made from the uploaded file."""
+        listed = islice(self._client.batches.list(limit=100), _LOOKED_AT)
+        return next((batch.id for batch in listed if batch.input_file_id == sent.file_id), None)
+
+    def create(self, requests: Path, sent: Sent) -> str:
+        """Make the batch from the uploaded file."""
+        file_id = sent.file_id or self.upload(requests) or ""
+        endpoint: Any = _ENDPOINT
+        return self._client.batches.create(input_file_id=file_id, endpoint=endpoint, completion_window="24h").id
+
+    def ended(self, batch_id: str) -> bool:
+        """Whether it has completed, failed, expired or been cancelled; the last three may have part of the results."""
+        return self._client.batches.retrieve(batch_id).status in _ENDED
+
+    def results(self, batch_id: str) -> Iterator[BatchResult]:
+        """The lines of the output file and of the error file."""
+        batch = self._client.batches.retrieve(batch_id)
+        for file_id in (batch.output_file_id, batch.error_file_id):
+            if file_id:
+                with self._client.files.with_streaming_response.content(file_id) as response:
+                    yield from (_result(json.loads(line)) for line in response.iter_lines() if line.strip())
+
+    def read(self, body: Mapping[str, Any]) -> Received:
+        """The completion in a result."""
+        from openai.types.chat import ChatCompletion
+
+        return self._read(ChatCompletion.model_validate(body))
+
+
+def _result(row: Mapping[str, Any]) -> BatchResult:
+    response, error = row.get("response") or {}, row.get("error") or {}
+    if response.get("status_code") == 200:
+        return BatchResult(row["custom_id"], response["body"])
+    inner = (response.get("body") or {}).get("error") or {}
+    words = error.get("message") or inner.get("message") or "no reason given"
+    code = error.get("code") or inner.get("code") or response.get("status_code") or "failed"
+    return BatchResult(row["custom_id"], None, f"{code}: {words}"[:500])
+
+
+# ---
+# `openai:MODEL`: any server that speaks the Chat Completions protocol, by `base_url` or OPENAI_BASE_URL.
+
 
 _STOPS: dict[str, AnswerStatus] = {"length": "truncated", "content_filter": "refused"}
 

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from katha.errors import InputFileError, UsageError
-from katha.eval_bridge.answer_log import iter_answers
-from katha.eval_bridge.instructions import prompt_sha256
-from katha.eval_bridge.packets import evidence_sha256
+from katha.eval_bridge.judging.answers import iter_answers
+from katha.eval_bridge.packets.instructions import prompt_sha256
+from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import sha256_hex
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import Answer
-
-__all__ = ["RecordedJudge"]
 
 
 class RecordedJudge:

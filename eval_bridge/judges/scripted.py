@@ -9,8 +9,6 @@ from typing import Any
 from katha.errors import JudgeError
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
-__all__ = ["ScriptedJudge"]
-
 Scripted = JudgeReply | str | BaseException
 Rule = Callable[[Evidence, JudgePrompt], Scripted]
 

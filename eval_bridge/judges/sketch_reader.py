@@ -2,21 +2,109 @@
 
 from __future__ import annotations
 
+import re
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from katha.errors import UsageError
-from katha.eval_bridge.instructions import UNCLEAR
-from katha.eval_bridge.judges.chooser import Choice, choose, reverse_support
+from katha.eval_bridge.judges.choosing import Choice, choose, reverse_support
 from katha.eval_bridge.judges.moments import Moment, from_frames, from_scenes, from_story
-from katha.eval_bridge.judges.scenes import at_scene, numbered_scenes
-from katha.eval_bridge.reader import FrameReading, Reader
-from katha.eval_bridge.readings import Readings, shared_readings
+from katha.eval_bridge.packets.instructions import UNCLEAR
+from katha.eval_bridge.reader import Concepts, FrameReading, Reader, load_reader
+from katha.jsonio import sha256_hex
 from katha.language import read_story
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import Confidence
 
-__all__ = ["SketchReaderJudge"]
+# ---
+# Scenes by their number: "Scene 2 of 5: ..." in a text, and "scene 2 of 5" in a question about it or about pictures.
+#
+# Evaluators that ask scene by scene number the text's scenes (`configs/evaluators.yaml`), for a story itself does
+# not.
+
+
+_LINE = re.compile(r"Scene \d+ of \d+: (\S.*)")
+_ASKED = re.compile(r"\bscene (\d+) of (\d+)\b", re.IGNORECASE)
+
+
+def numbered_scenes(text: str) -> list[str] | None:
+    """The scenes of a text that consists of nothing but numbered scenes, a line each, closed by a stop; else None."""
+    lines = [_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
+    scenes = [line[1] for line in lines if line is not None]
+    if not scenes or len(scenes) < len(lines):
+        return None
+    return [scene if scene[-1] in ".!?\"'”’" else f"{scene}." for scene in scenes]
+
+
+def at_scene(question: str, moments: Sequence[Moment]) -> list[Moment]:
+    """The moments of the scene that `question` names; all of them where it names none, or where the numbers of the
+    moments count something else (a board with more pictures than scenes)."""
+    asked = _ASKED.search(question)
+    if asked is None or {moment.scenes for moment in moments} != {int(asked[2])}:
+        return list(moments)
+    return [moment for moment in moments if moment.scene == int(asked[1])]
+
+
+# ---
+# Readings that are shared: a picture is read once, whoever asks.
+#
+# The judge and the compass look at the same frames. Both give the picture as `clean_image` encodes it, one encoding
+# for equal pixels, so that the hash of its bytes stands for its pixels.
+
+
+_KEPT = 1024
+"""Readings kept, the longest unused is forgotten first (a few kilobytes each)."""
+
+
+class Readings:
+    """What `reader` reads, remembered by the hash of a picture's bytes. Safe between threads."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, FrameReading] = OrderedDict()
+
+    @property
+    def concepts(self) -> Concepts:
+        """What the reader can name."""
+        return self._reader.concepts
+
+    def spec(self) -> Mapping[str, Any]:
+        """The reader's own specification; remembering changes no reading."""
+        return self._reader.spec()
+
+    def read_many(self, pictures: Sequence[bytes]) -> list[FrameReading]:
+        """What is in each picture, in order; the new ones are read together.
+
+        Raises:
+            InputFileError: the bytes are no picture.
+        """
+        names = [sha256_hex(picture) for picture in pictures]
+        with self._lock:
+            found = {name: self._known[name] for name in names if name in self._known}
+        new = {name: picture for name, picture in zip(names, pictures, strict=True) if name not in found}
+        found.update(zip(new, self._reader.read_many(new.values()), strict=True))
+        with self._lock:
+            for name in names:
+                self._known[name] = found[name]
+                self._known.move_to_end(name)
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return [found[name] for name in names]
+
+
+@cache
+def shared_readings() -> Readings:
+    """The shipped reader's readings, shared by the process."""
+    return Readings(load_reader())
+
+
+# ---
+# `sketch-reader`: the embedded judge. It looks at pixels, and chooses the option that what it saw supports.
+
 
 _VERSION = "2"
 _SUPPORTED = 0.16

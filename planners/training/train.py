@@ -4,23 +4,118 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from katha.errors import ModelError, OutputFolderError, UsageError
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from katha.errors import ModelError, OutputFolderError, UnknownPluginError, UsageError
 from katha.jsonio import digest, read_json, write_json
-from katha.models.adapters import ADAPTER_NOTE
+from katha.models.checkpoints import ADAPTER_NOTE, ModelSource
 from katha.models.local import best_device, find_language_model, load_weights, require_local
-from katha.models.source import ModelSource
-from katha.planners.training.card import model_card
-from katha.planners.training.data import Collator, encode
-from katha.planners.training.examples import LEFT_OUT, Examples, make_examples
-from katha.planners.training.settings import TrainSettings
+from katha.planners.training.examples import LEFT_OUT, Collator, Examples, encode, make_examples
 from katha.schema import StoryRecord
 
-__all__ = ["Report", "train_planner"]
+# ---
+# How an adapter is trained: the settings, and the presets of `configs/train/`.
+
+
+class TrainSettings(BaseModel):
+    """Everything that decides the adapter's weights, apart from base model and data.
+
+    max_length: tokens of prompt and plan together; longer examples are left out and counted. batch and accumulation:
+    examples on the device at once, and batches per step. rank, alpha, dropout: of the LoRA matrices, on every linear
+    layer of the language model. steps: None trains `epochs` times through the data.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_length: int = Field(default=4096, ge=64)
+    batch: int = Field(default=1, ge=1)
+    accumulation: int = Field(default=16, ge=1)
+    rank: int = Field(default=16, ge=1)
+    alpha: int = Field(default=32, ge=1)
+    dropout: float = Field(default=0.05, ge=0, lt=1)
+    learning_rate: float = Field(default=2e-4, gt=0)
+    warmup: float = Field(default=0.03, ge=0, lt=1)
+    epochs: float = Field(default=2.0, gt=0)
+    steps: int | None = Field(default=None, ge=1)
+    save_every: int = Field(default=50, ge=1)
+    seed: int = Field(default=42, ge=0)
+    dtype: Literal["float32", "bfloat16"] | None = None
+    gradient_checkpointing: bool = False
+
+
+def preset_names() -> list[str]:
+    """The presets that ship with katha, sorted."""
+    folder = files("katha.configs").joinpath("train")
+    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+
+
+def load_settings(preset: str | None, changes: Mapping[str, Any]) -> TrainSettings:
+    """The settings of a preset with `changes` on top; a change that is None was not given.
+
+    Raises:
+        UnknownPluginError: no such preset. UsageError: a setting is unknown or has a value it cannot have.
+    """
+    values: dict[str, Any] = {}
+    if preset is not None:
+        if preset not in preset_names():
+            raise UnknownPluginError(f"No preset is called {preset!r}.", hint=f"Known: {', '.join(preset_names())}.")
+        text = files("katha.configs").joinpath("train", f"{preset}.yaml").read_text(encoding="utf-8")
+        values.update(yaml.safe_load(text))
+    values.update({name: value for name, value in changes.items() if value is not None})
+    try:
+        return TrainSettings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"Setting {'.'.join(map(str, first['loc']))!r}: {first['msg']}.") from error
+
+
+# ---
+# The model card of an adapter: what it was made of, how, and how well it does on stories that it has not seen.
+
+
+def model_card(source: ModelSource, settings: TrainSettings, report: Report) -> str:
+    """The card as Markdown; a number that was not measured is a dash."""
+    rows = [
+        ("Base model", f"`{source.name}` ({source.architecture}, revision `{source.revision}`)"),
+        (
+            "Method",
+            f"LoRA, rank {settings.rank}, alpha {settings.alpha}, dropout {settings.dropout}, all linear layers",
+        ),
+        ("Learnt from", f"{report.examples} stories, {report.tokens:,} tokens; loss on the plan alone"),
+        ("Left out", f"{len(report.rejected)} that the planner's validator rejects, {len(report.too_long)} too long"),
+        ("Steps", f"{report.steps}, {settings.batch * settings.accumulation} stories each, seed {settings.seed}"),
+        ("Training loss", f"{_number(report.first_loss)} at the first step, {_number(report.last_loss)} at the last"),
+        ("Held-out stories", str(report.held_out)),
+        ("Held-out loss", f"{_number(report.held_out_before)} before, {_number(report.held_out_after)} after"),
+        ("Versions", ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "peft"))),
+    ]
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows)
+    return (
+        "---\nlibrary_name: peft\n"
+        f"base_model: {source.name}\ntags: [storyboards, katha]\n---\n\n# A planner of storyboards\n\n"
+        "An adapter that turns a story into a transition-aware plan. Use it with\n"
+        f"`katha run STORY --planner gemma-st:{source.name} --adapter DIR`.\n\n"
+        f"| | |\n|---|---|\n{table}\n\n"
+        f"It writes no {' and no '.join(LEFT_OUT)}, which its data does not annotate. The loss says how likely the\n"
+        "gold plans are, not how well storyboards made from its plans can be read: `katha compare` measures that.\n"
+    )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+# ---
+# LoRA training of a local language model as a planner, with peft and the transformers Trainer; resumable.
+
 
 _STATE = "train.json"
 _TARGETS = r".*(?:language_model|model)\.layers\.\d+\.(?:self_attn|mlp)\.(?:q|k|v|o|gate|up|down)_proj"

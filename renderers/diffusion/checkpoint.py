@@ -1,5 +1,4 @@
-"""Where a checkpoint comes from: a diffusers folder, a single file, or the Hugging Face cache; what it is, by its own
-files. Nothing is loaded here, and nothing is downloaded unless asked for."""
+"""Where a checkpoint comes from, what family it is of, and what is known of that family (`configs/diffusion.yaml`)."""
 
 from __future__ import annotations
 
@@ -11,11 +10,7 @@ from typing import Any
 
 from katha.errors import AbsentModelError, InputFileError, UsageError, first_line
 from katha.jsonio import read_json
-from katha.renderers.diffusion.families import Family
-from katha.renderers.diffusion.single_file import check_base, find_kind
-from katha.renderers.diffusion.weights import files_sha256, weight_files
-
-__all__ = ["Checkpoint", "find_checkpoint"]
+from katha.renderers.diffusion.weights import Family, check_base, files_sha256, find_kind, weight_files
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")

@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from katha.errors import UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import Capabilities, FrameRequest
-from katha.renderers.diffusion.families import calling_of
-from katha.renderers.diffusion.frames import frame_name
-from katha.renderers.diffusion.memory import Rung
-from katha.renderers.diffusion.pool import Loaded
-from katha.renderers.diffusion.prompts import frame_prompt
-from katha.renderers.diffusion.readers import reader_for
+from katha.renderers.diffusion.images import frame_name
+from katha.renderers.diffusion.memory import Loaded, Rung
+from katha.renderers.diffusion.prompt_encoding import frame_prompt, reader_for
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, Settings
 from katha.renderers.diffusion.sdxl import draw_embeds
+from katha.renderers.diffusion.weights import calling_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from torch import Tensor
-
-__all__ = ["FluxBase", "FluxRenderer"]
 
 
 class FluxBase(DiffusionRenderer):

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from katha.prompting import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.flux import FluxBase
-from katha.renderers.diffusion.frames import check_frame, to_png
-from katha.renderers.diffusion.memory import Rung
-from katha.renderers.diffusion.pool import Loaded
-from katha.renderers.diffusion.references import (
+from katha.renderers.diffusion.images import (
     at_most,
+    check_frame,
     find_references,
     open_picture,
     reference_spec,
     scaled,
+    to_png,
 )
+from katha.renderers.diffusion.memory import Loaded, Rung
 from katha.renderers.diffusion.renderer import Job, Settings
 from katha.schema import Character
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from torch import Tensor
 
-__all__ = ["KontextRenderer"]
 
 _PORTRAITS = 64
 _SMALLEST_PICTURE = 64

@@ -10,22 +10,28 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from katha.devices import process_tenants
 from katha.errors import RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
+from katha.models.checkpoints import process_tenants
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
-from katha.renderers.diffusion.families import Family, family_named, require_packages, schedulers
-from katha.renderers.diffusion.frames import check_frame, to_png
-from katha.renderers.diffusion.loading import best_device, default_dtype, load_pipeline
-from katha.renderers.diffusion.lora import Lora, apply_loras, find_loras
-from katha.renderers.diffusion.memory import DTYPES, Rung, Work, apply_rung, check_fits, need_of
-from katha.renderers.diffusion.pool import Loaded, PipelinePool, process_pool
+from katha.renderers.diffusion.images import check_frame, to_png
+from katha.renderers.diffusion.loading import Lora, apply_loras, best_device, default_dtype, find_loras, load_pipeline
+from katha.renderers.diffusion.memory import (
+    DTYPES,
+    Loaded,
+    PipelinePool,
+    Rung,
+    Work,
+    apply_rung,
+    check_fits,
+    need_of,
+    process_pool,
+)
+from katha.renderers.diffusion.weights import Family, family_named, require_packages, schedulers
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-__all__ = ["DiffusionRenderer", "Job", "Settings"]
 
 
 @dataclass(frozen=True)

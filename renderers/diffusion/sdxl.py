@@ -7,16 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from katha.protocols import Capabilities, FrameRequest
-from katha.renderers.diffusion.frames import frame_name, generator_of
-from katha.renderers.diffusion.memory import Rung
-from katha.renderers.diffusion.pool import Loaded
-from katha.renderers.diffusion.prompts import encode_sdxl, frame_prompt, pad_sdxl, refuse_long
+from katha.renderers.diffusion.images import frame_name, generator_of
+from katha.renderers.diffusion.memory import Loaded, Rung
+from katha.renderers.diffusion.prompt_encoding import encode_sdxl, frame_prompt, pad_sdxl, refuse_long
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, Settings
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-__all__ = ["SdxlRenderer"]
 
 
 class SdxlRenderer(DiffusionRenderer):

@@ -13,7 +13,6 @@ from katha.renderers.hosted.service import Drawn, Fault, HostedRenderer
 if TYPE_CHECKING:
     from google.genai import Client
 
-__all__ = ["GeminiRenderer"]
 
 _SHAPES = {
     "1:1": (1024, 1024),

@@ -13,7 +13,6 @@ from katha.renderers.hosted.service import Drawn, Fault, HostedRenderer
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = ["OpenAIRenderer"]
 
 _REFUSALS = frozenset(("moderation_blocked", "content_policy_violation"))
 _SHAPES = {"1024x1024": (1024, 1024), "1536x1024": (1536, 1024), "1024x1536": (1024, 1536)}

@@ -23,8 +23,6 @@ from katha.errors import KathaError, RefusedFrameError, RenderError, TransientRe
 from katha.prompting import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 
-__all__ = ["Drawn", "Fault", "HostedRenderer", "Service", "load_service"]
-
 _LOCAL = frozenset(("127.0.0.1", "localhost", "::1"))
 _AGAIN = frozenset((408, 409, 429))
 _PROMPT_TOKENS = 1_000

@@ -17,12 +17,10 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from katha.arguments import read_options
 from katha.errors import UnknownPluginError, UsageError
 from katha.jsonio import read_text
+from katha.registry import read_options
 from katha.schema import CompassSettings
-
-__all__ = ["RunConfig", "cache_folder", "identity_of", "load_preset", "preset_names", "resolve"]
 
 _WITH_OPTIONS = ("planner", "renderer", "bridge_renderer")
 _DRAWERS = ("renderer", "bridge_renderer")

@@ -27,32 +27,6 @@ A message names the file, record and field and says what to do; `hint` holds the
 
 from __future__ import annotations
 
-__all__ = [
-    "AbsentModelError",
-    "BlankFrameError",
-    "BudgetError",
-    "CorruptEntryError",
-    "InputFileError",
-    "JudgeError",
-    "KathaError",
-    "MissingExtraError",
-    "ModelError",
-    "OutputFolderError",
-    "PlanError",
-    "RecordError",
-    "RefusedFrameError",
-    "RenderError",
-    "ReplyError",
-    "StoreError",
-    "TransientJudgeError",
-    "TransientRenderError",
-    "UnfitFrameError",
-    "UnknownPluginError",
-    "UsageError",
-    "first_line",
-    "unreadable",
-]
-
 
 class KathaError(Exception):
     """Base of every error raised on purpose: one sentence, and the next step in `hint`."""

@@ -14,19 +14,6 @@ from typing import Any
 
 from katha.errors import InputFileError, StoreError, unreadable
 
-__all__ = [
-    "canonical",
-    "digest",
-    "dumps",
-    "iter_lines",
-    "loads",
-    "read_json",
-    "read_text",
-    "sha256_hex",
-    "write_bytes_atomic",
-    "write_json",
-]
-
 
 def sha256_hex(data: bytes) -> str:
     """The lower-case hexadecimal sha256 of `data`."""

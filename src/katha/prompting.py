@@ -16,8 +16,6 @@ from katha.jsonio import sha256_hex
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["Prompt", "load_prompt"]
-
 
 @dataclass(frozen=True)
 class Prompt:

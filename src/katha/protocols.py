@@ -13,33 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.schema import (
-    AnswerStatus,
-    Character,
-    Condition,
-    Confidence,
-    Dimension,
-    FrameKind,
-    Plan,
-    StoryRecord,
-)
-
-__all__ = [
-    "BoardContext",
-    "Capabilities",
-    "CostsMoney",
-    "Evidence",
-    "FrameRequest",
-    "Judge",
-    "JudgePrompt",
-    "JudgeReply",
-    "KeepsReceipts",
-    "MakesRemarks",
-    "PlanRequest",
-    "Planner",
-    "Renderer",
-    "Similarity",
-]
+from katha.schema import AnswerStatus, Character, Condition, Confidence, Dimension, FrameKind, Plan, StoryRecord
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,6 @@ from katha.errors import InputFileError, RecordError, unreadable
 from katha.jsonio import iter_lines, loads, read_text
 from katha.schema import MORAL_LABELS, StoryRecord
 
-__all__ = [
-    "MAX_STORY_BYTES",
-    "check_record",
-    "check_scene_count",
-    "iter_records",
-    "load_story",
-    "parse_record",
-    "record_problems",
-]
-
 MAX_STORY_BYTES = 200_000
 """A longer plain text is refused: it is a book, not a story for one storyboard."""
 

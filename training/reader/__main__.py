@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from katha.eval_bridge.reader.concepts import Concepts
-from katha.eval_bridge.reader.reader import Reader
+from katha.eval_bridge.reader.network import Reader
+from katha.eval_bridge.reader.reading import Concepts
 from katha.jsonio import write_bytes_atomic, write_json
 from katha.language import load_vocabulary
 from katha.renderers.sketch import SketchRenderer

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from katha.eval_bridge.reader.reader import Reader
+from katha.eval_bridge.reader.network import Reader
 from training.reader.drawing import Drawn
 from training.reader.measure import f1_table, macro, measure
 from training.reader.negatives import TEST_PHOTOS, jpeg, photographs

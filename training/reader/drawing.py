@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.reader.pixels import FINER, HEIGHT, WIDTH, coarse, fit_into, to_input
+from katha.eval_bridge.reader.network import FINER, HEIGHT, WIDTH, coarse, fit_into, to_input
 from katha.language import describe_scene
 from katha.renderers.sketch import Composition, compose, compose_scene, rasterise
 from katha.renderers.sketch.looks import LOOKS, in_look

@@ -11,9 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH
-from katha.eval_bridge.reader.reader import FINDER_OUTPUTS, NAMER_INPUTS, NAMER_OUTPUTS
-from katha.eval_bridge.reader.windows import BODY_SIDE, CLOSE_SIDE
+from katha.eval_bridge.reader.network import (
+    BODY_SIDE,
+    CLOSE_SIDE,
+    FINDER_OUTPUTS,
+    HEIGHT,
+    NAMER_INPUTS,
+    NAMER_OUTPUTS,
+    WIDTH,
+)
 from training.reader.net import FinderNet, NamerNet
 
 __all__ = ["finder_to_onnx", "namer_to_onnx"]

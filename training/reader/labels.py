@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from katha.eval_bridge.reader.pixels import Fit
+from katha.eval_bridge.reader.network import Fit
 from katha.renderers.sketch import Composition, Placed
 
 __all__ = ["FrameLabels", "Item", "label_frame"]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.reader.concepts import Concepts
-from katha.eval_bridge.reader.reading import FrameReading
+from katha.eval_bridge.reader.reading import Concepts, FrameReading
 from training.reader.labels import FrameLabels, Item
 
 __all__ = ["Counts", "calibrate", "f1_table", "macro", "measure"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
-from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH
+from katha.eval_bridge.reader.network import HEIGHT, WIDTH
 
 __all__ = ["TEST_PHOTOS", "TRAIN_PHOTOS", "jpeg", "negative", "photographs", "softened"]
 

@@ -2,12 +2,12 @@
 
 Finder: input (B, 3, H, W) in 0..1. Outputs on the grid of H/8 x W/8 cells: `maps` (B, 2, ...) logits of "a head's
 middle is here" and "a thing's middle is here", `shapes` (B, 9, ...) where exactly and how large (see
-`katha.eval_bridge.reader.finding`); `scene` (B, settings + times + 1) logits of the whole picture, the last
+`katha.eval_bridge.reader.reading`); `scene` (B, settings + times + 1) logits of the whole picture, the last
 one is-sketch.
 
 Namer: windows of heads (n, 3, s, s), of figures (n, 3, t, t) with a fourth channel that marks the head, of props
 (m, 3, s, s); logits of the names of characters, actions, emotions and props, and how the windows should have been cut
-(see `katha.eval_bridge.reader.windows`).
+(see `katha.eval_bridge.reader.network`).
 
 Where something is and what it is are learnt apart. A figure fills a window whatever the camera's distance was, so the
 namer needs no examples of every size, and a window costs a thirtieth of a picture.
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from katha.eval_bridge.reader.windows import BODY_SIDE, CLOSE_SIDE
+from katha.eval_bridge.reader.network import BODY_SIDE, CLOSE_SIDE
 
 __all__ = ["FinderNet", "NamerNet"]
 

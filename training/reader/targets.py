@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from katha.eval_bridge.reader.concepts import Concepts
-from katha.eval_bridge.reader.finding import STRIDE
-from katha.eval_bridge.reader.pixels import HEIGHT, WIDTH
+from katha.eval_bridge.reader.network import HEIGHT, WIDTH
+from katha.eval_bridge.reader.reading import STRIDE, Concepts
 from training.reader.labels import FrameLabels, Item
 from training.reader.net import FinderNet
 

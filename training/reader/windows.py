@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.reader.pixels import cut
-from katha.eval_bridge.reader.windows import (
+from katha.eval_bridge.reader.network import (
     BODY_SIDE,
     CLOSE_SIDE,
     Window,
     body_window,
+    cut,
     head_window,
     mark,
     prop_window,

@@ -10,15 +10,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from katha.devices import process_tenants
 from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError, first_line
-from katha.models.adapters import check_adapter, load_adapter
-from katha.models.schemas import grammar_schema
-from katha.models.source import ModelSource, find_folder, folder_revision, read_config
-from katha.models.texts import neutral
-from katha.models.types import Completion, Turn
-
-__all__ = ["DEFAULT_MODEL", "LocalModel", "best_device", "find_language_model", "load_weights", "require_local"]
+from katha.models.base import Completion, Turn, grammar_schema, neutral
+from katha.models.checkpoints import (
+    ModelSource,
+    check_adapter,
+    find_folder,
+    folder_revision,
+    load_adapter,
+    process_tenants,
+    read_config,
+)
 
 DEFAULT_MODEL = "google/gemma-3-4b-it"
 _NEEDED = ("torch", "transformers", "xgrammar", "peft", "accelerate")

@@ -1,15 +1,18 @@
 """The records that every part of katha passes on."""
 
-from katha.schema.board import Board, Frame, FrameKind
-from katha.schema.compass import (
+from katha.schema.board import (
+    Board,
     Candidate,
     Candidates,
     CandidateScore,
     CompassSettings,
     Decision,
+    Event,
+    Frame,
+    FrameKind,
+    Stage,
     TransitionScore,
 )
-from katha.schema.events import Event, Stage
 from katha.schema.judging import CONDITIONS, Answer, AnswerStatus, Condition, Confidence, Packet
 from katha.schema.plan import PLAN_FORMAT, Character, Link, Panel, Plan
 from katha.schema.story import (

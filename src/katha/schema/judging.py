@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 from katha.schema.story import Record, Role
 
-__all__ = ["CONDITIONS", "Answer", "AnswerStatus", "Condition", "Confidence", "Packet"]
-
 Condition = Literal["text", "image", "text+image"]
 CONDITIONS: tuple[Condition, ...] = ("text", "image", "text+image")
 AnswerStatus = Literal["ok", "unparseable", "refused", "truncated", "transport_failed", "budget_stopped", "not_asked"]

@@ -8,8 +8,6 @@ from pydantic import Field
 
 from katha.schema.story import Question, Record, Transition
 
-__all__ = ["PLAN_FORMAT", "Character", "Link", "Panel", "Plan"]
-
 PLAN_FORMAT = 1
 
 

@@ -9,21 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 
-__all__ = [
-    "DIMENSIONS",
-    "LATENT_DIMENSIONS",
-    "MORAL_LABELS",
-    "ContrastiveVariant",
-    "Dimension",
-    "Question",
-    "Record",
-    "Role",
-    "Scene",
-    "StoryRecord",
-    "Transition",
-    "TransitionType",
-]
-
 Dimension = Literal["action_visibility", "causal", "emotional", "consequence", "temporal_order", "moral"]
 TransitionType = Literal["cause_effect", "moral_choice", "consequence_reveal"]
 Role = Literal["steering", "reporting"]

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from katha.errors import StoreError
 
-__all__ = ["LockTaken", "file_lock"]
-
 
 class LockTaken(StoreError):
     """Another process holds the lock, and the caller did not want to wait."""

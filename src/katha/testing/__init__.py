@@ -5,11 +5,8 @@ plug-in breaks, and returns the names of the checks that it passed.
 """
 
 from katha.eval_bridge.judges.scripted import ScriptedJudge
+from katha.testing.contracts import ContractError, check_judge, check_planner, check_renderer, sample_requests
 from katha.testing.doubles import ScriptedPlanner, ScriptedRenderer, picture
-from katha.testing.judges import check_judge
-from katha.testing.planners import check_planner
-from katha.testing.renderers import check_renderer, sample_requests
-from katha.testing.trials import ContractError
 
 __all__ = [
     "ContractError",

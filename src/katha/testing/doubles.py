@@ -12,8 +12,6 @@ from katha.errors import PlanError, RenderError
 from katha.protocols import BoardContext, Capabilities, FrameRequest, PlanRequest
 from katha.schema import Plan, StoryRecord
 
-__all__ = ["ScriptedPlanner", "ScriptedRenderer", "picture"]
-
 
 def picture(key: str, size: tuple[int, int]) -> bytes:
     """A PNG of 4x3 blocks of colour that depend on `key` alone."""

@@ -1,0 +1,215 @@
+"""Boards that somebody else drew: one folder a story with `storyboard.json`, or five numbered pictures.
+
+A board that cannot be judged is never half used and never stops a run: `BoardProblem` says why, and the story is
+invalid for that method. Names in `storyboard.json` are data: a picture outside the board's folder is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import get_args
+
+from pydantic import Field, ValidationError
+
+from katha.errors import InputFileError, KathaError, UsageError
+from katha.eval_bridge.packets.images import clean_image
+from katha.jsonio import read_json, sha256_hex
+from katha.schema import FrameKind, Record, StoryRecord
+
+SCENES = 5
+"""Numbered pictures without `storyboard.json` are scenes 1 to this."""
+
+_STORYBOARD = "storyboard.json"
+_SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
+_NUMBERED = re.compile(r"(?:^|.*?\D)(\d{1,4})")
+_METHOD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+:/@-]{0,63}")
+_MOST_BYTES = 120_000_000
+
+
+class BoardProblem(KathaError):
+    """Why a story's board cannot be judged; it becomes the reason in the ledger."""
+
+
+@dataclass(frozen=True)
+class JudgedFrame:
+    """One picture as it was found: its bytes, what it shows, and the file."""
+
+    data: bytes
+    kind: FrameKind
+    scene: int | None
+    path: Path
+
+
+@dataclass(frozen=True)
+class JudgedBoard:
+    """A story's pictures in order, and the image prompts (if known) that a judge must never see."""
+
+    story_id: str
+    folder: Path
+    frames: tuple[JudgedFrame, ...]
+    prompts: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> list[bytes]:
+        """The pictures' bytes in order."""
+        return [frame.data for frame in self.frames]
+
+
+@dataclass(frozen=True)
+class Boards:
+    """One method: its name and the folder that holds a folder a story."""
+
+    name: str
+    folder: Path
+
+    def files(self, story_id: str) -> list[tuple[str, int, int]]:
+        """Name, size and time of every file of a story's board, sorted: cheap to compare with an earlier look."""
+        folder = self.folder / story_id
+        found = [path for place in (folder, folder / "panels") if place.is_dir() for path in place.iterdir()]
+        stats = [(path, path.stat()) for path in found if path.is_file()]
+        return sorted((path.relative_to(folder).as_posix(), stat.st_size, stat.st_mtime_ns) for path, stat in stats)
+
+
+class _Frame(Record):
+    index: int = Field(ge=1)
+    kind: str = "scene"
+    scene: int | None = None
+    transition: tuple[int, int] | None = None
+    image: str
+    sha256: str | None = None
+    prompt: str = ""
+
+
+class _Storyboard(Record):
+    story_id: str | None = None
+    frames: list[_Frame]
+
+
+def parse_boards(values: Sequence[str], reserved: Iterable[str] = ()) -> list[Boards]:
+    """The methods that `--boards` names: `DIR` (called by its folder's name) or `NAME=DIR`.
+
+    Raises:
+        UsageError: no such folder, a name that is used twice, reserved or none.
+    """
+    taken, found = set(reserved), []
+    for value in values:
+        name, _, folder = ("", "", value) if Path(value).exists() else value.rpartition("=")
+        path = Path(folder)
+        if not path.is_dir():
+            raise InputFileError(f"--boards {value!r}: there is no folder {folder!r}.", hint="Give DIR or NAME=DIR.")
+        called = name.strip() or path.resolve().name
+        if not _METHOD.fullmatch(called):
+            raise UsageError(f"--boards {value!r}: {called!r} cannot name a method.", hint="Write NAME=DIR.")
+        if called in taken:
+            raise UsageError(f"--boards: the name {called!r} is taken.", hint="Give each its own: NAME=DIR.")
+        taken.add(called)
+        found.append(Boards(called, path))
+    if not found:
+        raise UsageError("There is no board to judge.", hint="Give --boards DIR, a folder with one folder per story.")
+    return found
+
+
+def read_board(boards: Boards, record: StoryRecord) -> JudgedBoard:
+    """The board of one story, every picture checked to decode.
+
+    Raises:
+        BoardProblem: the board is missing, incomplete, too long, damaged or another story's.
+    """
+    folder = boards.folder / record.story_id
+    if not folder.is_dir():
+        raise BoardProblem("there is no folder for this story")
+    try:
+        board = (_from_storyboard if (folder / _STORYBOARD).exists() else _from_numbers)(folder, record)
+    except OSError as error:
+        raise BoardProblem(f"the folder cannot be read: {error.strerror}") from error
+    for place, frame in enumerate(board.frames, 1):
+        try:
+            clean_image(frame.data, f"frame {place} ({frame.path.name})")
+        except InputFileError as error:
+            raise BoardProblem(error.message.rstrip(".")) from error
+    return board
+
+
+def _bytes(path: Path, place: int) -> bytes:
+    if not path.is_file():
+        raise BoardProblem(f"frame {place} is missing: no file {path.name!r}")
+    size = path.stat().st_size
+    if not size:
+        raise BoardProblem(f"frame {place} ({path.name}) is empty (0 bytes)")
+    if size > _MOST_BYTES:
+        raise BoardProblem(f"frame {place} ({path.name}) holds {size:,} bytes; at most {_MOST_BYTES:,} are read")
+    return path.read_bytes()
+
+
+def _from_numbers(folder: Path, record: StoryRecord) -> JudgedBoard:
+    """Scenes 1 to 5 from the number at the end of each picture's name."""
+    numbered: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        match = _NUMBERED.fullmatch(path.stem)
+        if path.suffix.lower() not in _SUFFIXES or path.name.startswith(".") or match is None:
+            continue
+        number = int(match[1])
+        if number in numbered:
+            raise BoardProblem(f"frame {number} is there twice: {numbered[number].name} and {path.name}")
+        numbered[number] = path
+    if not numbered:
+        raise BoardProblem("there is no picture named by a number (1.png, Scene1.jpg, scene_01.webp)")
+    missing = [number for number in range(1, SCENES + 1) if number not in numbered]
+    surplus = sorted(set(numbered) - set(range(1, SCENES + 1)))
+    if missing:
+        rest = f" (but there is {numbered[surplus[0]].name}: frames count from 1)" if surplus else ""
+        raise BoardProblem(f"frame {', '.join(map(str, missing))} is missing{rest}")
+    if surplus:
+        named = ", ".join(numbered[number].name for number in surplus)
+        raise BoardProblem(f"surplus frame: {named}; other counts than {SCENES} need {_STORYBOARD}")
+    if record.scenes and len(record.scenes) != SCENES:
+        raise BoardProblem(f"the story has {len(record.scenes)} scenes, so its board needs {_STORYBOARD}")
+    frames = [JudgedFrame(_bytes(numbered[at], at), "scene", at, numbered[at]) for at in range(1, SCENES + 1)]
+    return JudgedBoard(record.story_id, folder, tuple(frames))
+
+
+def _from_storyboard(folder: Path, record: StoryRecord) -> JudgedBoard:
+    try:
+        board = _Storyboard.model_validate(read_json(folder / _STORYBOARD))
+    except InputFileError as error:
+        raise BoardProblem(f"{_STORYBOARD} cannot be used: {error.message}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise BoardProblem(f"{_STORYBOARD}, field {where!r}: {first['msg']}") from error
+    if board.story_id not in (None, record.story_id):
+        raise BoardProblem(f"{_STORYBOARD} is of the story {board.story_id!r}")
+    ordered = sorted(board.frames, key=lambda frame: frame.index)
+    _check_order(ordered, record)
+    frames = tuple(_listed(folder, frame) for frame in ordered)
+    return JudgedBoard(record.story_id, folder, frames, tuple(frame.prompt for frame in ordered if frame.prompt))
+
+
+def _check_order(frames: Sequence[_Frame], record: StoryRecord) -> None:
+    """Frames numbered from 1 without a gap, and every scene shown once, in order."""
+    indices = [frame.index for frame in frames]
+    if indices != list(range(1, len(indices) + 1)):
+        raise BoardProblem(f"{_STORYBOARD} numbers its frames {indices}, not 1 to {len(indices)}")
+    strange = next((frame for frame in frames if frame.kind not in get_args(FrameKind)), None)
+    if strange is not None:
+        raise BoardProblem(f"{_STORYBOARD}, frame {strange.index}: unknown kind {strange.kind!r}")
+    scenes = [frame.scene for frame in frames if frame.kind == "scene"]
+    wanted = list(range(1, (len(record.scenes) or len(scenes)) + 1))
+    missing = [scene for scene in wanted if scene not in scenes]
+    if missing or not scenes:
+        raise BoardProblem(f"scene {', '.join(map(str, missing))} has no frame" if missing else "there is no frame")
+    if scenes != wanted:
+        raise BoardProblem(f"the scene frames show {scenes}, not {wanted}")
+
+
+def _listed(folder: Path, frame: _Frame) -> JudgedFrame:
+    name = PurePosixPath(frame.image)
+    if name.is_absolute() or PureWindowsPath(frame.image).drive or ".." in re.split(r"[/\\]", frame.image):
+        raise BoardProblem(f"frame {frame.index}: the picture {frame.image!r} is outside the board's folder")
+    data = _bytes(folder / name, frame.index)
+    if frame.sha256 and sha256_hex(data) != frame.sha256:
+        raise BoardProblem(f"frame {frame.index} ({name.name}) is not the picture that {_STORYBOARD} names by its hash")
+    kinds = {kind: kind for kind in get_args(FrameKind)}
+    return JudgedFrame(data, kinds[frame.kind], frame.scene, folder / name)

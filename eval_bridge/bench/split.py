@@ -1,0 +1,110 @@
+"""Dividing stories into train, validation, public test and hidden test: by seed, and alike in each narrative type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from katha.errors import InputFileError, OutputFolderError, RecordError
+from katha.eval_bridge.bench.files import SPLITS, STORIES, find_files, split_name
+from katha.jsonio import digest, read_json, write_json
+from katha.stories import iter_records
+
+
+def assign_splits(types: Mapping[str, str], seed: int = 42) -> dict[str, list[str]]:
+    """Story ids by split, given each story's narrative type.
+
+    Within a type stories are ordered by a hash of seed and id, so the order of the file does not matter. Each type is
+    divided 70, 15, 10 and 5 percent; what does not divide evenly goes where the whole lacks most so far.
+    """
+    parts: dict[str, list[str]] = {name: [] for name in SPLITS}
+    seen = 0
+    for kind in sorted(set(types.values())):
+        members = sorted((story for story in types if types[story] == kind), key=lambda story: digest([seed, story]))
+        seen += len(members)
+        start = 0
+        for name, count in _shares(len(members), seen, {name: len(ids) for name, ids in parts.items()}).items():
+            parts[name] += members[start : start + count]
+            start += count
+    return {name: sorted(ids) for name, ids in parts.items()}
+
+
+def _shares(size: int, seen: int, given: Mapping[str, int]) -> dict[str, int]:
+    """How many of `size` stories go to each split, when `seen` in all should then be divided in proportion."""
+    shares = {name: size * count // STORIES for name, count in SPLITS.items()}
+    for _ in range(size - sum(shares.values())):
+        lacking = max(SPLITS, key=lambda name: seen * SPLITS[name] / STORIES - given[name] - shares[name])
+        shares[lacking] += 1
+    return shares
+
+
+def make_split(path: Path, seed: int = 42) -> tuple[dict[str, Any], Counter[str]]:
+    """The split of the stories in `path` as it is written, and how many stories carry another one already.
+
+    Raises:
+        InputFileError: `path` is no file of stories. RecordError: a record is broken, or has no narrative type.
+    """
+    file = find_files(path)[0]
+    if file.kind in ("variants", "validation"):
+        raise InputFileError(f"{str(file.path)!r} holds no stories.", hint="Give annotations.jsonl, or its folder.")
+    types, carried = {}, {}
+    for record in iter_records(file.path):
+        if record.narrative_type is None:
+            raise RecordError(f"{file.path}: story {record.story_id!r} has no field 'narrative_type' to divide by.")
+        types[record.story_id] = record.narrative_type
+        if record.split is not None:
+            carried[record.story_id] = record.split
+    parts = assign_splits(types, seed)
+    return _described(file.path.name, types, parts, seed), _others(parts, carried)
+
+
+def _described(name: str, types: Mapping[str, str], parts: Mapping[str, Sequence[str]], seed: int) -> dict[str, Any]:
+    by_type = {
+        kind: {split: sum(types[story] == kind for story in ids) for split, ids in parts.items()}
+        for kind in sorted(set(types.values()))
+    }
+    return {
+        "format": 1,
+        "source": name,
+        "seed": seed,
+        "stratified_by": "narrative_type",
+        "stories_sha256": digest(sorted(types)),
+        "counts": {split: len(ids) for split, ids in parts.items()},
+        "by_type": by_type,
+        "splits": dict(parts),
+    }
+
+
+def _others(parts: Mapping[str, Iterable[str]], carried: Mapping[str, str]) -> Counter[str]:
+    """The splits that stories carry already, counted, where they are not the ones assigned now."""
+    different: Counter[str] = Counter()
+    for split, ids in parts.items():
+        allowed = {split, "test"} if split in ("public_test", "hidden_test") else {split}
+        different.update(carried[story] for story in ids if story in carried and _name(carried[story]) not in allowed)
+    return different
+
+
+def _name(value: str) -> str:
+    return split_name(value) or value
+
+
+def save_split(path: Path, out: Path, *, seed: int = 42, force: bool = False) -> dict[str, Any]:
+    """Write the split of the stories in `path` to `out` as JSON, and return it.
+
+    Raises:
+        RecordError: the stories carry another split already. OutputFolderError: `out` holds another split.
+        Both give way to `force`.
+    """
+    split, others = make_split(path, seed)
+    if others and not force:
+        shown = ", ".join(f"{count:,} in {name!r}" for name, count in sorted(others.items()))
+        raise RecordError(
+            f"{str(path)!r} carries another split already ({shown} would move): that is the one to report by.",
+            hint="Give --force to write a new one all the same.",
+        )
+    if out.exists() and not force and read_json(out) != split:
+        raise OutputFolderError(f"{str(out)!r} holds something else.", hint="Give another --out, or --force.")
+    write_json(out, split)
+    return split

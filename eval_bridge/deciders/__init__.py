@@ -1,1 +1,0 @@
-"""The models behind the matching rules `nli`, `embedding` and `llm`."""

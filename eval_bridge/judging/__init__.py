@@ -1,0 +1,1 @@
+"""The judging engine: packets in, typed answers out."""

@@ -1,0 +1,236 @@
+"""What asking costs: an estimate before, an account while asking, and limits that stop between two calls.
+
+A judge may have an attribute `price`: US dollars per million tokens by kind (`input`, `output`), or None when unknown.
+A judge without the attribute costs nothing. `Metered` also turns what a judge raises by mistake into typed failures, so
+that every question stays accounted for."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from katha.errors import KathaError, TransientJudgeError, UsageError
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+
+_CHARACTERS_PER_TOKEN = 4
+_PIXELS_PER_TOKEN = 750
+_MOST_IMAGE_TOKENS = 1_600
+_REPLY_TOKENS = 80
+STOPPED = "the budget was used up before this question was asked"
+
+
+def _image_tokens(png: bytes) -> int:
+    width, height = int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+    return min(_MOST_IMAGE_TOKENS, -(-width * height // _PIXELS_PER_TOKEN))
+
+
+def estimate_tokens(evidence: Evidence, prompt: JudgePrompt) -> int:
+    """Roughly how many tokens a judge reads for one question: a token per four letters and per 750 pixels."""
+    letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
+    letters += sum(map(len, prompt.options or ()))
+    return letters // _CHARACTERS_PER_TOKEN + sum(map(_image_tokens, evidence.images))
+
+
+def expected_cost(price: Mapping[str, float] | None, tokens: int, replies: int) -> float:
+    """Dollars that `replies` replies to prompts of `tokens` tokens in all are expected to cost; 0 without a price."""
+    if not price:
+        return 0.0
+    return (tokens * price.get("input", 0.0) + replies * _REPLY_TOKENS * price.get("output", 0.0)) / 1e6
+
+
+class Budget:
+    """Limits over all judges of one command, kept from several threads; None is no limit."""
+
+    def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
+        self.max_calls, self.max_cost = max_calls, max_cost
+        self.calls, self.cost, self.stopped = 0, 0.0, False
+        self._granted, self._expected = 0, 0.0
+        self._lock = threading.Lock()
+
+    def grant(self, wanted: int, each: float) -> int:
+        """How many of `wanted` calls, expected to cost `each` dollars, may be made now; they count until `settle`."""
+        with self._lock:
+            granted = wanted
+            if self.max_calls is not None:
+                granted = min(granted, self.max_calls - self.calls - self._granted)
+            if self.max_cost is not None:
+                left = self.max_cost - self.cost - self._expected
+                granted = min(granted, int(left / each) if each > 0 else wanted) if left > 0 else 0
+            granted = max(0, granted)
+            self._granted += granted
+            self._expected += granted * each
+            self.stopped = self.stopped or granted < wanted
+            return granted
+
+    def settle(self, each: float, cost: float | None) -> None:
+        """A granted call was made for `cost` dollars, or (None) was not made after all."""
+        with self._lock:
+            self._granted -= 1
+            self._expected -= each
+            if cost is not None:
+                self.calls += 1
+                self.cost += cost
+
+
+@dataclass
+class Tally:
+    """What one judge was asked in this command: calls, replies by status, dollars (if known) and tokens by kind."""
+
+    calls: int = 0
+    reused: int = 0
+    cost: float | None = None
+    statuses: Counter[str] = field(default_factory=Counter)
+    tokens: Counter[str] = field(default_factory=Counter)
+    checks: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def count(self, reply: JudgeReply) -> None:
+        """Add one reply of the judge."""
+        cost, tokens, check = (reply.usage.get(name) for name in ("cost", "tokens", "reuse_check"))
+        with self._lock:
+            self.calls += 1
+            self.statuses[reply.status] += 1
+            if cost is not None:
+                self.cost = (self.cost or 0.0) + float(cost)
+            if isinstance(tokens, Mapping):
+                self.tokens.update({str(kind): int(count) for kind, count in tokens.items()})
+            if check is not None:
+                self.checks[str(check)] += 1
+
+    def count_reused(self) -> None:
+        """Add one answer that was there already."""
+        with self._lock:
+            self.reused += 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for `eval.json`; `reuse` says how many replies were checked against the naive way."""
+        checked = sum(self.checks.values())
+        return {
+            "calls": self.calls,
+            "reused": self.reused,
+            "cost": self.cost,
+            "statuses": dict(sorted(self.statuses.items())),
+            "tokens": dict(sorted(self.tokens.items())),
+            "reuse": {"checked": checked, "flipped": self.checks["flipped"]} if checked else None,
+        }
+
+
+class Metered:
+    """A judge within a budget. Its replies are the inner judge's; the rest is `budget_stopped`."""
+
+    def __init__(self, judge: Judge, budget: Budget, tally: Tally) -> None:
+        """Take the judge's price.
+
+        Raises:
+            UsageError: the budget is in dollars and the judge's price is unknown.
+        """
+        self._judge, self._budget, self._tally = judge, budget, tally
+        self.always_chooses = bool(getattr(judge, "always_chooses", False))
+        self.exclusive = bool(getattr(judge, "exclusive", False))
+        self.concurrency = int(getattr(judge, "concurrency", 1))
+        self._price: Mapping[str, float] | None = getattr(judge, "price", {})
+        if self._price is None and budget.max_cost is not None:
+            raise UsageError(
+                f"The price of the judge {judge.spec().get('name')!r} is unknown, so --max-cost cannot hold.",
+                hint="Limit it by --max-calls.",
+            )
+
+    def spec(self) -> Mapping[str, Any]:
+        """The inner judge's."""
+        return self._judge.spec()
+
+    @property
+    def amended(self) -> Mapping[str, Any]:
+        """The inner judge's."""
+        return getattr(self._judge, "amended", {})
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order.
+
+        Raises:
+            TransientJudgeError: worth another try. JudgeError, UsageError: the judge cannot be asked at all.
+        """
+        each = max((expected_cost(self._price, estimate_tokens(evidence, item), 1) for item in prompts), default=0.0)
+        done = 0
+        while done < len(prompts):
+            granted = self._budget.grant(len(prompts) - done, each)
+            if not granted:
+                for _ in prompts[done:]:
+                    yield JudgeReply("budget_stopped", error=STOPPED)
+                return
+            made = 0
+            try:
+                for reply in self._granted(evidence, prompts[done : done + granted]):
+                    made += 1
+                    self._budget.settle(each, float(reply.usage.get("cost") or 0.0))
+                    self._tally.count(reply)
+                    yield reply
+            except KathaError:
+                made += 1
+                self._budget.settle(each, 0.0)
+                raise
+            finally:
+                for _ in range(granted - made):
+                    self._budget.settle(each, None)
+            done += made
+            if not made:
+                return
+
+    def _granted(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """The judge's replies; what it raises by mistake is the typed failure of one question."""
+        try:
+            yield from islice(self._judge.ask(evidence, prompts), len(prompts))
+        except KathaError:
+            raise
+        except OSError as error:
+            raise TransientJudgeError(f"{type(error).__name__}: {error}") from error
+        except Exception as error:
+            yield JudgeReply("transport_failed", error=f"the judge raised {type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        """Let the inner judge go of its memory, if it can."""
+        close = getattr(self._judge, "close", None)
+        if close is not None:
+            close()
+
+
+@dataclass
+class Estimate:
+    """What a judge would be asked: calls, those the cache answers, tokens and dollars (None: price unknown)."""
+
+    calls: int = 0
+    reused: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+
+
+class Weighed:
+    """Stands in for a judge in a dry run: it asks nothing, and adds up what asking would take."""
+
+    def __init__(self, judge: Judge, estimate: Estimate, share: float = 1.0) -> None:
+        """share: of the judge's price, that of a batch for example."""
+        self._judge, self._estimate, self._share = judge, estimate, share
+        self.always_chooses = bool(getattr(judge, "always_chooses", False))
+        self._price: Mapping[str, float] | None = getattr(judge, "price", {})
+
+    def spec(self) -> Mapping[str, Any]:
+        """The inner judge's, so that the cache is asked by the same keys."""
+        return self._judge.spec()
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield `not_asked` for each prompt."""
+        for prompt in prompts:
+            tokens = estimate_tokens(evidence, prompt)
+            self._estimate.calls += 1
+            self._estimate.input_tokens += tokens
+            self._estimate.output_tokens += _REPLY_TOKENS
+            known = self._price is not None and self._estimate.cost is not None
+            self._estimate.cost = (
+                (self._estimate.cost or 0.0) + self._share * expected_cost(self._price, tokens, 1) if known else None
+            )
+            yield JudgeReply("not_asked", error="dry run")

@@ -1,0 +1,221 @@
+"""Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the
+accepted set.
+"""
+
+from __future__ import annotations
+
+import string
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from katha.errors import UsageError
+from katha.schema import MORAL_LABELS, Answer, Question
+
+# ---
+# Answer normalisation (Sec. E.6): lower case, punctuation removed, blanks collapsed.
+
+
+_ASCII_MARKS = frozenset(string.punctuation)
+
+
+@lru_cache(maxsize=65536)
+def normalise(text: str) -> str:
+    """`text` in lower case, without punctuation (removed, not replaced), blanks collapsed to one.
+
+    "The King's wedding." becomes "the kings wedding", and the label `self_control` becomes "selfcontrol".
+    """
+    composed = unicodedata.normalize("NFKC", text).lower()
+    kept = (char for char in composed if char not in _ASCII_MARKS and not unicodedata.category(char).startswith("P"))
+    return " ".join("".join(kept).split())
+
+
+# ---
+# Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the set.
+#
+# Rules, each named with its version in every score. Decided by the words alone (`RULES`):
+#
+# - `exact-set`: the paper's letter (Sec. E.6, Eqs. 50 and 51): lower case, punctuation and extra blanks removed,
+# then membership. - `lemma-set`: the same meaning in other words (see `lemma_set`). - `exact-string`, `keyword`: rows
+# of the matching ablation (Table 61).
+#
+# Decided by a model, whose verdicts are archived (`verdicts`): `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under
+# every rule choices and moral labels are matched literally, and a member of the accepted set is right.
+
+
+_UNCERTAIN = frozenset(("unclear", "ambiguous"))
+_BAD_EVIDENCE = frozenset(("unclear", "omitted", "contradicted"))
+_BAD_SUPPORT = frozenset(("contradicted", "ambiguous"))
+_LABELS = frozenset(map(normalise, MORAL_LABELS))
+
+MODEL_RULES: tuple[str, ...] = ("embedding", "llm", "nli")
+"""The families of rules that a model decides; a rule's name is `FAMILY:ARGUMENT`."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Right or wrong, and why in one phrase. `right` is None where the rule's model gave no verdict: not scored."""
+
+    right: bool | None
+    reason: str
+
+
+class Rule(Protocol):
+    """A matching rule. `version` changes with anything that can change a verdict."""
+
+    @property
+    def name(self) -> str:
+        """How the rule was asked for; it stands in the scores."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The version that stands beside the name."""
+        ...
+
+    def verdict(self, answer: str, question: Question) -> Verdict:
+        """The verdict on an answer's words that are no option, label or statement of uncertainty."""
+        ...
+
+
+Matching = str | Rule
+"""A rule, or the name of one that words alone decide."""
+
+
+@dataclass(frozen=True)
+class WordRule:
+    """A rule that is a function of the words."""
+
+    name: str
+    version: str
+    decide: Callable[[str, Question], Verdict]
+
+    def verdict(self, answer: str, question: Question) -> Verdict:
+        """What the function says."""
+        return self.decide(answer, question)
+
+
+def _exact(answer: str, question: Question) -> Verdict:
+    right = normalise(answer) in accepted_set(question)
+    return Verdict(right, "in the accepted set" if right else "not in the accepted set")
+
+
+def _string(answer: str, question: Question) -> Verdict:
+    right = normalise(answer) == normalise(question.gold_answer)
+    return Verdict(right, "the canonical answer" if right else "not the canonical answer")
+
+
+def _lemma(answer: str, question: Question) -> Verdict:
+    from katha.eval_bridge.matching.lemma_set import same_meaning
+
+    if normalise(answer) in accepted_set(question):
+        return Verdict(True, "in the accepted set")
+    right, reason = same_meaning(answer, (question.gold_answer, *question.accepted_answers), question.question)
+    return Verdict(right, reason)
+
+
+def _keyword(answer: str, question: Question) -> Verdict:
+    from katha.eval_bridge.matching.lemmas import read_words
+
+    said = {word.surface for word in read_words(answer)}
+    for text in (question.gold_answer, *question.accepted_answers):
+        wanted = {word.surface for word in read_words(text) if word.content}
+        if wanted and wanted <= said:
+            return Verdict(True, f"holds {', '.join(sorted(wanted))}")
+    return Verdict(False, "holds the keywords of no accepted answer")
+
+
+RULES: Mapping[str, WordRule] = {
+    rule.name: rule
+    for rule in (
+        WordRule("exact-set", "1", _exact),
+        WordRule("exact-string", "1", _string),
+        WordRule("keyword", "1", _keyword),
+        WordRule("lemma-set", "3", _lemma),
+    )
+}
+"""The rules that words alone decide, by name."""
+
+
+def accepted_set(question: Question) -> frozenset[str]:
+    """The normalised canonical answer and paraphrases."""
+    return frozenset(map(normalise, (question.gold_answer, *question.accepted_answers))) - {""}
+
+
+def require_rule(name: str) -> str:
+    """`name` if it can be the name of a rule; whether its model is there is not looked at.
+
+    Raises:
+        UsageError: no matching rule of that name, or a model's rule without its model.
+    """
+    family, _, argument = name.partition(":")
+    if name in RULES or (family in MODEL_RULES and argument):
+        return name
+    if family in MODEL_RULES:
+        wanted = "llm:JUDGE, for example llm:openai:gpt-4o" if family == "llm" else f"{family}:MODEL or {family}:FOLDER"
+        raise UsageError(f"The matching rule {family!r} needs a model.", hint=f"Write {wanted}.")
+    known = [*sorted(RULES), "embedding:MODEL", "llm:JUDGE", "nli:MODEL"]
+    raise UsageError(f"No matching rule is called {name!r}.", hint=f"Known: {', '.join(known)}.")
+
+
+def word_rule(matching: Matching) -> Rule:
+    """`matching` as a rule.
+
+    Raises:
+        UsageError: no such rule, or the name of one that a model decides (it has to be opened with its verdicts).
+    """
+    if not isinstance(matching, str):
+        return matching
+    if require_rule(matching) not in RULES:
+        raise UsageError(
+            f"The rule {matching!r} is decided by a model, and its verdicts are not here.",
+            hint="Score with `katha score --matching`, which reads verdicts.jsonl.",
+        )
+    return RULES[matching]
+
+
+def literal_verdict(answer: str, question: Question) -> Verdict | None:
+    """The verdict that every rule gives alike: nothing said, uncertainty, an option, a moral label; None otherwise."""
+    spoken, accepted = normalise(answer), accepted_set(question)
+    if not spoken:
+        return Verdict(False, "empty answer")
+    if spoken in _UNCERTAIN:
+        right = spoken in accepted
+        return Verdict(right, "uncertainty is accepted here" if right else f"answered {answer.strip()!r}")
+    if spoken in {normalise(option) for option in question.options or ()}:
+        right = spoken in accepted
+        return Verdict(right, "chose the accepted option" if right else "chose another option")
+    labelled = question.question_type == "moral" and normalise(question.gold_answer) in _LABELS
+    return _exact(answer, question) if labelled else None
+
+
+def match_text(answer: str, question: Question, matching: Matching) -> Verdict:
+    """The verdict on an answer's words alone, whatever the judge said about the evidence."""
+    rule = word_rule(matching)
+    literal = literal_verdict(answer, question)
+    return literal if literal is not None else rule.verdict(answer, question)
+
+
+def match(answer: Answer, question: Question, matching: Matching) -> Verdict:
+    """The verdict on one answer (its status must be `ok`: a failure has no verdict).
+
+    An evidence status `unclear`, `omitted` or `contradicted` is wrong under text and image. Under text+image only the
+    image supports `contradicted` and `ambiguous` are wrong: `omitted` is the very loss that STG measures.
+
+    Raises:
+        UsageError: unknown rule, or the answer is a failure.
+    """
+    rule = word_rule(matching)
+    if answer.status != "ok" or answer.answer is None:
+        raise UsageError(f"Question {answer.question_id!r}: a row with status {answer.status!r} has no verdict.")
+    verdict = match_text(answer.answer, question, rule)
+    if not verdict.right or normalise(answer.answer) in _UNCERTAIN:
+        return verdict
+    if answer.condition == "text+image":
+        if answer.image_support in _BAD_SUPPORT:
+            return Verdict(False, f"image support {answer.image_support}")
+    elif answer.evidence_status in _BAD_EVIDENCE:
+        return Verdict(False, f"evidence status {answer.evidence_status}")
+    return verdict

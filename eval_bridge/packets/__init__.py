@@ -1,0 +1,1 @@
+"""Evidence packets: what a judge sees, and what it is told."""

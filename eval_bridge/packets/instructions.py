@@ -1,0 +1,200 @@
+"""What a judge is told (Sec. E.3, Table 35), and the strict reading of its reply (Sec. E.5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import yaml
+
+from katha.errors import UsageError
+from katha.jsonio import canonical, digest, loads
+from katha.prompting import load_prompt
+from katha.protocols import JudgePrompt, JudgeReply
+from katha.schema import Condition, Question
+
+# ---
+# What a judge is told: the condition's instruction (Sec. E.3), the dimension's (Table 35), and the reply's form
+# (E.5).
+#
+# Order of a call: pictures first, then the instruction, then the question, so that questions about one board share
+# their prefix. The instruction of a condition therefore comes before anything that differs between questions.
+
+
+AnswersFormat = Literal["choice", "free"]
+UNCLEAR = "Unclear"
+STEERING_VARIANT = "neutral"
+REPORTING_VARIANT = "strict"
+
+_TEMPLATES: Mapping[Condition, str] = {
+    "text": "judge/text",
+    "image": "judge/image",
+    "text+image": "judge/text_image",
+}
+_LEVELS = ["low", "medium", "high"]
+_STATUSES = ["recoverable", "unclear", "omitted", "contradicted"]
+_SUPPORT = ["supported", "omitted", "contradicted", "ambiguous"]
+
+
+@cache
+def _wording() -> Mapping[str, Any]:
+    text = files("katha.prompts").joinpath("judge", "wording.yaml").read_text(encoding="utf-8")
+    wording: Mapping[str, Any] = yaml.safe_load(text)
+    return wording
+
+
+def variants() -> tuple[str, ...]:
+    """The names of the prompt variants: `neutral` steers, the others are held out for reporting."""
+    return tuple(_wording()["variants"])
+
+
+def _dimension_words(wording: Mapping[str, Any], question: Question) -> str:
+    """The dimension's sentence, or the one of a question that is filed under no dimension of its own."""
+    own = (question.model_extra or {}).get("instruction")
+    words: str = wording["undivided"] if own == "undivided" else wording["dimensions"][question.question_type]
+    return words
+
+
+def require_variant(name: str, *, reporting: bool = False) -> str:
+    """`name` itself; with `reporting`, only a variant that steering never saw.
+
+    Raises:
+        UsageError: no such variant, or the one that steers.
+    """
+    known = [item for item in variants() if not (reporting and item == STEERING_VARIANT)]
+    if name in known:
+        return name
+    reason = "is what steers, so it cannot report" if name in variants() else "is not known"
+    raise UsageError(f"The prompt variant {name!r} {reason}.", hint=f"Known: {', '.join(known)}.")
+
+
+def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
+
+
+def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[str, Any]:
+    """The JSON schema of a reply (Sec. E.5): label question, short answer, or text+image check.
+
+    A free answer is bounded by a pattern that admits no control characters, not by `maxLength`.
+    """
+    phrase: dict[str, Any] = {"type": "string", "pattern": r"^[^\u0000-\u001f]{1,200}$"}
+    answer = {"type": "string", "enum": list(options)} if options else phrase
+    confidence = {"type": "string", "enum": _LEVELS}
+    if condition == "text+image":
+        support = {"type": "string", "enum": _SUPPORT}
+        return _object(
+            {"source_answer": phrase, "image_support": support, "final_answer": answer, "confidence": confidence}
+        )
+    if options:
+        return _object({"answer": answer, "confidence": confidence})
+    status = {"type": "string", "enum": _STATUSES}
+    return _object({"answer": answer, "evidence_status": status, "confidence": confidence})
+
+
+def judge_prompt(
+    question: Question, condition: Condition, *, variant: str, answers_format: AnswersFormat, count: int = 0
+) -> JudgePrompt:
+    """`question` as it is put to a judge; `count` is the number of pictures in the packet.
+
+    Raises:
+        UsageError: unknown variant, or a choice without options.
+    """
+    wording = _wording()
+    require_variant(variant)
+    choice = answers_format == "choice"
+    if choice and not question.options:
+        raise UsageError(
+            f"Question {question.question_id!r} has no options to choose from.",
+            hint="Prepare the questions first, or ask with --answers free.",
+        )
+    options = tuple(question.options or ()) if choice else None
+    instruction = load_prompt(_TEMPLATES[condition]).render(
+        count=count,
+        stance=wording["variants"][variant],
+        dimension=_dimension_words(wording, question),
+        choice=choice,
+    )
+    return JudgePrompt(
+        question=question.question,
+        dimension=question.question_type,
+        instruction=instruction,
+        options=options,
+        schema=reply_schema(condition, options),
+    )
+
+
+def prompt_sha256(prompt: JudgePrompt) -> str:
+    """The hash of everything a judge is told beside the evidence."""
+    options = list(prompt.options) if prompt.options is not None else None
+    return digest([prompt.instruction, prompt.question, prompt.dimension, options, dict(prompt.schema)])
+
+
+def prompt_hashes() -> dict[str, str]:
+    """Each judge prompt file and the sha256 of its text, for `run.json`."""
+    hashes = {name: load_prompt(name).sha256 for name in _TEMPLATES.values()}
+    return hashes | {"judge/wording": digest(_wording())}
+
+
+# ---
+# The words around a question, and the strict reading of a reply (Sec. E.5).
+
+
+LONGEST_REPLY = 20_000
+_KEPT = 2_000
+_FENCE = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
+
+
+def question_text(prompt: JudgePrompt, *, plain: bool) -> str:
+    """The question with its options; `plain` adds the schema in words for servers that cannot enforce it."""
+    lines = [f"Question: {prompt.question}"]
+    if prompt.options:
+        lines += ["Options:", *(f"- {option}" for option in prompt.options)]
+    if plain:
+        schema = canonical(dict(prompt.schema)).decode("utf-8")
+        lines.append(f"Return one JSON object and nothing else. It must satisfy this JSON schema: {schema}")
+    return "\n".join(lines)
+
+
+def parse_reply(raw: str, prompt: JudgePrompt, usage: dict[str, Any], *, plain: bool) -> JudgeReply:
+    """`raw` as a reply, or typed `unparseable` with the reason; only `plain` replies may sit in a code fence."""
+    text = raw.strip()
+    fenced = _FENCE.fullmatch(text) if plain and len(text) <= LONGEST_REPLY else None
+    problem, value = _read(fenced[1] if fenced else text, prompt)
+    if problem is not None:
+        return JudgeReply("unparseable", raw=raw[:_KEPT], error=problem, usage=usage)
+    return JudgeReply(
+        "ok",
+        answer=value.get("final_answer", value.get("answer")),
+        evidence_status=value.get("evidence_status"),
+        image_support=value.get("image_support"),
+        confidence=value.get("confidence"),
+        raw=raw,
+        usage=usage,
+    )
+
+
+def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, dict[str, Any]]:
+    if not text:
+        return "the reply is empty", {}
+    if len(text) > LONGEST_REPLY:
+        return f"the reply has {len(text):,} characters; at most {LONGEST_REPLY:,} are read", {}
+    try:
+        value = loads(text)
+    except (ValueError, RecursionError):
+        return "the reply is not JSON", {}
+    fields = prompt.schema.get("properties", {})
+    if not isinstance(value, dict) or set(value) != set(fields):
+        return f"the reply is not an object with the fields {', '.join(fields)}", {}
+    wrong = [name for name, rule in fields.items() if not _fits(value[name], rule)]
+    return (f"field {wrong[0]!r} breaks the schema" if wrong else None), value
+
+
+def _fits(value: object, rule: dict[str, Any]) -> bool:
+    return (
+        isinstance(value, str)
+        and value in rule.get("enum", (value,))
+        and re.search(rule.get("pattern", ""), value) is not None
+    )

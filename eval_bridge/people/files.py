@@ -1,0 +1,149 @@
+"""People's judgments from plain CSV or JSON Lines: one row a judgment, and the columns say what it is about."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from katha.errors import InputFileError, RecordError
+from katha.jsonio import iter_lines, loads
+from katha.schema import CONDITIONS, DIMENSIONS, MORAL_LABELS
+
+_CONFIDENCE = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}
+"""A confidence in words is the middle of its third of the scale."""
+
+_TRUTH = {"1": True, "true": True, "right": True, "yes": True, "0": False, "false": False, "wrong": False, "no": False}
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _number(low: float, high: float) -> Callable[[str], float]:
+    def parse(value: str) -> float:
+        number = float(value)
+        if math.isnan(number) or not low <= number <= high:
+            bounds = f" from {low:g} to {high:g}" if math.isfinite(high - low) else ""
+            raise ValueError(f"it must be a number{bounds}")
+        return number
+
+    return parse
+
+
+def _rank(low: int, high: int) -> Callable[[str], int]:
+    def parse(value: str) -> int:
+        number = float(value)
+        if not (low <= number <= high and number == int(number)):
+            raise ValueError(f"it must be a whole number from {low} to {high}")
+        return int(number)
+
+    return parse
+
+
+def _among(*allowed: str) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        folded = value.casefold().replace(" ", "_")
+        if folded not in allowed:
+            raise ValueError(f"it must be one of {', '.join(allowed)}")
+        return folded
+
+    return parse
+
+
+def _truth(value: str) -> bool:
+    if value.casefold() not in _TRUTH:
+        raise ValueError("it must be right or wrong (1 or 0, true or false)")
+    return _TRUTH[value.casefold()]
+
+
+def _confidence(value: str) -> float:
+    return _CONFIDENCE[value.casefold()] if value.casefold() in _CONFIDENCE else _number(0.0, 1.0)(value)
+
+
+COLUMNS: Mapping[str, Callable[[str], Any]] = {
+    "rater": _text,
+    "story_id": _text,
+    "question_id": _text,
+    "question_type": _among(*DIMENSIONS),
+    "condition": _among(*CONDITIONS),
+    "right": _truth,
+    "label": _text,
+    "target": _among(*MORAL_LABELS),
+    "top1": _among(*MORAL_LABELS, "unclear"),
+    "top2": _among(*MORAL_LABELS, "unclear"),
+    "top3": _among(*MORAL_LABELS, "unclear"),
+    "ncs": _rank(1, 5),
+    "mas": _rank(1, 5),
+    "ees": _rank(1, 5),
+    "preference": _rank(-2, 2),
+    "criterion": _text,
+    "human": _text,
+    "judge": _text,
+    "confidence": _confidence,
+    "human_score": _number(-math.inf, math.inf),
+    "judge_score": _number(-math.inf, math.inf),
+    "method": _text,
+    "failing": _among(*DIMENSIONS),
+}
+"""The columns that are understood; others are ignored. An empty cell is a missing value."""
+
+
+def read_judgments(path: Path) -> Iterator[dict[str, Any]]:
+    """Stream rows with the values that are there, each parsed; `line` is the row's line number.
+
+    Raises:
+        InputFileError: the file cannot be read, or has none of the columns. RecordError: a value is not what its
+            column holds; file, line and column are named.
+    """
+    rows = _json_rows(path) if path.suffix.lower() in (".jsonl", ".json", ".ndjson") else _csv_rows(path)
+    known = False
+    for number, raw in rows:
+        known = known or any(name in COLUMNS for name in raw)
+        row = {name: _cell(path, number, name, value) for name, value in raw.items() if name in COLUMNS and value != ""}
+        yield {"line": number, **row}
+    if not known:
+        raise InputFileError(
+            f"{str(path)!r} has no column that is understood.",
+            hint=f"Known: {', '.join(COLUMNS)}; see docs/protocol.md.",
+        )
+
+
+def _cell(path: Path, number: int, name: str, value: str) -> Any:
+    try:
+        return COLUMNS[name](value)
+    except ValueError as error:
+        why = str(error) if str(error).startswith("it must") else "it must be a number"
+        raise RecordError(f"{str(path)!r}, line {number}, column {name!r}: {value!r} is wrong: {why}.") from error
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    lines = (line for _, line in iter_lines(path))
+    reader = csv.DictReader(lines, strict=True)
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                raise RecordError(
+                    f"{str(path)!r}, line {reader.line_num}: the row has not as many cells as the header."
+                )
+            yield reader.line_num, {name.strip(): value.strip() for name, value in row.items()}
+    except csv.Error as error:
+        raise InputFileError(f"{str(path)!r}, line {reader.line_num} is not CSV: {error}.") from error
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    for number, line in iter_lines(path):
+        try:
+            value = loads(line)
+        except ValueError as error:
+            raise InputFileError(f"{str(path)!r}, line {number} is not JSON: {error}.") from error
+        if not isinstance(value, dict):
+            raise RecordError(f"{str(path)!r}, line {number} is not a JSON object.")
+        yield number, {name: _plain(item) for name, item in value.items() if item is not None}
+
+
+def _plain(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,1 @@
+"""Questions: built from transitions, halved, given options, written by models."""

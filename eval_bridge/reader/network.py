@@ -1,0 +1,335 @@
+"""The embedded reader: pixels in, concepts out, by two small ONNX networks on the CPU."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from katha.errors import InputFileError, KathaError
+from katha.eval_bridge.reader.reading import (
+    Concepts,
+    FrameReading,
+    Head,
+    Thing,
+    assemble,
+    find_heads,
+    find_things,
+    load_concepts,
+    nothing,
+    sigmoid,
+    softmax,
+)
+from katha.jsonio import sha256_hex
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# ---
+# From a picture's bytes to the reader's two views of it: fitted into a fixed frame, and windows cut out of that.
+
+
+WIDTH, HEIGHT = 336, 224
+FINER = 2
+"""How much finer the picture that windows are cut from is than the one in which things are looked for."""
+_PAPER = (251, 246, 234)
+_FLAT = 3.0
+"""The most that a colour of an empty sheet varies (standard deviation, 0..255)."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a picture lies in the reader's input: input = picture * scale + (left, top)."""
+
+    scale: float
+    left: float
+    top: float
+
+    def point(self, x: float, y: float) -> tuple[float, float]:
+        """A picture's point in input pixels."""
+        return (x * self.scale + self.left, y * self.scale + self.top)
+
+
+def fit_into(width: int, height: int) -> Fit:
+    """The fit of a `width` x `height` picture into WIDTH x HEIGHT: as large as possible, centred."""
+    scale = min(WIDTH / width, HEIGHT / height)
+    return Fit(scale, (WIDTH - width * scale) / 2, (HEIGHT - height * scale) / 2)
+
+
+def to_input(data: bytes) -> NDArray[np.uint8]:
+    """Decode any picture that Pillow reads into shape (FINER * HEIGHT, FINER * WIDTH, 3), the rest filled with paper.
+
+    Raises:
+        InputFileError: the bytes are no picture.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            picture = image.convert("RGB")
+    except (UnidentifiedImageError, OSError, ValueError) as error:
+        raise InputFileError("A panel is not a picture that can be read.") from error
+    fit = fit_into(*picture.size)
+    size = (max(1, round(picture.width * fit.scale * FINER)), max(1, round(picture.height * fit.scale * FINER)))
+    inside = picture.resize(size, Image.Resampling.BILINEAR)
+    if _is_blank(inside):
+        return np.asarray(inside.resize((FINER * WIDTH, FINER * HEIGHT)))
+    canvas = Image.new("RGB", (FINER * WIDTH, FINER * HEIGHT), _PAPER)
+    canvas.paste(inside, (round(fit.left * FINER), round(fit.top * FINER)))
+    return np.asarray(canvas)
+
+
+def coarse(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The (HEIGHT, WIDTH, 3) picture in which things are looked for: means of FINER x FINER pixels of the input."""
+    from PIL import Image
+
+    return np.asarray(Image.fromarray(pixels).reduce(FINER))
+
+
+def cut(picture: Image, x: float, y: float, half: float, side: int) -> NDArray[np.uint8]:
+    """The square window around (x, y) that reaches `half` to each side, both in pixels of `coarse`, out of a decoded
+    input, as (side, side, 3). What lies outside of the picture is black."""
+    from PIL import Image
+
+    x, y, half = FINER * x, FINER * y, max(1.0, FINER * half)
+    left, top = int(np.floor(x - half)) - 1, int(np.floor(y - half)) - 1
+    size = int(np.ceil(2 * half)) + 3
+    inner = (x - half - left, y - half - top, x + half - left, y + half - top)
+    window = picture.crop((left, top, left + size, top + size))
+    return np.asarray(window.resize((side, side), Image.Resampling.BILINEAR, box=inner))
+
+
+def is_blank(pixels: NDArray[np.uint8]) -> bool:
+    """Whether an array of shape (height, width, 3) is an empty sheet of one colour."""
+    from PIL import Image
+
+    return _is_blank(Image.fromarray(pixels))
+
+
+def _is_blank(picture: Image) -> bool:
+    from PIL import ImageStat
+
+    return max(ImageStat.Stat(picture).stddev) < _FLAT
+
+
+# ---
+# The windows through which the reader looks closer: a figure's head, the whole figure, a prop.
+#
+# All lengths are in pixels of the coarse picture; a window is its middle and half a side. A place in a window is
+# three numbers: a middle (x, y) in half sides from the window's, and the logarithm of a half side over the window's.
+# The namer says by it how the window should have been cut.
+
+
+CLOSE_SIDE, BODY_SIDE = 64, 80
+"""Pixels a side that the network sees of a head or prop, and of a whole figure."""
+_HEAD_REACH, _BODY_REACH, _PROP_REACH = 2.0, 1.3, 1.25
+_SMALLEST = 6.0
+
+
+@dataclass(frozen=True)
+class Window:
+    """The square around (x, y) that reaches `half` to each side."""
+
+    x: float
+    y: float
+    half: float
+
+
+def head_window(x: float, y: float, radius: float) -> Window:
+    """A head with its ears, horns, hat and the signs around it."""
+    return Window(x, y, max(_SMALLEST, _HEAD_REACH * radius))
+
+
+def body_window(x: float, y: float, half: float) -> Window:
+    """A whole figure, given the middle of its box and half of the box's longer side."""
+    return Window(x, y, max(_SMALLEST, _BODY_REACH * half))
+
+
+def prop_window(x: float, y: float, half: float) -> Window:
+    """A prop with a little of what is around it."""
+    return Window(x, y, max(_SMALLEST, _PROP_REACH * half))
+
+
+def moved(window: Window, place: NDArray[np.float32], times: float = 1.0) -> Window:
+    """The window that `place` (3,) describes inside of `window`, `times` as wide; at most a half side away, and no
+    smaller than half and no larger than double."""
+    x, y = np.clip(place[:2], -1, 1) * window.half
+    wider = times * float(np.exp(np.clip(place[2], -0.7, 0.7)))
+    return Window(window.x + float(x), window.y + float(y), window.half * wider)
+
+
+def mark(head: Window, body: Window) -> tuple[float, float, float]:
+    """Where a head lies in its figure's window: middle and radius as shares of the window's side."""
+    side = 2 * body.half
+    return ((head.x - body.x) / side + 0.5, (head.y - body.y) / side + 0.5, head.half / _HEAD_REACH / side)
+
+
+def discs(marks: NDArray[np.float32], side: int) -> NDArray[np.float32]:
+    """(n, 3) marks as (n, side, side) soft discs: 1 on the marked head, to tell whose figure it is."""
+    at = (np.arange(side, dtype=np.float32) + 0.5) / side
+    x, y, r = (marks[:, i, None, None] for i in range(3))
+    distance = np.sqrt((at[None, None, :] - x) ** 2 + (at[None, :, None] - y) ** 2)
+    return np.clip(1.5 - distance / np.maximum(r, 1 / side), 0, 1).astype(np.float32)
+
+
+# ---
+# The embedded reader: pixels in, concepts out, by two small ONNX networks on the CPU.
+#
+# The finder looks over the whole picture and says where heads and things are, and where and when the scene is; the
+# namer looks through a window at each of them and says who it is, what it does, how it feels, and how the window
+# should have been cut, for the finder may have misjudged the size. Where it is not sure it looks again through
+# windows set right.
+
+
+FINDER_OUTPUTS = ("maps", "shapes", "scene")
+NAMER_INPUTS = ("heads", "bodies", "things")
+NAMER_OUTPUTS = ("characters", "actions", "emotions", "figure_places", "props", "prop_places")
+Pixels = NDArray[np.uint8]
+Chances = NDArray[np.float32]
+_SURE = 0.95
+_AGAIN = (0.8, 0.9, 1.0, 1.2)
+"""What is named with less certainty is looked at again, where the namer has put it and so many times as wide."""
+
+
+class _Seen(NamedTuple):
+    """Probabilities and places of n figures and m things, a row each, in the order of `NAMER_OUTPUTS`."""
+
+    characters: Chances
+    actions: Chances
+    emotions: Chances
+    figure_places: Chances
+    props: Chances
+    prop_places: Chances
+
+    @property
+    def of_figures(self) -> tuple[Chances, ...]:
+        """What is asked of a figure."""
+        return self.characters, self.actions, self.emotions
+
+
+class Reader:
+    """Reads panels. It receives pixels and nothing else; the same bytes always give the same reading."""
+
+    def __init__(self, finder: bytes, namer: bytes, concepts: Concepts, *, threads: int = 1) -> None:
+        self._finder, self._namer = _session(finder, threads), _session(namer, threads)
+        self._sha256 = sha256_hex(finder + namer)
+        self.concepts = concepts
+
+    def spec(self) -> Mapping[str, Any]:
+        """Version and hash of the weights: everything that can change a reading."""
+        return {"name": "sketch-reader", "version": self.concepts.version, "weights": self._sha256}
+
+    def read(self, picture: bytes) -> FrameReading:
+        """What is in one picture (any format that Pillow reads, any size).
+
+        Raises:
+            InputFileError: the bytes are no picture.
+        """
+        return self.read_pixels(to_input(picture))
+
+    def read_many(self, pictures: Iterable[bytes]) -> list[FrameReading]:
+        """What is in each picture, in order."""
+        return [self.read(picture) for picture in pictures]
+
+    def read_pixels(self, pixels: Pixels) -> FrameReading:
+        """What is in one picture as `to_input` decodes it."""
+        small = coarse(pixels)
+        if is_blank(small):
+            return nothing(self.concepts)
+        batch = small.transpose(2, 0, 1)[None].astype(np.float32) / 255
+        maps, shapes, scene = self._finder.run(None, {"pixels": batch})
+        heat = sigmoid(maps[0])
+        heads, things = find_heads(heat[0], shapes[0]), find_things(heat[1], shapes[0])
+        return assemble(heads, things, self._named(pixels, heads, things), scene[0], self.concepts)
+
+    def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Chances, ...]:
+        """The probabilities of each head (characters, actions, emotions) and thing (props), in order."""
+        from PIL import Image
+
+        picture = Image.fromarray(pixels)
+        figures = [(head_window(head.x, head.y, head.radius), body_window(*head.body)) for head in heads]
+        props = [prop_window(thing.x, thing.y, thing.half) for thing in things]
+        first = self._look(picture, figures, props)
+        unsure = [nth for nth, row in enumerate(first.characters) if row.max() < _SURE]
+        unclear = [nth for nth, row in enumerate(first.props) if row.max() < _SURE]
+        again = self._look(
+            picture,
+            [
+                (moved(figures[nth][0], place[:3], times), moved(figures[nth][1], place[3:], times))
+                for nth, place in zip(unsure, first.figure_places[unsure], strict=True)
+                for times in _AGAIN
+            ],
+            [
+                moved(props[nth], place, times)
+                for nth, place in zip(unclear, first.prop_places[unclear], strict=True)
+                for times in _AGAIN
+            ],
+        )
+        for rows, seen in zip(first.of_figures, again.of_figures, strict=True):
+            rows[unsure] = _averaged(rows[unsure], seen)
+        first.props[unclear] = _averaged(first.props[unclear], again.props)
+        return (*first.of_figures, first.props)
+
+    def _look(self, picture: Image, figures: Sequence[tuple[Window, Window]], props: Sequence[Window]) -> _Seen:
+        """One look through the windows of each head and its body, and of each thing; rows in order."""
+        if not figures and not props:
+            sizes = (*(len(names) for names in self.concepts.named[:3]), 6, len(self.concepts.props), 3)
+            return _Seen._make(np.zeros((0, size), np.float32) for size in sizes)
+        marks = np.array([mark(close, body) for close, body in figures], dtype=np.float32).reshape(-1, 3)
+        disc = discs(marks, BODY_SIDE)[:, None] if figures else np.zeros((1, 1, BODY_SIDE, BODY_SIDE), np.float32)
+        views = (
+            _stacked(picture, [close for close, _ in figures], CLOSE_SIDE),
+            np.concatenate([_stacked(picture, [body for _, body in figures], BODY_SIDE), disc], axis=1),
+            _stacked(picture, props, CLOSE_SIDE),
+        )
+        seen = _Seen._make(self._namer.run(None, dict(zip(NAMER_INPUTS, views, strict=True))))
+        n, m = len(figures), len(props)
+        chances = (softmax(part[:n]) for part in seen.of_figures)
+        return _Seen._make([*chances, seen.figure_places[:n], softmax(seen.props[:m]), seen.prop_places[:m]])
+
+
+def _averaged(first: Chances, more: Chances) -> Chances:
+    """Means of the rows of `first` (n, classes) and the looks that follow each in `more` (n * looks, classes)."""
+    looks = more.reshape(len(first), len(_AGAIN), first.shape[1])
+    return np.asarray((first + looks.sum(axis=1)) / (1 + len(_AGAIN)), dtype=np.float32)
+
+
+def _stacked(picture: Image, windows: Sequence[Window], side: int) -> NDArray[np.float32]:
+    """Windows as (n, 3, side, side) in 0..1; one black window where there are none, for the network takes no less."""
+    if not windows:
+        return np.zeros((1, 3, side, side), np.float32)
+    views = np.stack([cut(picture, window.x, window.y, window.half, side) for window in windows])
+    return np.asarray(views.transpose(0, 3, 1, 2).astype(np.float32) / 255, dtype=np.float32)
+
+
+def _session(model: bytes, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+@cache
+def load_reader() -> Reader:
+    """The reader that ships with katha, loaded once per process.
+
+    Raises:
+        KathaError: its weights are missing from the installation.
+    """
+    folder = files("katha.eval_bridge.reader")
+    try:
+        finder, namer = (folder.joinpath(name).read_bytes() for name in ("finder.onnx", "namer.onnx"))
+    except OSError as error:
+        raise KathaError(
+            "The reader's weights are missing.", hint="Install katha again, or run `make reader`."
+        ) from error
+    return Reader(finder, namer, load_concepts())

@@ -1,0 +1,202 @@
+"""Guards on scores: steering and reporting never meet, and what changed between two scorings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from katha.errors import InputFileError, RecordError
+from katha.eval_bridge.matching.match import Matching, Rule, match, normalise, word_rule
+from katha.eval_bridge.matching.rules import open_rule
+from katha.eval_bridge.matching.verdicts import CHANGING, VERDICTS, KeptRule, kept_rule, version_of
+from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersFormat, judge_prompt, prompt_sha256
+from katha.eval_bridge.scoring.outcomes import Selection
+from katha.jsonio import read_json
+from katha.schema import CONDITIONS, Answer, Question, StoryRecord
+
+# ---
+# Steering and reporting never meet (Sec. B.7): the guard that every report passes before its numbers are made.
+#
+# What chose a board (its questions, the prompts they were put with, its answers) may not measure it.
+
+
+_FORMS: tuple[AnswersFormat, ...] = ("choice", "free")
+
+
+def require_separate(
+    record: StoryRecord, reporting: Iterable[Answer], steering: Iterable[Answer], counts: Iterable[int] = ()
+) -> None:
+    """Refuse a report in which something that steered is about to measure.
+
+    reporting: the rows that numbers will be made of. steering: the rows that chose, localized and accepted. counts: how
+    many pictures the reported boards have, since a prompt names their number.
+
+    Raises:
+        RecordError: the halves share a question (by id or by wording and answer), a reporting row answers a steering
+            question or was put with a steering prompt, or a steering row answers a reporting question.
+    """
+    halves = {item.question_id: item.role for item in record.recoverability_questions}
+    _disjoint(record)
+    prompts = _steering_prompts(record, counts)
+    for row in steering:
+        if halves.get(row.question_id) == "reporting":
+            raise _leak(record, f"the reporting question {row.question_id!r} was used to steer")
+        prompts.add(row.prompt_sha256)
+    for row in reporting:
+        if halves.get(row.question_id) == "steering" or row.role == "steering":
+            raise _leak(record, f"the steering question {row.question_id!r} is in the report")
+        if row.prompt_sha256 and row.prompt_sha256 in prompts:
+            raise _leak(record, f"the question {row.question_id!r} was reported with a prompt that steered")
+
+
+def _steering_prompts(record: StoryRecord, counts: Iterable[int]) -> set[str]:
+    """The hashes that the reporting questions would have if they were put with the prompts that steer."""
+    numbers = sorted(set(counts))
+    found: set[str] = set()
+    for item in record.recoverability_questions:
+        if item.role != "reporting":
+            continue
+        for answers_format in _FORMS if item.options else _FORMS[1:]:
+            for condition, count in (("text", 0), *((name, n) for name in CONDITIONS[1:] for n in numbers)):
+                prompt = judge_prompt(
+                    item, condition, variant=STEERING_VARIANT, answers_format=answers_format, count=count
+                )
+                found.add(prompt_sha256(prompt))
+    return found
+
+
+def _disjoint(record: StoryRecord) -> None:
+    def wording(item: Question) -> tuple[str, str, tuple[int, int] | None]:
+        return normalise(item.question), normalise(item.gold_answer), item.target_transition
+
+    steering = {wording(item): item for item in record.recoverability_questions if item.role == "steering"}
+    for item in record.recoverability_questions:
+        twin = steering.get(wording(item))
+        if item.role == "reporting" and twin is not None:
+            raise _leak(record, f"{item.question_id!r} asks for reporting what {twin.question_id!r} asks for steering")
+
+
+def _leak(record: StoryRecord, what: str) -> RecordError:
+    return RecordError(
+        f"Story {record.story_id!r}: steering reaches reporting: {what}.",
+        hint="Give every question one role, and keep the prompt variants apart.",
+    )
+
+
+# ---
+# Which verdicts differ between two scorings, and why: another rule, another answer, another selection.
+
+
+Key = tuple[str, str, str, str, str]
+"""Method (empty: a text-only answer that holds for every method), judge, story, question, condition."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How an archive was scored: the matching rule and which questions counted."""
+
+    matching: Matching
+    questions: Selection
+
+
+@dataclass(frozen=True)
+class Change:
+    """One verdict that differs. A verdict is True, False, or None where there was no answer to judge."""
+
+    method: str
+    judge: str
+    story: str
+    question: str
+    condition: str
+    before: bool | None
+    after: bool | None
+    why: str
+
+    def __str__(self) -> str:
+        where = f"{self.method or 'every method'}, {self.judge}, {self.story}, {self.question}, {self.condition}"
+        return f"{where}: {_WORDS[self.before]} -> {_WORDS[self.after]}: {self.why}"
+
+
+_WORDS = {True: "right", False: "wrong", None: "no answer"}
+
+
+def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, dict[str, Any]]:
+    """How the scores in `path` were made, and the scores.
+
+    verdicts: archives for a rule that a model decided, or for an earlier version of a words' rule; so is the one beside
+    the scores.
+
+    Raises:
+        InputFileError: it is no scores.json. UsageError: it was made with a rule that is not known here.
+    """
+    scores = read_json(path)
+    known = isinstance(scores, dict) and scores.get("questions") in get_args(Selection)
+    if not known or not isinstance(scores.get("matching"), str):
+        raise InputFileError(f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote.")
+    archives = [*verdicts, path.with_name(VERDICTS)]
+    earlier = kept_rule(scores["matching"], version_of(scores), archives)
+    return Scoring(earlier or open_rule(scores["matching"], archives), scores["questions"]), scores
+
+
+def changes(
+    records: Iterable[StoryRecord],
+    before: tuple[Scoring, Iterable[Answer]],
+    after: tuple[Scoring, Iterable[Answer]],
+) -> Iterator[Change]:
+    """Every verdict that differs, in the order of the keys. The last row of a key counts, as in scoring.
+
+    Answers whose earlier verdict was not kept are left out; the rule of `before` counts them (`KeptRule.missing`).
+    """
+    questions = {
+        (record.story_id, item.question_id): item for record in records for item in record.recoverability_questions
+    }
+    old, new = (_verdicts(questions, *side) for side in (before, after))
+    for key in sorted({*old, *new}):
+        was, now = old.get(key, _NOTHING), new.get(key, _NOTHING)
+        lost = isinstance(before[0].matching, KeptRule) and was.right is None and was.answer is not None
+        if was.right != now.right and not lost:
+            yield Change(*key, was.right, now.right, _why(was, now, before[0], after[0]))
+
+
+@dataclass(frozen=True)
+class _Judged:
+    answer: str | None
+    right: bool | None
+    reason: str
+
+
+_NOTHING = _Judged(None, None, "there is no row")
+
+
+def _verdicts(
+    questions: Mapping[tuple[str, str], Question], scoring: Scoring, answers: Iterable[Answer]
+) -> dict[Key, _Judged]:
+    found: dict[Key, _Judged] = {}
+    for row in answers:
+        question = questions.get((row.story_id, row.question_id))
+        if question is None or (row.role is not None and question.role is not None and row.role != question.role):
+            continue
+        key = (row.method or "", row.judge, row.story_id, row.question_id, row.condition)
+        if scoring.questions != "all" and question.role not in (scoring.questions, None):
+            found[key] = _Judged(row.answer, None, f"{scoring.questions} questions only")
+        elif row.status != "ok" or row.answer is None:
+            found[key] = _Judged(None, None, f"status {row.status}")
+        else:
+            verdict = match(row, question, scoring.matching)
+            found[key] = _Judged(row.answer, verdict.right, verdict.reason)
+    return found
+
+
+def _named(rule: Rule) -> str:
+    return f"{rule.name} {rule.version}" if rule.name in CHANGING else rule.name
+
+
+def _why(was: _Judged, now: _Judged, before: Scoring, after: Scoring) -> str:
+    old, new = (_named(word_rule(scoring.matching)) for scoring in (before, after))
+    if was.answer == now.answer and old != new and None not in (was.right, now.right):
+        return f"{now.answer!r}: {was.reason} ({old}), {now.reason} ({new})"
+    if was.answer == now.answer:
+        return f"{now.answer!r}: {was.reason}, then {now.reason}"
+    return f"{was.answer!r} ({was.reason}), then {now.answer!r} ({now.reason})"

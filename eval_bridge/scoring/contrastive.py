@@ -1,0 +1,213 @@
+"""Pairwise contrastive scoring (Sec. C.8), and stated confidence against the share right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from pydantic import ValidationError
+
+from katha.errors import InputFileError, RecordError
+from katha.eval_bridge.matching.match import Matching, match
+from katha.eval_bridge.packets.instructions import UNCLEAR
+from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, majority
+from katha.eval_bridge.scoring.statistics import interval, resample_counts
+from katha.jsonio import digest, iter_lines, loads
+from katha.schema import CONDITIONS, Answer, Confidence, ContrastiveVariant, Question, StoryRecord
+
+# ---
+# Pairwise contrastive scoring (Sec. C.8): of the story's scene and its changed twin, which one do the images show?
+#
+# A pair is put as a question of its own, `pair:VARIANT_ID`, under the image-only condition, with the two texts and
+# `Unclear` as options; their order depends on the seed and the variant's id alone. Only the source's text is right
+# (Eq. 29); `Unclear` and the twin are confusion (Eq. 30).
+
+
+PAIR_PREFIX = "pair:"
+_ASKED = "Which of these two does the storyboard show?"
+
+
+def iter_variants(path: Path) -> Iterator[ContrastiveVariant]:
+    """Stream `contrastive_variants.jsonl`.
+
+    Raises:
+        InputFileError: a line is not JSON. RecordError: it is no variant, or repeats an id; file and line are named.
+    """
+    seen: set[str] = set()
+    for number, line in iter_lines(path):
+        try:
+            variant = ContrastiveVariant.model_validate(loads(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"])) or "the record"
+            raise RecordError(f"{path}, line {number}, field {field!r}: {first['msg']}.") from error
+        except ValueError as error:
+            raise InputFileError(f"{path}, line {number} is not JSON: {error}.") from error
+        if variant.variant_id in seen:
+            raise RecordError(f"{path}, line {number}: the variant id {variant.variant_id!r} was used before.")
+        seen.add(variant.variant_id)
+        yield variant
+
+
+def pair_question(record: StoryRecord, variant: ContrastiveVariant, seed: int = 42) -> Question:
+    """The question that decides a pair: scene against changed scene, or story against story where no scene is named.
+
+    Raises:
+        RecordError: the variant has no changed text, or the same text as its story.
+    """
+    scenes = {scene.scene_index: scene.scene_text for scene in record.scenes}
+    source, twin = scenes.get(variant.changed_scene_id or 0, ""), variant.contrastive_scene_text.strip()
+    if not source or not twin:
+        source, twin = record.story_text, variant.contrastive_story_text.strip()
+    if not twin or twin == source:
+        raise RecordError(
+            f"Variant {variant.variant_id!r} of story {record.story_id!r} changes no text.",
+            hint="Check it with `katha bench validate`.",
+        )
+    swapped = int(digest([seed, variant.variant_id])[:8], 16) % 2
+    options = [twin, source] if swapped else [source, twin]
+    return Question(
+        question_id=f"{PAIR_PREFIX}{variant.variant_id}",
+        story_id=record.story_id,
+        question_type="consequence",
+        question=_ASKED,
+        gold_answer=source,
+        accepted_answers=[source],
+        target_scene=variant.changed_scene_id,
+        options=[*options, UNCLEAR],
+    )
+
+
+def pair_questions(
+    records: Iterable[StoryRecord], variants: Iterable[ContrastiveVariant], seed: int = 42
+) -> dict[str, list[Question]]:
+    """The questions that decide the pairs, by story; variants of other stories are left out.
+
+    Raises:
+        RecordError: a variant changes no text.
+    """
+    stories = {record.story_id: record for record in records}
+    found: dict[str, list[Question]] = {}
+    for variant in sorted(variants, key=lambda item: item.variant_id):
+        record = stories.get(variant.base_story_id)
+        if record is not None:
+            found.setdefault(record.story_id, []).append(pair_question(record, variant, seed))
+    return found
+
+
+class PairScorer:
+    """Takes the pair rows out of a stream of answers, then scores them."""
+
+    def __init__(self, records: Iterable[StoryRecord], variants: Iterable[ContrastiveVariant], seed: int = 42) -> None:
+        stories = {record.story_id: record for record in records}
+        self.kinds: dict[str, str] = {}
+        self.questions: dict[str, Question] = {}
+        self.strangers = 0
+        self.verdicts: dict[tuple[str, str], dict[str, int]] = {}
+        for variant in variants:
+            record = stories.get(variant.base_story_id)
+            if record is None:
+                self.strangers += 1
+                continue
+            question = pair_question(record, variant, seed)
+            self.questions[question.question_id] = question
+            self.kinds[question.question_id] = variant.change_type
+
+    def others(self, answers: Iterable[Answer]) -> Iterator[Answer]:
+        """Every row that is about no pair; those that are about one are kept here (the last one counts)."""
+        for row in answers:
+            if not row.question_id.startswith(PAIR_PREFIX):
+                yield row
+                continue
+            question = self.questions.get(row.question_id)
+            if question is None or row.method is None or row.condition != "image":
+                continue
+            outcome = MISSING
+            if row.status == "ok" and row.answer is not None:
+                outcome = RIGHT if match(row, question, "exact-set").right else WRONG
+            self.verdicts.setdefault((row.method, row.judge), {})[row.question_id] = outcome
+
+    def scores(self, resamples: int = 10_000, seed: int = 42) -> dict[str, Any]:
+        """PairAcc and confusion in percentage points, by method and judge (with the ensemble where there are several).
+
+        Intervals resample stories. What was not answered counts in `n_unscored`.
+        """
+        methods = sorted({method for method, _ in self.verdicts})
+        judges = sorted({judge for _, judge in self.verdicts})
+        pairs = sorted(self.questions)
+        found = {method: self._method(method, judges, pairs, resamples, seed) for method in methods}
+        notes = [f"{self.strangers} variants belong to stories that are not given."] if self.strangers else []
+        if not methods:
+            notes.append(f"No row answers a pair (question ids {PAIR_PREFIX}VARIANT_ID), so there is no PairAcc.")
+        return {"n_pairs": len(pairs), "methods": found, "notes": notes}
+
+    def _method(self, method: str, judges: list[str], pairs: list[str], resamples: int, seed: int) -> dict[str, Any]:
+        votes = np.array(
+            [[self.verdicts.get((method, judge), {}).get(pair, MISSING) for pair in pairs] for judge in judges],
+            dtype=np.int8,
+        ).reshape(len(judges), len(pairs))
+        rows: Mapping[str, np.ndarray[Any, Any]] = dict(zip(judges, votes, strict=True))
+        if len(judges) > 1:
+            rows = {**rows, ENSEMBLE: majority(votes)}
+        return {judge: self._entry(pairs, cells, resamples, seed) for judge, cells in rows.items()}
+
+    def _entry(self, pairs: list[str], cells: np.ndarray[Any, Any], resamples: int, seed: int) -> dict[str, Any]:
+        scored, right = cells != MISSING, cells == RIGHT
+        count = int(scored.sum())
+        accuracy = 100.0 * float(right.sum()) / count if count else None
+        kinds = np.array([self.kinds[pair] for pair in pairs])
+        return {
+            "n": count,
+            "n_unscored": len(pairs) - count,
+            "pair_accuracy": accuracy,
+            "confusion": 100.0 - accuracy if accuracy is not None else None,
+            "ci95": self._interval(pairs, scored, right, resamples, seed),
+            "by_change_type": {
+                str(kind): 100.0 * float(right[own].mean())
+                for kind in sorted(set(kinds.tolist()))
+                if (own := scored & (kinds == kind)).any()
+            },
+        }
+
+    def _interval(
+        self, pairs: list[str], scored: np.ndarray[Any, Any], right: np.ndarray[Any, Any], resamples: int, seed: int
+    ) -> list[float] | None:
+        names, places = np.unique([self.questions[pair].story_id for pair in pairs], return_inverse=True)
+        if len(names) < 2 or resamples < 1 or not scored.any():
+            return None
+        counts = np.stack([np.bincount(places, weights=mask, minlength=len(names)) for mask in (scored, right)], axis=1)
+        sums = np.concatenate([drawn @ counts for drawn in resample_counts(len(names), resamples, seed)])
+        rates = np.divide(sums[:, 1], sums[:, 0], out=np.full(len(sums), np.nan), where=sums[:, 0] > 0)
+        return interval(rates)
+
+
+# ---
+# How often a judge is right when it says how sure it is: the calibration that needs no human labels.
+
+
+LEVELS: tuple[Confidence, ...] = get_args(Confidence)
+
+
+def confidence_table(
+    questions: Mapping[tuple[str, str], Question], answers: Iterable[Answer], judges: Sequence[str], matching: Matching
+) -> list[dict[str, Any]]:
+    """By judge, condition and stated confidence: `n` answers and the per cent `right` (None without any)."""
+    counts: dict[tuple[str, str, Confidence], list[int]] = {}
+    for row in answers:
+        question = questions.get((row.story_id, row.question_id))
+        if question is None or row.status != "ok" or row.confidence is None:
+            continue
+        right = match(row, question, matching).right
+        if right is not None:
+            cell = counts.setdefault((row.judge, row.condition, row.confidence), [0, 0])
+            cell[0] += 1
+            cell[1] += right
+    return [
+        {"judge": judge, "condition": condition, "confidence": level, "n": n, "right": 100.0 * right / n if n else None}
+        for judge in judges
+        for condition in CONDITIONS
+        for level in LEVELS
+        for n, right in [counts.get((judge, condition, level), [0, 0])]
+    ]

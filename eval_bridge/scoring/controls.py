@@ -1,0 +1,276 @@
+"""Controls that any evaluation can make, and what they showed (Table 72)."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from katha.errors import UsageError
+from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
+from katha.eval_bridge.matching.match import Matching, match, normalise
+from katha.eval_bridge.packets.instructions import UNCLEAR
+from katha.eval_bridge.questions.options import chance_level
+from katha.eval_bridge.scoring.statistics import interval, resample_counts
+from katha.jsonio import digest
+from katha.schema import Answer, Dimension, Question, StoryRecord
+
+# ---
+# Controls that any evaluation can make: what a judge answers when the pictures cannot tell (Table 72).
+#
+# `blank` shows plain frames and `foreign` another story's board: nothing of the story is left, so image-only answers
+# must fall to chance. `shuffled` shows the story's own frames in another order: its temporal-order questions must
+# fall to chance. `repeat` asks the same questions of the same board again, past the cache: how often does the judge
+# agree with itself? Controls are asked image-only and kept apart (`controls.jsonl`): as methods they would shrink the
+# common-valid set of the boards that are compared.
+
+
+Control = Literal["blank", "shuffled", "foreign", "repeat"]
+CONTROLS: tuple[Control, ...] = get_args(Control)
+_PAPER = (251, 246, 234)
+
+
+def parse_controls(value: str | None) -> tuple[Control, ...]:
+    """`blank,shuffled,foreign,repeat`, or `all`.
+
+    Raises:
+        UsageError: an unknown control.
+    """
+    words = [word.strip() for word in (value or "").split(",") if word.strip()]
+    known = {name: name for name in CONTROLS}
+    if words == ["all"]:
+        return CONTROLS
+    for word in words:
+        if word not in known:
+            raise UsageError(f"No control is called {word!r}.", hint=f"Known: {', '.join(CONTROLS)}; or all.")
+    return tuple(name for name in CONTROLS if name in words)
+
+
+def blank_board(images: Sequence[bytes]) -> list[bytes]:
+    """One plain frame for each picture, of the first one's size."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(images[0])) as first:
+        size = first.size
+    buffer = io.BytesIO()
+    Image.new("RGB", size, _PAPER).save(buffer, "PNG")
+    return [buffer.getvalue()] * len(images)
+
+
+def shuffled_order(story_id: str, count: int, seed: int = 42) -> list[int]:
+    """A seeded order of `count` frames in which no frame keeps its place."""
+    places = list(range(count))
+    generator = random.Random(f"{seed}:{story_id}:shuffled")
+    while count > 1 and any(at == place for at, place in enumerate(places)):
+        generator.shuffle(places)
+    return places
+
+
+class ControlBoards:
+    """The pictures of each control for the boards of one method.
+
+    `foreign` goes round a seeded ring of the stories: each is shown the next one's board, or, if that cannot be read or
+    shows the same, the one after.
+    """
+
+    def __init__(self, boards: Boards, records: Iterable[StoryRecord], seed: int = 42) -> None:
+        self._boards, self._seed = boards, seed
+        self._records = {record.story_id: record for record in records}
+        self._ring = sorted(self._records, key=lambda name: digest([seed, "foreign", name]))
+        self._at = {name: place for place, name in enumerate(self._ring)}
+
+    def images(self, control: Control, board: JudgedBoard) -> list[bytes] | None:
+        """The pictures to show in place of `board`; None where there is nothing to show: no other story's board, or a
+        single frame, which has no other order."""
+        makers: Mapping[Control, Callable[[JudgedBoard], list[bytes] | None]] = {
+            "blank": lambda own: blank_board(own.images),
+            "shuffled": self._shuffled,
+            "foreign": self._foreign,
+            "repeat": lambda own: own.images,
+        }
+        return makers[control](board)
+
+    def _shuffled(self, board: JudgedBoard) -> list[bytes] | None:
+        images = board.images
+        if len(images) < 2:
+            return None
+        return [images[at] for at in shuffled_order(board.story_id, len(images), self._seed)]
+
+    def _foreign(self, board: JudgedBoard) -> list[bytes] | None:
+        at = self._at[board.story_id]
+        for name in (*self._ring[at + 1 :], *self._ring[:at]):
+            try:
+                other = read_board(self._boards, self._records[name])
+            except BoardProblem:
+                continue
+            if other.images != board.images:
+                return other.images
+        return None
+
+
+# ---
+# What the controls showed: image-only answers beside the chance level, and a judge's agreement with itself.
+
+
+Key = tuple[str, str]
+Known = Mapping[Key, Question]
+_RESAMPLES = 2_000
+_FALLS: Mapping[str, Dimension | None] = {"blank": None, "foreign": None, "shuffled": "temporal_order"}
+"""The dimension that must fall to chance under each control; None: all of them."""
+
+
+class _Rows:
+    """Image-only rows of one judge as right, wrong or missing, by control and question."""
+
+    def __init__(self, questions: Known, matching: Matching) -> None:
+        self._questions, self._matching = questions, matching
+        self.right: dict[str, dict[Key, bool]] = {}
+        self.said: dict[str, dict[Key, str]] = {}
+        self.failed: dict[str, int] = {}
+
+    def add(self, name: str, row: Answer) -> None:
+        key = (row.story_id, row.question_id)
+        if key not in self._questions:
+            return
+        if row.status != "ok" or row.answer is None:
+            self.failed[name] = self.failed.get(name, 0) + 1
+            return
+        right = match(row, self._questions[key], self._matching).right
+        if right is None:
+            self.failed[name] = self.failed.get(name, 0) + 1
+            return
+        self.right.setdefault(name, {})[key] = right
+        self.said.setdefault(name, {})[key] = normalise(row.answer)
+
+
+def control_results(
+    questions: Known,
+    answers: Iterable[Answer],
+    control_answers: Iterable[Answer],
+    *,
+    board: str,
+    matching: Matching,
+    controls: Sequence[Control],
+    chance: bool = True,
+    seed: int = 42,
+) -> list[dict[str, Any]]:
+    """One entry a control and judge, in percentage points; what cannot be computed is None and `reading` says why.
+
+    questions: by story and question id. answers: the rows about `board`, of which the image-only ones are compared.
+    chance: whether the answers were chosen among options, so that there is a chance level.
+    """
+    judges: dict[str, _Rows] = {}
+    for row in answers:
+        if row.method == board and row.condition == "image":
+            judges.setdefault(row.judge, _Rows(questions, matching)).add("board", row)
+    for row in control_answers:
+        if row.method is not None and row.method in controls:
+            judges.setdefault(row.judge, _Rows(questions, matching)).add(row.method, row)
+    results = []
+    for name in controls:
+        for judge in sorted(judges):
+            make = _agreement if name == "repeat" else _fallen
+            found = make(name, judges[judge], questions, chance, seed)
+            results.append({"control": name, "board": board, "judge": judge, **found})
+    return results
+
+
+def _rate(outcomes: Mapping[Key, bool], keys: Sequence[Key]) -> float | None:
+    return 100.0 * sum(outcomes[key] for key in keys) / len(keys) if keys else None
+
+
+def _by_story(outcomes: Mapping[Key, bool], keys: Sequence[Key], seed: int) -> list[float] | None:
+    """The story bootstrap's 95% interval of the share right; None with fewer than two stories."""
+    stories = sorted({story for story, _ in keys})
+    if len(stories) < 2:
+        return None
+    place = {story: at for at, story in enumerate(stories)}
+    counts = np.zeros((len(stories), 2))
+    for key in keys:
+        counts[place[key[0]]] += (1.0, float(outcomes[key]))
+    drawn = np.concatenate([rows @ counts for rows in resample_counts(len(stories), _RESAMPLES, seed)])
+    return interval(drawn[:, 1] / drawn[:, 0])
+
+
+def _block(
+    name: str,
+    rows: _Rows,
+    keys: Sequence[Key],
+    known: Known,
+    chance: bool,
+    seed: int,
+) -> dict[str, Any]:
+    outcomes, board = rows.right.get(name, {}), rows.right.get("board", {})
+    both = [key for key in keys if key in board]
+    level = chance_level(known[key] for key in keys) if chance else None
+    return {
+        "n": len(keys),
+        "image": _rate(outcomes, keys),
+        "ci95": _by_story(outcomes, keys, seed),
+        "board": _rate(board, both),
+        "chance": 100.0 * level if level is not None else None,
+    }
+
+
+def _fallen(name: str, rows: _Rows, known: Known, chance: bool, seed: int) -> dict[str, Any]:
+    """How much is still answered rightly, and whether what must fall has fallen to chance."""
+    keys = sorted(rows.right.get(name, {}))
+    said = rows.said.get(name, {})
+    dimension = _FALLS[name]
+    tested = [key for key in keys if dimension is None or known[key].question_type == dimension]
+    whole = _block(name, rows, keys, known, chance, seed)
+    focus = _block(name, rows, tested, known, chance, seed)
+    unclear = [key for key in keys if said[key] == normalise(UNCLEAR)]
+    passes, reading = _read(focus, dimension, bool(keys) or name in rows.failed)
+    return {
+        **whole,
+        "n_unscored": rows.failed.get(name, 0),
+        "unclear": 100.0 * len(unclear) / len(keys) if keys else None,
+        "dimension": dimension,
+        "focus": focus if dimension else None,
+        "passes": passes,
+        "reading": reading,
+    }
+
+
+def _read(block: Mapping[str, Any], dimension: Dimension | None, asked: bool) -> tuple[bool | None, str]:
+    """Whether a block is at chance, and in words. Above chance means that the whole interval is."""
+    what = "Order questions" if dimension else "Image-only answers"
+    if not asked:
+        return None, "There was nothing to show: it takes another story's board, or a second frame to exchange."
+    if not block["n"]:
+        return None, "No question was answered (see the statuses), so nothing can be said."
+    if block["chance"] is None:
+        return None, "Free answers have no chance level; compare with the board's own."
+    low = block["ci95"][0] if block["ci95"] else None
+    if block["image"] <= block["chance"]:
+        return True, f"{what} fall to chance or below."
+    if low is None:
+        return None, f"{what} are above chance, but one story is too few to tell."
+    if low <= block["chance"]:
+        return True, f"{what} cannot be told from chance."
+    return False, f"{what} stay above chance: they can be guessed without the pictures, or the judge leaks."
+
+
+def _agreement(name: str, rows: _Rows, known: Known, chance: bool, seed: int) -> dict[str, Any]:
+    """How often the judge says the same twice, and how often its verdict stays."""
+    first, again = rows.said.get("board", {}), rows.said.get(name, {})
+    keys = sorted(set(first) & set(again))
+    same = {key: first[key] == again[key] for key in keys}
+    kept = {key: rows.right["board"][key] == rows.right[name][key] for key in keys}
+    agreement = _rate(same, keys)
+    words = (
+        "Nothing was answered twice." if agreement is None else f"The same answer in {agreement:.1f}% of {len(keys)}."
+    )
+    return {
+        "n": len(keys),
+        "agreement": agreement,
+        "ci95": _by_story(same, keys, seed),
+        "verdict_agreement": _rate(kept, keys),
+        "n_unscored": rows.failed.get(name, 0),
+        "passes": None,
+        "reading": words,
+    }

@@ -1,0 +1,351 @@
+"""`scores.json`: recoverability, STG, their intervals and comparisons (Secs. 3.4 to 3.6, B.1 to B.4, D).
+
+Blocks: `raw` takes every scored question, `filtered` those right under text+image (Eq. 16), `common_valid` those valid
+for every method. A question is scored when all three conditions have an outcome. Every number is in percentage points;
+what cannot be computed is None, with a sentence in `notes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from katha.eval_bridge.matching.match import Matching, normalise, word_rule
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Aggregate, Outcomes, Selection, collect
+from katha.eval_bridge.scoring.statistics import averages, interval, paired_p, replicates, story_counts, wilcoxon
+from katha.schema import (
+    CONDITIONS,
+    DIMENSIONS,
+    LATENT_DIMENSIONS,
+    MORAL_LABELS,
+    Answer,
+    Condition,
+    Question,
+    StoryRecord,
+)
+
+BLOCKS = ("raw", "filtered", "common_valid")
+COMPARED = ("filtered", "common_valid")
+UNSCORED = "no question has an outcome under all three conditions"
+"""What the note of a board without numbers says of it."""
+_TEXT, _IMAGE, _BOTH = range(3)
+_LABELS = {normalise(label): label for label in MORAL_LABELS}
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class Recoverability(TypedDict):
+    """Recoverability in 0..1 by dimension, their mean (None when nothing was scored), and how many questions count."""
+
+    dimensions: dict[str, float]
+    mean: float | None
+    n_questions: int
+    n_scored: int
+
+
+def recoverability(
+    answers: Iterable[Answer], questions: Iterable[Question], matching: Matching, condition: Condition = "image"
+) -> Recoverability:
+    """R of Eqs. 17 and 18 on `questions` under one condition, without a validity filter: the term that steers.
+
+    Give the answers of one board (or of one adjacent pair): the last row of each judge and question counts, several
+    judges vote, and questions without an outcome are left out and counted.
+    """
+    asked = {(question.question_id): question for question in questions}
+    record = StoryRecord(
+        story_id="board",
+        story_text="board",
+        recoverability_questions=[item.model_copy(update={"role": None}) for item in asked.values()],
+    )
+    rows = [
+        row.model_copy(update={"method": "board", "story_id": "board", "role": None})
+        for row in answers
+        if row.condition == condition
+    ]
+    outcomes = collect([record], rows, matching=matching, selection="all")
+    place = CONDITIONS.index(condition)
+    cells = outcomes.cells[0, -1, place] if outcomes.methods else np.full(len(asked), MISSING, dtype=np.int8)
+    scored = cells != MISSING
+    rates: dict[str, float] = {
+        name: float((cells[own] == RIGHT).mean())
+        for at, name in enumerate(DIMENSIONS)
+        if (own := scored & (outcomes.dimension_of == at)).any()
+    }
+    mean = sum(rates.values()) / len(rates) if rates else None
+    return {"dimensions": rates, "mean": mean, "n_questions": len(asked), "n_scored": int(scored.sum())}
+
+
+class _Scorer:
+    """One scoring: masks and counts of every (method, judge, block), then the numbers made from them."""
+
+    def __init__(
+        self, outcomes: Outcomes, resamples: int, seed: int, pooled: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        self.outcomes = outcomes
+        self.methods = _pools(outcomes.methods, pooled or {})
+        self.notes: list[str] = list(outcomes.notes)
+        self.right = outcomes.cells == RIGHT
+        self.scored = (outcomes.cells != MISSING).all(axis=2)
+        self.valid = self.scored & self.right[:, :, _BOTH]
+        self.common = self.valid.all(axis=0) if outcomes.methods else np.zeros(0, dtype=bool)
+        self.counts = self._counts()
+        self.boot = self._boot(resamples, seed)
+
+    def mask(self, method: int, judge: int, block: str) -> Mask:
+        """The questions of a block, shape (Q,)."""
+        own = {"raw": self.scored, "filtered": self.valid}
+        kept: Mask = own[block][method, judge] if block in own else self.common[judge]
+        return kept
+
+    def _counts(self) -> Floats:
+        """Shape (methods, judges, blocks, stories, dimensions, COUNTS)."""
+        out = self.outcomes
+        cell_of = out.story_of * len(DIMENSIONS) + out.dimension_of
+
+        def counts(members: Sequence[int], j: int, block: str) -> Floats:
+            own = [story_counts(self.right[m, j], self.mask(m, j, block), cell_of, len(out.stories)) for m in members]
+            total: Floats = np.sum(own, axis=0)
+            return total
+
+        judges = range(len(out.judges))
+        return np.array(
+            [[[counts(members, j, block) for block in BLOCKS] for j in judges] for members in self.methods.values()]
+        )
+
+    def _boot(self, resamples: int, seed: int) -> Floats | None:
+        """Replicates of shape (resamples, methods, judges, blocks, 3); None with fewer than two stories."""
+        if not self.outcomes.methods:
+            return None
+        if len(self.outcomes.stories) < 2 or resamples < 1:
+            self.notes.append("Intervals and bootstrap p-values need at least two stories; they are null.")
+            return None
+        shape = self.counts.shape
+        flat = self.counts.reshape(-1, *shape[3:])
+        return replicates(flat, resamples, seed).reshape(resamples, *shape[:3], 3)
+
+    def judge_block(self, method: int, judge: int) -> dict[str, Any]:
+        """The entry of one judge of one method."""
+        out = self.outcomes
+        name, members = list(self.methods.items())[method]
+        n_scored, n_valid = (int(cells[members, judge].sum()) for cells in (self.scored, self.valid))
+        n_questions = len(out.questions) * len(members)
+        where = f"{name}, {out.judges[judge]}"
+        if not n_scored:
+            self.notes.append(f"{where}: {UNSCORED}.{self._failure(members, judge)}")
+        result: dict[str, Any] = {
+            "n_questions": n_questions,
+            "n_unscored": n_questions - n_scored,
+            "n_valid": n_valid,
+            "ambiguity_rate": 100.0 * (n_scored - n_valid) / n_scored if n_scored else None,
+        }
+        for place, block in enumerate(BLOCKS):
+            result[block] = self._block(method, judge, place, f"{where}, {block}")
+        result["moral_target"] = self._moral_target(members, judge, where)
+        return result
+
+    def _failure(self, members: Sequence[int], judge: int) -> str:
+        """What the rows that are no answers say, as one more sentence."""
+        out = self.outcomes
+        keys = [(name, out.judges[judge]) for name in (*(out.methods[at] for at in members), None)]
+        told = next((out.failures[key] for key in keys if key in out.failures), None)
+        return f" Most of the rows that are no answer say {told.rstrip('.')!r}." if told else ""
+
+    def _block(self, method: int, judge: int, place: int, where: str) -> dict[str, Any]:
+        total = self.counts[method, judge, place].sum(axis=0)
+        dimensions = {name: _dimension(total[at]) for at, name in enumerate(DIMENSIONS)}
+        missing = [name for name, values in dimensions.items() if not values["n"]]
+        count = int(total[:, 0].sum())
+        if missing:
+            named = "any dimension" if len(missing) == len(DIMENSIONS) else ", ".join(missing)
+            self.notes.append(f"{where}: no question of {named}; the averages leave it out.")
+        text, image, both = (100.0 * float(value) if count else None for value in averages(total))
+        gaps = [dimensions[name]["gap"] for name in LATENT_DIMENSIONS if dimensions[name]["n"]]
+        ci95: dict[str, Any] = {"text": None, "image": None, "stg": None}
+        if self.boot is not None and count:
+            drawn = self.boot[:, method, judge, place]
+            ci95 = {
+                "text": interval(drawn[:, _TEXT]),
+                "image": interval(drawn[:, _IMAGE]),
+                "stg": interval(drawn[:, _TEXT] - drawn[:, _IMAGE]),
+            }
+        return {
+            "n": count,
+            "text": text,
+            "image": image,
+            "text_image": both,
+            "stg": text - image if text is not None and image is not None else None,
+            "ci95": ci95,
+            "dimensions": dimensions,
+            "latent_gap": sum(gaps) / len(gaps) if gaps else None,
+        }
+
+    def _moral_target(self, members: Sequence[int], judge: int, where: str) -> dict[str, Any]:
+        """MTR (Eqs. 39 to 42) over the valid moral questions whose target is one of the twelve labels (Sec. D.8)."""
+        out = self.outcomes
+        kept = [
+            (method, at, label)
+            for method in members
+            for at in np.flatnonzero(self.valid[method, judge])
+            if out.questions[at].question_type == "moral"
+            and (label := _LABELS.get(normalise(out.questions[at].gold_answer))) is not None
+        ]
+        chance = 100.0 / len(MORAL_LABELS)
+        if not kept:
+            self.notes.append(f"{where}: no valid moral question has a label as its answer; moral_target is null.")
+            return {"text": None, "image": None, "gap": None, "chance": chance, "majority": None}
+        labels = [label for _, _, label in kept]
+        text, image = (
+            100.0 * float(np.mean([self.right[method, judge, c, at] for method, at, _ in kept]))
+            for c in (_TEXT, _IMAGE)
+        )
+        most = max(labels.count(label) for label in set(labels))
+        return {
+            "text": text,
+            "image": image,
+            "gap": text - image,
+            "chance": chance,
+            "majority": 100.0 * most / len(labels),
+        }
+
+    def comparisons(self) -> list[dict[str, Any]]:
+        """Every pair of methods, judge and compared block; the family of the correction is all of them."""
+        out = self.outcomes
+        rows = [
+            self._compare(a, b, judge, block)
+            for a, b in combinations(range(len(self.methods)), 2)
+            for judge in range(len(out.judges))
+            for block in COMPARED
+        ]
+        for row in rows:
+            p = row["wilcoxon"]["p"]
+            row["family"] = len(rows)
+            row["p_corrected"] = min(1.0, len(rows) * p) if p is not None else None
+        return rows
+
+    def _compare(self, a: int, b: int, judge: int, block: str) -> dict[str, Any]:
+        out, place = self.outcomes, BLOCKS.index(block)
+        gaps = [_stg(self.counts[method, judge, place].sum(axis=0)) for method in (a, b)]
+        stories = _stg(self.counts[a, judge, place]) - _stg(self.counts[b, judge, place])
+        paired = stories[~np.isnan(stories)]
+        stg_a, stg_b = (None if np.isnan(gap) else 100.0 * float(gap) for gap in gaps)
+        ci95, p = None, None
+        if self.boot is not None:
+            drawn = self.boot[:, :, judge, place]
+            difference = (drawn[:, a, _TEXT] - drawn[:, a, _IMAGE]) - (drawn[:, b, _TEXT] - drawn[:, b, _IMAGE])
+            ci95, p = interval(difference), paired_p(difference)
+        names = list(self.methods)
+        where = f"{names[a]} against {names[b]}, {out.judges[judge]}, {block}"
+        test = wilcoxon(paired)
+        if test["p"] is None:
+            self.notes.append(f"{where}: no story's STG differs, so there is no Wilcoxon test.")
+        return {
+            "a": names[a],
+            "b": names[b],
+            "judge": out.judges[judge],
+            "block": block,
+            "n_stories": int(paired.size),
+            "stg_a": stg_a,
+            "stg_b": stg_b,
+            "difference": stg_a - stg_b if stg_a is not None and stg_b is not None else None,
+            "ci95": ci95,
+            "p_bootstrap": p,
+            "wilcoxon": test,
+        }
+
+
+def _pools(methods: Sequence[str], pooled: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
+    """The places in `methods` that make up each method of the result: those of a pool, or its own."""
+    place = {name: at for at, name in enumerate(methods)}
+    inside = {name for members in pooled.values() for name in members}
+    pools = {name: [place[member] for member in members if member in place] for name, members in pooled.items()}
+    pools |= {name: [at] for name, at in place.items() if name not in inside}
+    return {name: members for name, members in sorted(pools.items()) if members}
+
+
+def _dimension(counts: Floats) -> dict[str, Any]:
+    number = int(counts[0])
+    if not number:
+        return {"n": 0, "text": None, "image": None, "gap": None}
+    text, image = 100.0 * float(counts[1]) / number, 100.0 * float(counts[2]) / number
+    return {"n": number, "text": text, "image": image, "gap": text - image}
+
+
+def _stg(counts: Floats) -> Floats:
+    means = averages(counts)
+    gap: Floats = means[..., _TEXT] - means[..., _IMAGE]
+    return gap
+
+
+def _choice_note(outcomes: Outcomes) -> list[str]:
+    sizes = [len(question.options) for question in outcomes.questions if question.options]
+    if not sizes:
+        return []
+    chance = 100.0 * sum(1 / (size - 1) for size in sizes if size > 1) / len(sizes)
+    return [f"{len(sizes)} questions have fixed options; a guess among them, Unclear aside, is right in {chance:.1f}%."]
+
+
+def score(
+    records: Iterable[StoryRecord],
+    answers: Iterable[Answer],
+    *,
+    matching: Matching,
+    questions: Selection = "reporting",
+    resamples: int = 10_000,
+    seed: int = 42,
+    frozen: bool = False,
+    invalid: Mapping[str, Mapping[str, str]] | None = None,
+    pooled: Mapping[str, Sequence[str]] | None = None,
+    calibrated: Aggregate | None = None,
+) -> dict[str, Any]:
+    """`scores.json` of `answers` to the questions of `records`. Needs no judge and no images.
+
+    `questions` selects by role; a question without a role counts in every selection. `invalid` says, by method, which
+    stories have no usable board and why; a story without any row about a method's images is invalid for it, too.
+    Independent of the order of stories, judges and rows (but for repeated rows, of which the last wins).
+    `pooled` makes one method of several, the boards of one mode by seed: each story's boards count together, and a
+    question counts once for each of them. `calibrated` adds the human-calibrated ensemble as one more judge.
+
+    Raises:
+        RecordError: a story or question is given twice. UsageError: unknown matching rule.
+    """
+    rule = word_rule(matching)
+    outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
+    scorer = _Scorer(outcomes, resamples, seed, pooled)
+    scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
+    methods: dict[str, Any] = {}
+    for m, (method, members) in enumerate(scorer.methods.items()):
+        if len(members) > 1:
+            scorer.notes.append(f"{method}: {len(members)} boards a story count together, one a seed.")
+        reasons = {
+            story: "no answer about this method's images"
+            for at, story in enumerate(outcomes.stories)
+            if not outcomes.answered[members, at].any()
+        } | dict((invalid or {}).get(method, {}))
+        judges = {judge: scorer.judge_block(m, j) for j, judge in enumerate(outcomes.judges)}
+        methods[method] = {
+            "stories": len(set(outcomes.stories) - set(reasons)),
+            "invalid_stories": reasons,
+            "judges": judges,
+        }
+    if not methods:
+        scorer.notes.append("No row names a method, so there is nothing to score.")
+    comparisons = scorer.comparisons()
+    if comparisons:
+        scorer.notes.append(
+            "Wilcoxon: two-sided over stories, zero differences dropped (zero_method wilcox); "
+            f"p_corrected is its p times the family of {len(comparisons)} comparisons."
+        )
+    return {
+        "format": 1,
+        "frozen": frozen,
+        "matching": rule.name,
+        "questions": questions,
+        "bootstrap": {"resamples": resamples, "seed": seed},
+        "methods": methods,
+        "comparisons": comparisons,
+        "notes": list(dict.fromkeys(scorer.notes)),
+    }

@@ -1,0 +1,1 @@
+"""Evaluate, ablate, compare and tune: data over one judging engine."""

@@ -1,0 +1,213 @@
+"""What `katha eval` is given: stories with their questions and options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from katha.errors import InputFileError, UsageError
+from katha.schema import ContrastiveVariant, Question, StoryRecord
+
+if TYPE_CHECKING:
+    from katha.eval_bridge.questions.evaluators import EvaluatorSpec
+
+_VARIANTS = "contrastive_variants.jsonl"
+_POOL = 240
+_RECORDS = (".json", ".jsonl")
+
+
+def read_stories(spec: str) -> list[StoryRecord]:
+    """Every story of a JSON Lines file, a record, a plain text, `FILE.jsonl#story_id`, or a folder of them.
+
+    Raises:
+        InputFileError, RecordError: nothing to read, or a broken line (file and number are named).
+    """
+    records: dict[str, StoryRecord] = {}
+    folder = Path(spec)
+    for record in _from_folder(folder) if folder.is_dir() else _from_file(spec):
+        if record.story_id in records and not folder.is_dir():
+            raise UsageError(f"{spec!r} holds the story {record.story_id!r} twice.", hint="Remove one of them.")
+        records.setdefault(record.story_id, record)
+    if not records:
+        raise InputFileError(f"{spec!r} holds no story.", hint="Give a JSON Lines file or a folder of stories.")
+    return list(records.values())
+
+
+def _from_file(spec: str) -> Iterator[StoryRecord]:
+    from katha.stories import iter_records, load_story
+
+    path = Path(spec)
+    if path.is_file() and path.suffix.lower() in _RECORDS:
+        yield from iter_records(path)
+    else:
+        yield load_story(spec)
+
+
+def _from_folder(folder: Path) -> Iterator[StoryRecord]:
+    """Records first, so that a text beside its record does not hide the questions."""
+    from katha.stories import iter_records, load_story
+
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    for path in files:
+        if path.suffix.lower() in _RECORDS and path.name != _VARIANTS:
+            yield from iter_records(path)
+    for path in files:
+        if path.suffix.lower() == ".txt":
+            yield load_story(str(path))
+
+
+def choose_questions(asked: str | None, records: Sequence[StoryRecord]) -> Literal["reporting", "steering", "all"]:
+    """Which questions count: as asked, else `reporting` where the stories carry roles, else all.
+
+    Raises:
+        UsageError: no such half.
+    """
+    known: dict[str, Literal["reporting", "steering", "all"]] = {
+        "reporting": "reporting",
+        "steering": "steering",
+        "all": "all",
+    }
+    if asked is not None:
+        if asked not in known:
+            raise UsageError(f"--questions {asked!r} is not known.", hint=f"Known: {', '.join(known)}.")
+        return known[asked]
+    split = any(item.role for record in records for item in record.recoverability_questions)
+    return "reporting" if split else "all"
+
+
+def prepare_stories(spec: str, seed: int = 42, *, evaluator: EvaluatorSpec | None = None) -> PrepareStories:
+    """A function that gives stories their questions (if they bring none) and every question its options."""
+    return PrepareStories(Path(spec.partition("#")[0]), seed, evaluator)
+
+
+def read_pairs(path: Path | None, records: Sequence[StoryRecord], evaluator: EvaluatorSpec) -> list[ContrastiveVariant]:
+    """The variants of `path` whose stories are given, by id.
+
+    Raises:
+        UsageError: the evaluator has no contrastives, or no variant belongs to a story that is given.
+        InputFileError, RecordError: a line is no variant (file and line are named).
+    """
+    from katha.eval_bridge.scoring.contrastive import iter_variants
+
+    if path is None:
+        return []
+    if not evaluator.contrastives:
+        raise UsageError(f"The evaluator {evaluator.name!r} has no contrastive pairs.", hint="Leave --variants out.")
+    known = {record.story_id for record in records}
+    found = [variant for variant in iter_variants(path) if variant.base_story_id in known]
+    if not found:
+        raise InputFileError(f"{str(path)!r} holds no variant of these stories.", hint="Give the stories' own file.")
+    return sorted(found, key=lambda variant: variant.variant_id)
+
+
+class PrepareStories:
+    """Questions and options for stories from `source`; the contrastive variants beside it come first as distractors."""
+
+    def __init__(self, source: Path, seed: int, evaluator: EvaluatorSpec | None = None) -> None:
+        self._source, self._seed, self._evaluator = source, seed, evaluator
+
+    def __call__(self, records: Sequence[StoryRecord]) -> list[StoryRecord]:
+        """Complete `records`; questions, roles and options that are there stay."""
+        from katha.eval_bridge.questions.options import fill_options
+        from katha.jsonio import digest
+
+        asked = self._asked(records)
+        variants = self._variants() if self._evaluator is None or self._evaluator.contrastives else {}
+        everything = [item for record in asked for item in _owned(record)]
+        pool = sorted(everything, key=lambda item: digest([self._seed, item.story_id, item.question_id]))[:_POOL]
+        ready = []
+        for record in asked:
+            own = sorted(_owned(record), key=lambda item: item.question_id)
+            others = [item for item in pool if item.story_id != record.story_id]
+            mine = variants.get(record.story_id, [])
+            questions = [fill_options(item, own, others, mine, self._seed) for item in _owned(record)]
+            ready.append(record.model_copy(update={"recoverability_questions": questions}))
+        return ready
+
+    def _asked(self, records: Sequence[StoryRecord]) -> list[StoryRecord]:
+        """The stories with the evaluator's questions."""
+        from katha.eval_bridge.questions.evaluators import evaluator_questions
+
+        spec = self._evaluator
+        if spec is not None and not spec.own:
+            ready = [record if record.scenes else _with_scenes(record) for record in records]
+        else:
+            ready = [record if record.recoverability_questions else _with_questions(record) for record in records]
+        if spec is None:
+            return ready
+        others = sorted(ready, key=lambda record: record.story_id)[:_POOL]
+        return [
+            record.model_copy(
+                update={
+                    "recoverability_questions": evaluator_questions(
+                        record, spec, [other for other in others if other.story_id != record.story_id], self._seed
+                    )
+                }
+            )
+            for record in ready
+        ]
+
+    def _variants(self) -> dict[str, list[ContrastiveVariant]]:
+        from katha.jsonio import iter_lines
+
+        folder = self._source if self._source.is_dir() else self._source.parent
+        found: dict[str, list[ContrastiveVariant]] = {}
+        path = folder / _VARIANTS
+        for number, line in iter_lines(path) if path.is_file() else ():
+            try:
+                variant = ContrastiveVariant.model_validate_json(line)
+            except ValueError as error:
+                raise InputFileError(f"{str(path)!r}, line {number}, is no contrastive variant.") from error
+            found.setdefault(variant.base_story_id, []).append(variant)
+        return found
+
+
+def _owned(record: StoryRecord) -> list[Question]:
+    """The questions, each with its story's id (a record's own questions may leave it out)."""
+    return [
+        item if item.story_id == record.story_id else item.model_copy(update={"story_id": record.story_id})
+        for item in record.recoverability_questions
+    ]
+
+
+def _with_questions(record: StoryRecord) -> StoryRecord:
+    """The questions that the story's transitions call for; none if it cannot be planned."""
+    from katha.agents.plan import make_plan
+    from katha.config import RunConfig
+    from katha.eval_bridge.questions.build import build_questions
+
+    panels = len(record.scenes) or RunConfig().panels
+    try:
+        plan = make_plan(record, RunConfig(panels=panels))
+    except UsageError:
+        return record
+    return record.model_copy(update={"recoverability_questions": build_questions(record, plan)})
+
+
+def _with_scenes(record: StoryRecord) -> StoryRecord:
+    """A plain story with the scenes that the rule planner reads in it; unchanged if it cannot be planned."""
+    from katha.agents.plan import make_plan
+    from katha.config import RunConfig
+    from katha.schema import Scene
+
+    try:
+        plan = make_plan(record, RunConfig())
+    except UsageError:
+        return record
+    actions = {item.to_scene: item for item in plan.transitions}
+    scenes = []
+    for panel in plan.panels:
+        led = actions.get(panel.index)
+        scenes.append(
+            Scene(
+                story_id=record.story_id,
+                scene_index=panel.index,
+                scene_text=panel.caption,
+                characters=panel.characters,
+                objects=[item for item in panel.must_show if item not in panel.characters],
+                action=led.action if led is not None else panel.caption,
+                emotion=led.emotion if led is not None else None,
+            )
+        )
+    return record.model_copy(update={"scenes": scenes})

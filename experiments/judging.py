@@ -1,0 +1,383 @@
+"""Put every question of every board to every judge under three conditions, several at once."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+from katha.errors import RecordError
+from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
+from katha.eval_bridge.judging.asking import OnAnswer, Retry, ask, concurrency_of
+from katha.eval_bridge.judging.budget import Tally
+from katha.eval_bridge.packets.images import WordScanner, leaked_words
+from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
+from katha.eval_bridge.packets.packets import LeakageReport, make_packet, packet_sha256, scan_packet, secrets_of
+from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, load_evaluator
+from katha.eval_bridge.scoring.controls import Control, ControlBoards
+from katha.eval_bridge.scoring.outcomes import Selection
+from katha.experiments.eval_folder import mark
+from katha.protocols import Evidence, Judge
+from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
+from katha.store import Store
+
+# ---
+# Which judges are asked together, and how many stories at once.
+#
+# A judge that waits for a server is asked about several stories side by side; one that computes on this machine is
+# asked story by story; and one that fills the machine's memory has it to itself and lets go of it before the next.
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Judges that are asked in one pass over the stories, and how many stories may be under way in it."""
+
+    judges: tuple[str, ...]
+    stories: int = 1
+    alone: bool = False
+
+
+def lanes_of(judges: Mapping[str, Judge]) -> list[Lane]:
+    """The passes that an evaluation by `judges` takes."""
+    alone = [name for name, judge in judges.items() if getattr(judge, "exclusive", False)]
+    waiting = [name for name, judge in judges.items() if name not in alone and concurrency_of(judge) > 1]
+    here = tuple(name for name in judges if name not in alone and name not in waiting)
+    lanes = [Lane(here)] if here else []
+    if waiting:
+        # Of a story's questions the first of each packet is asked alone: two stories keep about five calls under way.
+        lanes.append(Lane(tuple(waiting), sum(-(-concurrency_of(judges[name]) // 2) for name in waiting)))
+    return lanes + [Lane((name,), alone=len(alone) > 1) for name in alone]
+
+
+def in_turn(
+    work: Callable[[T], None],
+    items: Iterable[T],
+    at_once: int,
+    tell: Callable[[T], None],
+    stopping: threading.Event,
+) -> None:
+    """`work` on each item, up to `at_once` side by side; `tell` of each when it is done, in order, on this thread.
+
+    The first item is worked on alone: a wrong key is found by one call. What fails stops the rest: `stopping` is set,
+    nothing new is begun, what is under way is waited for, and the first failure in the order of `items` is raised.
+    """
+    if at_once < 2:
+        for item in items:
+            work(item)
+            tell(item)
+        return
+
+    def guarded(item: T) -> None:
+        try:
+            if not stopping.is_set():
+                work(item)
+        except BaseException:
+            stopping.set()
+            raise
+
+    rest = iter(items)
+    for first in islice(rest, 1):
+        work(first)
+        tell(first)
+    waiting: deque[tuple[T, Future[None]]] = deque()
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="stories")
+    try:
+        for item in rest:
+            waiting.append((item, pool.submit(guarded, item)))
+            if len(waiting) >= 2 * at_once:
+                _await(waiting, tell)
+        while waiting:
+            _await(waiting, tell)
+    except BaseException:
+        stopping.set()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _await(waiting: deque[tuple[T, Future[None]]], tell: Callable[[T], None]) -> None:
+    item, future = waiting.popleft()
+    future.result()
+    tell(item)
+
+
+# ---
+# Judging boards that are there: every question of every story put to every judge under three conditions.
+#
+# Story by story, so that what a story's packets share is paid for while it is warm; judges that wait for a server are
+# asked about several stories at once. The text-only question of a story is asked once for all methods. Each answer is
+# in the shared cache and in the evaluation's log as soon as it is there.
+
+
+Sink = Callable[[Answer], None]
+OnStory = Callable[[str, int], None]
+
+
+@dataclass(frozen=True)
+class EvalSettings:
+    """What is asked and how it is scored."""
+
+    answers: AnswersFormat = "choice"
+    variant: str = REPORTING_VARIANT
+    matching: str = "lemma-set"
+    questions: Selection = "all"
+    controls: tuple[Control, ...] = ()
+    seed: int = 42
+    resamples: int = 10_000
+    evaluator: str = DEFAULT_EVALUATOR
+
+    def selected(self, record: StoryRecord) -> list[Question]:
+        """The questions of `record` that are asked; one without a role counts always."""
+        roles = (self.questions, None)
+        return [item for item in record.recoverability_questions if self.questions == "all" or item.role in roles]
+
+
+@dataclass
+class Leakage:
+    """What the guard looked at in the image-only packets, and what it found (Table 72: nothing)."""
+
+    packets: int = 0
+    fields: int = 0
+    chunks: int = 0
+    secrets: int = 0
+    found: list[str] = field(default_factory=list)
+    pictures_read: int = 0
+    drawn: list[str] = field(default_factory=list)
+
+    def add(self, story_id: str, report: LeakageReport) -> None:
+        """Count one packet's report."""
+        self.packets += 1
+        self.fields += report.fields
+        self.chunks += report.chunks
+        self.secrets += report.secrets
+        if not report.clean:
+            self.found.append(f"{story_id}: {report.found[0]}")
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for `eval.json`; `detected` in per cent of the packets."""
+        rate = 100.0 * len(self.found) / self.packets if self.packets else None
+        return {**vars(self), "found": sorted(self.found), "drawn": sorted(self.drawn), "detected": rate}
+
+
+@dataclass
+class Evaluator:
+    """One evaluation under way.
+
+    judges: by the name their answers carry. log, control_log: where each answer goes as it arrives. settled: marks of
+    questions that need no asking. pairs: contrastive questions by story, chosen from the images alone. scanner:
+    reads words in the pictures. After `run`:
+    `invalid` says by method which stories left and why.
+    """
+
+    records: Sequence[StoryRecord]
+    methods: Sequence[Boards]
+    judges: Mapping[str, Judge]
+    settings: EvalSettings
+    store: Store
+    log: Sink
+    control_log: Sink
+    tallies: Mapping[str, Tally] = field(default_factory=dict)
+    settled: set[bytes] = field(default_factory=set)
+    retry: Retry | None = None
+    pairs: Mapping[str, Sequence[Question]] = field(default_factory=dict)
+    scanner: WordScanner | None = None
+    invalid: dict[str, dict[str, str]] = field(default_factory=dict)
+    leakage: Leakage = field(default_factory=Leakage)
+    kept: int = 0
+    _shown: ControlBoards | None = field(default=None, repr=False)
+    _stopping: threading.Event = field(default_factory=threading.Event, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def run(self, on_story: OnStory | None = None) -> None:
+        """Ask everything that is not settled.
+
+        Raises:
+            JudgeError, UsageError: a judge cannot be asked at all; what it answered is kept.
+            StoreError: the disk failed.
+        """
+        self.invalid = {method.name: {} for method in self.methods}
+        asked = [record for record in self.records if self.settings.selected(record)]
+        lanes, done = lanes_of(self.judges), 0
+
+        def tell(record: StoryRecord) -> None:
+            nonlocal done
+            done += 1
+            if on_story is not None:
+                on_story(record.story_id, len(self.records) * done // (len(asked) * len(lanes)))
+
+        if self.settings.controls:
+            self._shown = ControlBoards(self.methods[0], self.records, self.settings.seed)
+        for place, lane in enumerate(lanes):
+            in_turn(partial(self._story, lane, first=not place), asked, lane.stories, tell, self._stopping)
+            for name in lane.judges if lane.alone else ():
+                _close(self.judges[name])
+        for method, found in self.invalid.items():
+            self.invalid[method] = {name.story_id: found[name.story_id] for name in asked if name.story_id in found}
+
+    def _boards(self, record: StoryRecord, *, first: bool) -> dict[str, JudgedBoard]:
+        """The boards of one story that can be judged; in the first pass the others' reasons go into `invalid`."""
+        boards: dict[str, JudgedBoard] = {}
+        for method in self.methods:
+            try:
+                board = read_board(method, record)
+                self._scan(record, board.images, board.prompts, count=first)
+                boards[method.name] = board
+            except (BoardProblem, RecordError) as problem:
+                self.invalid[method.name].setdefault(record.story_id, problem.message)
+        return boards
+
+    def _story(self, lane: Lane, record: StoryRecord, *, first: bool) -> None:
+        """Put the questions of one story to the judges of one lane."""
+        questions, boards = self.settings.selected(record), self._boards(record, first=first)
+        if not boards:
+            return
+        conditions: tuple[Condition, ...] = ("image", "text+image")
+        text = load_evaluator(self.settings.evaluator).text_of(record)
+        packets: list[tuple[str | None, tuple[Packet, Evidence]]] = [
+            (None, make_packet(record.story_id, "text", (), text))
+        ]
+        packets += [
+            (name, make_packet(record.story_id, condition, board.images, text))
+            for name, board in boards.items()
+            for condition in conditions
+        ]
+        for judge in lane.judges:
+            for method, (packet, evidence) in packets:
+                self._put(judge, packet, evidence, questions, method, self.log)
+                if packet.condition == "image":
+                    self._put(
+                        judge, packet, evidence, self.pairs.get(record.story_id, ()), method, self.log, form="choice"
+                    )
+        board = boards.get(self.methods[0].name)
+        if board is not None:
+            self._controls(lane, record, board, questions, first=first)
+
+    def _scan(self, record: StoryRecord, images: Sequence[bytes], prompts: Sequence[str], *, count: bool) -> None:
+        """Refuse an image-only packet that carries more than pixels.
+
+        Raises:
+            RecordError: with the first finding.
+        """
+        packet, evidence = make_packet(record.story_id, "image", images)
+        secrets = secrets_of(record, prompts)
+        report = scan_packet(packet, evidence, secrets)
+        lines = [] if self.scanner is None else [self.scanner.words(png) for png in evidence.images]
+        leaks = [(place, text) for place, line in enumerate(lines, 1) for text in leaked_words(line, secrets)]
+        told = tuple(f"frame {place} has words of the story drawn into it, {text!r}" for place, text in leaks)
+        report = replace(report, found=report.found + told)
+        if count:
+            with self._lock:
+                self.leakage.add(record.story_id, report)
+                self.leakage.pictures_read += len(lines)
+                self.leakage.drawn += [
+                    f"{record.story_id}, frame {place}: {text}" for place, line in enumerate(lines, 1) for text in line
+                ]
+        report.require(record.story_id)
+
+    def _put(
+        self,
+        name: str,
+        packet: Packet,
+        evidence: Evidence,
+        questions: Sequence[Question],
+        method: str | None,
+        sink: Sink,
+        *,
+        cached: bool = True,
+        form: AnswersFormat | None = None,
+    ) -> None:
+        """Put the questions that are not settled to one judge."""
+        hashed = packet_sha256(packet)
+        marks = [mark(method, name, packet.story_id, item.question_id, hashed) for item in questions]
+        open_ones = [item for item, sign in zip(questions, marks, strict=True) if sign not in self.settled]
+        with self._lock:
+            self.kept += len(questions) - len(open_ones)
+        if not open_ones or self._stopping.is_set():
+            return
+        with self.store.claim(f"answers:{name}:{hashed}"):
+            ask(
+                evidence,
+                packet,
+                open_ones,
+                self.judges[name],
+                method=method,
+                variant=self.settings.variant,
+                answers_format=form or self.settings.answers,
+                cache=self.store.answers if cached else None,
+                on_answer=self._hearer(name, sink),
+                name=name,
+                retry=self.retry,
+            )
+
+    def _hearer(self, name: str, sink: Sink) -> OnAnswer:
+        tally = self.tallies.get(name)
+
+        def hear(answer: Answer, reused: bool) -> None:
+            sink(answer)
+            if reused and tally is not None:
+                tally.count_reused()
+
+        return hear
+
+    def _controls(
+        self, lane: Lane, record: StoryRecord, board: JudgedBoard, questions: Sequence[Question], *, first: bool
+    ) -> None:
+        """Ask the controls image-only, over the first method's board."""
+        if self._shown is None:
+            return
+        for control in self.settings.controls:
+            images = self._shown.images(control, board)
+            if images is None:
+                continue
+            again = control == "repeat"
+            if not again:
+                self._scan(record, images, board.prompts, count=first)
+            packet, evidence = make_packet(record.story_id, "image", images)
+            for judge in lane.judges:
+                self._put(judge, packet, evidence, questions, control, self.control_log, cached=not again)
+
+
+def _close(judge: Judge) -> None:
+    close = getattr(judge, "close", None)
+    if close is not None:
+        close()
+
+
+def row_order(
+    records: Sequence[StoryRecord],
+    names: Sequence[str | None],
+    judges: Sequence[str],
+    settings: EvalSettings,
+    pairs: Mapping[str, Sequence[Question]] | None = None,
+) -> Callable[[Answer], tuple[int, ...] | None]:
+    """A row's place in a finished log (story, judge, method of `names`, condition, question); None for a stranger."""
+    more = pairs or {}
+    methods = {name: at for at, name in enumerate(names)}
+    order = {name: at for at, name in enumerate(judges)}
+    stories = {
+        record.story_id: (
+            place,
+            {
+                item.question_id: at
+                for at, item in enumerate([*settings.selected(record), *more.get(record.story_id, ())])
+            },
+        )
+        for place, record in enumerate(records)
+    }
+
+    def place_of(row: Answer) -> tuple[int, ...] | None:
+        place, questions = stories.get(row.story_id, (0, {}))
+        if row.question_id not in questions or row.judge not in order or row.method not in methods:
+            return None
+        condition = CONDITIONS.index(row.condition)
+        return (place, order[row.judge], methods[row.method], condition, questions[row.question_id])
+
+    return place_of

@@ -1,0 +1,347 @@
+"""Choose the compass's settings on validation stories and freeze them (Sec. G.4, Table 43)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from katha.agents.boards import draw_board, draw_bridge, insertion_seeds
+from katha.agents.context import RunContext
+from katha.agents.critique import measure
+from katha.agents.record import models_of, prompt_hashes, protocol_of_config
+from katha.agents.state import OF_ONE_STORY, BridgeTask, Emit, unheard
+from katha.compass.lock import TEST_SPLITS, Lock, make_lock, text_sha256, write_lock
+from katha.compass.modes import Row, Suite
+from katha.compass.score import BoardFeatures, board_key
+from katha.compass.tuning import (
+    CandidateData,
+    Grid,
+    RepairData,
+    Setting,
+    StoryData,
+    Table,
+    best_setting,
+    fold_gaps,
+    possible_weakest,
+    sample_settings,
+)
+from katha.config import RunConfig, cache_folder
+from katha.errors import InputFileError, TransientRenderError, UsageError
+from katha.eval_bridge.scoring.outcomes import collect
+from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, compare, row_counts, row_numbers
+from katha.experiments.ablate.folder import AblationFolder, AblationJob
+from katha.experiments.ablate.runner import StoryBench
+from katha.jsonio import read_json, write_json
+from katha.schema import Board, CompassSettings, StoryRecord
+from katha.store import Store
+
+# ---
+# One validation story measured for every setting at once: all candidates, and every repair that could be tried.
+
+
+Counts = list[list[float]]
+
+
+class TuningBench(StoryBench):
+    """A story whose boards are all measured with steering questions and judged with reporting questions."""
+
+    def data(self, row: Row, seeds: Sequence[int], emit: Emit) -> StoryData:
+        """The features and outcomes of every board that `row`'s mode could end with, whatever the settings are.
+
+        Raises:
+            RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
+        """
+        context = self.open(row, seeds)
+        candidates = [self._candidate(context, row, seed, emit) for seed in seeds]
+        return StoryData(story_id=context.record.story_id, candidates=candidates)
+
+    def _candidate(self, context: RunContext, row: Row, seed: int, emit: Emit) -> CandidateData:
+        board = draw_board(context, context.plan(), seed, emit)
+        features = self._measured(context, f"candidate:{seed}", board, emit)
+        repairs: dict[str, list[RepairData]] = {}
+        inserts = context.mode.insert != "none"
+        for pair in possible_weakest(features.transitions) if inserts else ():
+            repairs[f"{pair[0]}-{pair[1]}"] = [
+                self._repair(context, row, board, pair, other, emit) for other in insertion_seeds(context, board)
+            ]
+        counts = self._counts(context, row, board, emit)
+        return CandidateData(seed=seed, features=features, counts=counts, repairs=repairs)
+
+    def _repair(
+        self, context: RunContext, row: Row, board: Board, pair: tuple[int, int], seed: int, emit: Emit
+    ) -> RepairData:
+        task = BridgeTask(seed=seed, board=board.model_dump(mode="json"), pair=pair, prompt=None)
+        repaired = draw_bridge(context, task, emit)
+        features = self._measured(context, f"{repaired.method}/{board.seed}", repaired, emit)
+        closest = max((step.adjacent for step in features.transitions if step.pair == pair), default=0.0)
+        return RepairData(
+            seed=seed, features=features, closest=closest, counts=self._counts(context, row, repaired, emit)
+        )
+
+    def _measured(self, context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
+        measure(context, name, board, emit)
+        return (context.measured or {})[board_key(board.frames)]
+
+    def _counts(self, context: RunContext, row: Row, board: Board, emit: Emit) -> Counts:
+        """The board's reporting outcomes, shape (dimensions, 4)."""
+        story = self.story()
+        rows = self.report(context, board, row, "board", emit)
+        outcomes = collect([story], rows, matching=context.matching, selection="reporting")
+        counted = row_counts(outcomes, ["board"], [story.story_id])
+        values: Counts = counted.counts[0, 0].tolist()
+        return values
+
+
+# ---
+# From features to a choice: the best setting, what it gains and how sure that is, and the curve around it.
+
+
+_FOLDS = 5
+_VARIED = ("candidates", "lambda_t", "lambda_p", "delta", "gamma", "repair_threshold")
+Floats = NDArray[np.float64]
+
+
+def choose(
+    stories: Sequence[StoryData],
+    seeds: Sequence[int],
+    defaults: CompassSettings,
+    tried: int,
+    resamples: int,
+    seed: int,
+) -> dict[str, Any]:
+    """The setting with the smallest STG on the stories, and everything that says how far to trust it.
+
+    All gaps are percentage points. `cross_validated` is the STG on stories that the choice did not see: with
+    `folds` parts, each part is scored by the setting that the others choose.
+    """
+    first = Setting(len(seeds), **defaults.model_dump())
+    grid = Grid.fitting(stories)
+    settings = sample_settings(grid, tried, first, seed)
+    table = Table(stories, [item.delta for item in settings] + list(grid.delta))
+    folds = _folds(len(stories), seed)
+    boards = table.boards(settings)
+    sums = table.sums(boards, folds, int(folds.max()) + 1)
+    best = best_setting(fold_gaps(sums.sum(axis=1)))
+    chosen, everyone = settings[best], np.ones(len(stories), dtype=bool)
+    own, old = table.of(boards[best]), table.of(boards[0])
+    numbers = row_numbers({"chosen": own, "default": old}, resamples, seed)
+    gain = compare([(own, old, everyone)], resamples, seed)[0]
+    notes = []
+    if len(stories) < FEWEST_STORIES:
+        notes.append(f"Stories: {len(stories)}, fewer than a bootstrap can carry ({FEWEST_STORIES}): no intervals.")
+    return {
+        "format": 1,
+        "setting": asdict(chosen),
+        "default": asdict(first),
+        "stories": len(stories),
+        "tried": len(settings),
+        "stg": numbers["chosen"]["stg"],
+        "ci95": numbers["chosen"]["stg_ci95"],
+        "default_stg": numbers["default"]["stg"],
+        "gain": {"difference": gain["difference"], "ci95": gain["ci95"], "p_bootstrap": gain["p_bootstrap"]},
+        "cross_validated": _cross_validated(sums),
+        "folds": int(folds.max()) + 1,
+        "equally_good": int((np.round(fold_gaps(sums.sum(axis=1)), 12) <= _lowest(sums)).sum()),
+        "repaired": 100.0 * float(table.repaired(boards[best])),
+        "curve": _curve(table, chosen, grid, resamples, seed),
+        "notes": notes,
+    }
+
+
+def _lowest(sums: Floats) -> float:
+    return float(np.nanmin(np.round(fold_gaps(sums.sum(axis=1)), 12)))
+
+
+def _folds(count: int, seed: int) -> NDArray[np.int64]:
+    """Each story's part, shape (stories,): equal in size, by seed."""
+    order = list(range(count))
+    Random(seed).shuffle(order)
+    folds = np.zeros(count, dtype=np.int64)
+    folds[order] = np.arange(count) % min(_FOLDS, count)
+    return folds
+
+
+def _cross_validated(sums: Floats) -> float | None:
+    """STG on stories that the choice did not see; None with a single story."""
+    parts = sums.shape[1]
+    if parts < 2:
+        return None
+    whole = sums.sum(axis=1)
+    unseen = [sums[best_setting(fold_gaps(whole - sums[:, part])), part] for part in range(parts)]
+    gap = float(fold_gaps(np.sum(unseen, axis=0)))
+    return None if np.isnan(gap) else 100.0 * gap
+
+
+def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int) -> dict[str, list[dict[str, Any]]]:
+    """STG along each setting with the others as chosen; each point with its interval and difference to the choice."""
+    points = [
+        (name, value, replace(chosen, **{name: value}))
+        for name in _VARIED
+        for value in sorted({*getattr(grid, name), getattr(chosen, name)})
+    ]
+    boards = table.boards([item for _, _, item in points])
+    own = table.of(table.boards([chosen])[0])
+    counts = [table.of(row) for row in boards]
+    everyone = np.ones(table.size, dtype=bool)
+    numbers = row_numbers({str(at): item for at, item in enumerate(counts)}, resamples, seed)
+    against = compare([(item, own, everyone) for item in counts], resamples, seed)
+    curve: dict[str, list[dict[str, Any]]] = {}
+    for at, (name, value, _) in enumerate(points):
+        point = {"value": value, "chosen": value == getattr(chosen, name), "stg": numbers[str(at)]["stg"]}
+        point |= {"ci95": numbers[str(at)]["stg_ci95"], "repaired": 100.0 * float(table.repaired(boards[at]))}
+        point |= {"difference": against[at]["difference"], "difference_ci95": against[at]["ci95"]}
+        curve.setdefault(name, []).append(point)
+    return curve
+
+
+# ---
+# Choose the compass's settings on validation stories and freeze them (Sec. G.4, Table 43).
+#
+# The loop over settings asks no judge and draws no frame: every board that a setting could end with was measured
+# before. What is minimised is the STG of the boards on the validation stories' reporting questions; on test stories
+# these questions stay unseen.
+
+
+OnStory = Callable[[str, int], None]
+_MODE = "full"
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """Where the lock is, and how it was chosen (`tuning.json`)."""
+
+    lock: Path
+    chosen: dict[str, Any]
+
+
+@dataclass
+class TuneJob:
+    """Validation stories and what is tried on them; `others` are stories of the same file, frozen but never used."""
+
+    records: Sequence[StoryRecord]
+    others: Sequence[StoryRecord]
+    config: RunConfig
+    settings: int = 10_000
+    resamples: int = 2_000
+    seed: int = 42
+    given: Any = None
+    work: AblationJob = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._require_apart()
+        row = Row(name=_MODE, mode=_MODE)
+        suite = Suite(name="tune", about="Tuning.", baseline=_MODE, rows=(row,))
+        self.work = AblationJob(self.records, suite, self.config, given=self.given)
+
+    def _require_apart(self) -> None:
+        outside = {text_sha256(record): record.story_id for record in self.others}
+        ids = set(outside.values())
+        for record in self.records:
+            name = record.story_id
+            if name in ids:
+                raise UsageError(f"The story {name!r} is in the tuning set and outside it.")
+            if record.split in TEST_SPLITS:
+                raise UsageError(
+                    f"The story {name!r} is of the split {record.split!r}, so nothing may be chosen on it.",
+                    hint="Tune on validation stories (--split validation).",
+                )
+            other = outside.get(text_sha256(record))
+            if other is not None:
+                raise UsageError(
+                    f"The stories {name!r}, in the tuning set, and {other!r}, outside it, have the same words.",
+                    hint="Remove one of them.",
+                )
+
+    @property
+    def row(self) -> Row:
+        """The one row: the full compass."""
+        return self.work.suite.rows[0]
+
+
+def tune(job: TuneJob, out: Path, lock: Path, *, on_story: OnStory | None = None) -> TuneResult:
+    """Measure the stories into the folder `out`, choose, and write `lock`. After a kill it goes on.
+
+    Raises:
+        UsageError: something is wrong with the input, before any work. JudgeError, StoreError: the work failed.
+    """
+    job.work.settle()
+    folder = AblationFolder(out)
+    with folder.claim():
+        if folder.read_state() is None:
+            write_json(folder.state, {"format": 1, "suite": {"name": "tune"}, "identity": job.work.identity})
+        stories, invalid = _measure(job, folder, on_story)
+        if not stories:
+            reason = next(iter(invalid.values()), "there is none")
+            raise UsageError(f"No validation story could be measured: {reason}", hint="Check the stories.")
+        started = time.perf_counter()
+        chosen = choose(stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)
+        chosen |= {"invalid_stories": invalid, "seconds": round(time.perf_counter() - started, 2)}
+        write_json(out / "tuning.json", chosen)
+        write_lock(_lock(job, stories, chosen), lock)
+    return TuneResult(lock, chosen)
+
+
+def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: Mapping[str, Any]) -> Lock:
+    values = dict(chosen["setting"])
+    count = values.pop("candidates")
+    used = {item.story_id for item in stories}
+    summary = {key: chosen[key] for key in ("stg", "ci95", "default_stg", "gain", "cross_validated", "tried")}
+    return make_lock(
+        settings=job.config.compass.model_validate(values),
+        candidates=count,
+        seeds=job.config.seeds,
+        tuned_on=[record for record in job.records if record.story_id in used],
+        others=job.others,
+        protocol=protocol_of_config(job.config),
+        models=models_of(job.work.plugins(job.row).specs()),
+        prompts=prompt_hashes(),
+        validation=summary,
+    )
+
+
+def _measure(job: TuneJob, folder: AblationFolder, on_story: OnStory | None) -> tuple[list[StoryData], dict[str, str]]:
+    """Every story's features, from the folder where they are there; stories without a board are named."""
+    found: list[StoryData] = []
+    invalid: dict[str, str] = {}
+    with Store(cache_folder(), owner=job.work.identity) as store:
+        for place, record in enumerate(job.records, 1):
+            path = folder.story(record.story_id) / "features.json"
+            data = _known(path, job.work.story_identity(record))
+            if data is None:
+                try:
+                    data = _one(job, folder, store, record)
+                    write_json(path, data.model_dump(mode="json"))
+                except TransientRenderError:
+                    raise
+                except OF_ONE_STORY as error:
+                    invalid[record.story_id] = error.message
+            found += [data] if data is not None else []
+            if on_story is not None:
+                on_story(record.story_id, place)
+        store.flush()
+    return found, invalid
+
+
+def _known(path: Path, identity: str) -> StoryData | None:
+    try:
+        data = StoryData.model_validate(read_json(path))
+    except (InputFileError, ValidationError):
+        return None
+    return data if data.identity == identity else None
+
+
+def _one(job: TuneJob, folder: AblationFolder, store: Store, record: StoryRecord) -> StoryData:
+    from katha.agents.graph import build_graph
+
+    machine = build_graph(reports=False), folder.rule(job.config.matching)
+    bench = TuningBench(record, job.work, store, folder.story(record.story_id), *machine)
+    data = bench.data(job.row, job.config.seeds, unheard)
+    return data.model_copy(update={"identity": job.work.story_identity(record)})

@@ -1,0 +1,290 @@
+"""`folder`: boards that anyone else made, in the layouts of `configs/boards.yaml`, to be judged and repaired."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import yaml
+
+from katha.errors import InputFileError, RenderError, UsageError
+from katha.jsonio import digest, read_json
+from katha.protocols import BoardContext, Capabilities, FrameRequest
+
+# ---
+# Where other programs leave their boards, as data: paths below a folder, and how pictures are named.
+
+
+SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
+_LATEST = r"(?P<latest>\d{1,6}|\d{8}[-_]\d{6})"
+_PARTS = {"{number}": r"(?P<number>\d{1,4})", "{any}": r"(?:.*\D)?"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One row of `configs/boards.yaml`; the fields are explained there."""
+
+    name: str
+    about: str
+    paths: tuple[str, ...]
+    picture: str = ""
+    list: str = ""
+
+
+@dataclass(frozen=True)
+class FoundBoard:
+    """The pictures of a story in order. `single`: the folder holds this story only."""
+
+    layout: str
+    folder: Path
+    pictures: tuple[Path, ...]
+    single: bool
+
+
+@cache
+def load_layouts() -> Mapping[str, Layout]:
+    """Every layout by its name, in the file's order."""
+    rows = yaml.safe_load(files("katha.configs").joinpath("boards.yaml").read_text(encoding="utf-8"))
+    return {name: Layout(name, **{**row, "paths": tuple(row["paths"])}) for name, row in rows.items()}
+
+
+def find_board(root: Path, story_id: str, layout: str | None = None) -> FoundBoard:
+    """The board of one story below `root`, in `layout` or the first that fits.
+
+    Raises:
+        InputFileError: there is none, or its frames are not numbered one after the other; the place is named.
+    """
+    known = load_layouts()
+    if PurePosixPath(story_id).name != story_id or PureWindowsPath(story_id).name != story_id:
+        raise InputFileError(f"The story id {story_id!r} cannot be the name of a folder.")
+    for chosen in [known[layout]] if layout else known.values():
+        for path in chosen.paths:
+            for folder in _folders(root, path, story_id):
+                pictures = _listed(folder, chosen.list) if chosen.list else _numbered(folder, chosen.picture)
+                if pictures:
+                    return FoundBoard(chosen.name, folder, pictures, "{story}" not in path)
+    what = f"in the layout {layout!r}" if layout else "in any known layout"
+    hint = f"Looked for {story_id}/1.png, {story_id}/storyboard.json and others: see docs/renderers.md."
+    raise InputFileError(f"{str(root)!r} holds no board of the story {story_id!r} {what}.", hint=hint)
+
+
+def _folders(root: Path, path: str, story_id: str) -> Iterator[Path]:
+    """The folder that `path` names below `root`, if it is there; of several `{latest}` the highest."""
+    folder = root
+    for part in PurePosixPath(path).parts:
+        if "{latest}" in part:
+            pattern = re.compile(re.escape(part).replace(re.escape("{latest}"), _LATEST))
+            matches = [
+                (match["latest"], item) for item in _subfolders(folder) if (match := pattern.fullmatch(item.name))
+            ]
+            if not matches:
+                return
+            folder = max(matches, key=lambda match: (len(match[0]), match[0].replace("_", "-")))[1]
+        else:
+            folder = folder / part.replace("{story}", story_id)
+    if folder.is_dir():
+        yield folder
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    return sorted(item for item in folder.iterdir() if item.is_dir()) if folder.is_dir() else []
+
+
+def _numbered(folder: Path, picture: str) -> tuple[Path, ...]:
+    """The pictures of a folder by their numbers, which run from 0 or 1 without a gap."""
+    pattern = re.escape(picture)
+    for word, regex in _PARTS.items():
+        pattern = pattern.replace(re.escape(word), regex)
+    found: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        match = re.fullmatch(pattern, path.stem)
+        if match is None or path.suffix.lower() not in SUFFIXES or path.name.startswith("."):
+            continue
+        number = int(match["number"])
+        if number in found:
+            raise InputFileError(f"Frame {number} is twice in {str(folder)!r}: {found[number].name} and {path.name}.")
+        found[number] = path
+    if not found:
+        return ()
+    first = min(found)
+    wanted = range(min(first, 1), max(found) + 1)
+    missing = [str(number) for number in wanted if number not in found]
+    if missing:
+        raise InputFileError(
+            f"Frame {', '.join(missing)} is missing in {str(folder)!r}.", hint=f"It holds {_names(found.values())}."
+        )
+    return tuple(found[number] for number in wanted)
+
+
+def _names(paths: Iterable[Path]) -> str:
+    names = [path.name for path in paths]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _listed(folder: Path, name: str) -> tuple[Path, ...]:
+    """The scene frames that a storyboard.json names, inside its own folder."""
+    if not (folder / name).is_file():
+        return ()
+    value = read_json(folder / name)
+    frames = value.get("frames") if isinstance(value, dict) else None
+    if not isinstance(frames, list) or not all(isinstance(item, dict) and item.get("image") for item in frames):
+        raise InputFileError(f"{str(folder / name)!r} has no list of frames with an image each.")
+    scenes = [str(item["image"]) for item in frames if item.get("kind", "scene") == "scene"]
+    outside = next((image for image in scenes if _leaves(image)), None)
+    if outside is not None:
+        raise InputFileError(f"{str(folder / name)!r} names the picture {outside!r} outside its folder.")
+    return tuple(folder / PurePosixPath(image) for image in scenes)
+
+
+def _leaves(image: str) -> bool:
+    path = PurePosixPath(image)
+    return path.is_absolute() or bool(PureWindowsPath(image).drive) or ".." in re.split(r"[/\\]", image)
+
+
+# ---
+# A picture file as PNG bytes: whole, not too large, without metadata, the same bytes each time.
+
+
+_MOST_BYTES = 120_000_000
+_MOST_PIXELS = 64_000_000
+
+
+def read_picture(path: Path, what: str) -> bytes:
+    """The picture in `path` as an RGB PNG (transparent parts on white); `what` names the frame in errors.
+
+    Raises:
+        InputFileError: it is missing, empty, no picture, damaged or too large.
+    """
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    where = f"{what} ({str(path)!r})"
+    try:
+        size = path.stat().st_size
+        if not 0 < size <= _MOST_BYTES:
+            raise InputFileError(f"{where} holds {size:,} bytes; a picture has 1 to {_MOST_BYTES:,}.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with Image.open(path) as image:
+                if image.width * image.height > _MOST_PIXELS:
+                    raise InputFileError(
+                        f"{where} has {image.width}x{image.height} pixels; at most {_MOST_PIXELS:,} are read."
+                    )
+                upright = ImageOps.exif_transpose(image)
+                return _png(upright)
+    except FileNotFoundError as error:
+        raise InputFileError(f"{where} is not there.", hint="Check the folder of the board.") from error
+    except UnidentifiedImageError as error:
+        raise InputFileError(f"{where} is no picture.", hint="Replace or remove it.") from error
+    except (OSError, SyntaxError, ValueError, Warning, Image.DecompressionBombError) as error:
+        raise InputFileError(f"{where} cannot be read as a picture: {error}.", hint="Replace or remove it.") from error
+
+
+def _png(image: object) -> bytes:
+    from PIL import Image
+
+    assert isinstance(image, Image.Image)
+    if image.has_transparency_data:
+        ground = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(ground, image.convert("RGBA"))
+    plain = Image.frombytes("RGB", image.size, image.convert("RGB").tobytes())
+    out = io.BytesIO()
+    plain.save(out, "PNG")
+    return out.getvalue()
+
+
+# ---
+# The renderer that draws nothing: a story's board is found in a folder, whoever made it.
+
+
+class FolderRenderer:
+    """Boards that anyone made, read from a folder; a bridge has to come from another renderer.
+
+    `folder:DIR` holds a folder a story, or the pictures of one story. `layout` names a row of `configs/boards.yaml`;
+    without it the first that fits is taken.
+    """
+
+    capabilities = Capabilities(insertion="none", source="found")
+
+    def __init__(self, argument: str | None = None, *, layout: str | None = None) -> None:
+        """Look at the folder; no picture is read yet.
+
+        Raises:
+            UsageError: no folder is named, or there is no such layout. InputFileError: there is no such folder.
+        """
+        if not argument:
+            raise UsageError("The renderer 'folder' needs a folder.", hint="Write folder:DIR.")
+        if layout is not None and layout not in load_layouts():
+            raise UsageError(f"There is no layout {layout!r}.", hint=f"Known: {', '.join(load_layouts())}.")
+        self._root = Path(argument).expanduser()
+        if not self._root.is_dir():
+            raise InputFileError(f"There is no folder {argument!r}.", hint="Write folder:DIR.")
+        self._layout = layout
+        self._single: str | None = None
+        self._pictures = _fingerprint(self._root)
+
+    def spec(self) -> Mapping[str, Any]:
+        """The folder, the layout, and a hash of every picture's name, size and time."""
+        return {
+            "name": "folder",
+            "path": str(self._root.resolve()),
+            "layout": self._layout,
+            "pictures": self._pictures,
+        }
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Yield the story's pictures that the requests ask for, by scene.
+
+        Raises:
+            InputFileError: a picture is missing, damaged or one too many; the file is named.
+        """
+        if not requests:
+            return
+        board = self._board(requests[0].story_id)
+        self._check_count(board, requests)
+        for request in requests:
+            place = request.scene or 0
+            yield read_picture(board.pictures[place - 1], f"Frame {place} of {request.story_id!r}")
+
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        """Refused: there is nobody here who could draw it.
+
+        Raises:
+            RenderError: always.
+        """
+        raise RenderError("The renderer 'folder' cannot draw a frame.", hint="Give --bridge-renderer NAME.")
+
+    def _board(self, story_id: str) -> FoundBoard:
+        board = find_board(self._root, story_id, self._layout)
+        if board.single:
+            if self._single not in (None, story_id):
+                raise InputFileError(
+                    f"{str(board.folder)!r} holds the pictures of {self._single!r} and none of {story_id!r}.",
+                    hint="Give a folder with a folder per story.",
+                )
+            self._single = story_id
+        return board
+
+    def _check_count(self, board: FoundBoard, requests: Sequence[FrameRequest]) -> None:
+        """Every scene that is asked for is there, and a whole board has no picture more."""
+        scenes, count = {request.scene or 0 for request in requests}, len(board.pictures)
+        whole = len(requests) > 1 and scenes == set(range(1, len(requests) + 1))
+        if not scenes <= set(range(1, count + 1)) or (whole and count != len(requests)):
+            raise InputFileError(
+                f"{str(board.folder)!r} holds {count} pictures; the plan of {requests[0].story_id!r} has "
+                f"{max(len(requests), *scenes)} panels.",
+                hint=f"Set --panels {count}, or complete the folder.",
+            )
+
+
+def _fingerprint(root: Path) -> str:
+    """What tells that a picture below `root` was changed, without reading them."""
+    paths = sorted(path for path in root.rglob("*") if path.suffix.lower() in {*SUFFIXES, ".json"} and path.is_file())
+    stats = [(path.relative_to(root).as_posix(), path.stat()) for path in paths]
+    return digest([[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats])

@@ -1,0 +1,111 @@
+"""What a language model is to katha: instructions and a JSON schema in, one typed completion out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from katha.schema import AnswerStatus
+
+# ---
+# What a language model is to katha: instructions and a JSON schema in, one typed completion out.
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a model wrote. Only `status == "ok"` is a whole reply; `error` says what happened otherwise.
+
+    usage: model, token counts, schema mode, and cost where a price is known.
+    """
+
+    status: AnswerStatus
+    text: str = ""
+    error: str | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class TextModel(Protocol):
+    """A language model that is held to a schema."""
+
+    def spec(self) -> Mapping[str, Any]:
+        """Model, revision, decoding and everything else that can change a reply; never a key."""
+        ...
+
+    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+        """The reply to `turns`, one JSON object of `schema` where the model can be held to it.
+
+        Raises:
+            UsageError: the model or the key is wrong. ModelError: it cannot be used (memory, credit).
+        """
+        ...
+
+
+# ---
+# JSON schemas as each kind of model takes them.
+
+
+_UNSUPPORTED = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "pattern", "default"})
+_LONGEST_REPEAT = 100
+_TEXT = '[^"\\\\\\x00-\\x1f\\x7f]'
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """`schema` in the subset that OpenAI's strict mode takes: bounds are left to the validator."""
+    return {name: _strict(value) for name, value in schema.items() if name not in _UNSUPPORTED}
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        # Inside "properties" the names are fields, not keywords: a field may well be called "pattern".
+        if set(value) & {"type", "anyOf", "enum", "$ref", "const"}:
+            return strict_schema(value)
+        return {name: _strict(item) for name, item in value.items()}
+    return [_strict(item) for item in value] if isinstance(value, list) else value
+
+
+def grammar_schema(schema: Any) -> Any:
+    """`schema` for xgrammar: every free text bounded by a pattern that cannot leave its JSON string.
+
+    `maxLength` alone lets raw control characters through and `minLength` raw blanks; a pattern without quotation mark
+    and backslash cannot close the string early. Repeats are split because the compiler fails on more than 128.
+    """
+    if isinstance(schema, list):
+        return [grammar_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "string" and "enum" not in schema and "maxLength" in schema:
+        kept = {name: value for name, value in schema.items() if name not in {"minLength", "maxLength"}}
+        return {**kept, "pattern": _bounded(schema.get("minLength", 0), schema["maxLength"])}
+    return {name: grammar_schema(value) for name, value in schema.items()}
+
+
+def _bounded(least: int, most: int) -> str:
+    parts = []
+    for done in range(0, most, _LONGEST_REPEAT):
+        low, high = (max(0, min(limit - done, _LONGEST_REPEAT)) for limit in (least, most))
+        parts.append(f"{_TEXT}{{{low},{high}}}")
+    return f"^{''.join(parts)}$"
+
+
+# ---
+# Text that goes into a local model's prompt.
+
+
+def neutral(text: str, tokenizer: Any) -> str:
+    """`text` in which no special token can be forged: a blank goes into each."""
+    special = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
+    names = sorted(special | set(tokenizer.all_special_tokens), key=len, reverse=True)
+    if not names:
+        return text
+    return re.sub("|".join(map(re.escape, names)), lambda found: f"{found[0][0]} {found[0][1:]}", text)

@@ -1,0 +1,265 @@
+"""Models on this machine: where their files lie, what they are, the extras they need, and whose weights are on
+which device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from katha.errors import InputFileError, MissingExtraError, ModelError, UsageError, first_line
+from katha.jsonio import digest, read_json
+
+# ---
+# Where a local model lies: a folder, or a snapshot in the Hugging Face cache; what it is, by its own files.
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_HASHED = (".json", ".safetensors", ".jinja", ".txt", ".model")
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model's files. revision: the hub's commit, or `sha256:` of the folder's files."""
+
+    name: str
+    folder: Path
+    revision: str
+    config: Mapping[str, Any]
+
+    @property
+    def architecture(self) -> str:
+        """The class that the weights belong to, as `config.json` names it."""
+        return str(self.config["architectures"][0])
+
+    @property
+    def text_config(self) -> Mapping[str, Any]:
+        """The language model's part of `config.json` (old files keep it at the top)."""
+        part = self.config.get("text_config")
+        return part if isinstance(part, dict) else self.config
+
+
+def find_folder(argument: str, *, revision: str | None = None, local_files_only: bool = True) -> Path:
+    """The folder of `MODEL_OR_PATH`, whatever kind of model it holds.
+
+    Raises:
+        UsageError: a folder with a revision. InputFileError: no such folder. ModelError: not on this machine.
+    """
+    path = Path(argument).expanduser()
+    if path.is_dir():
+        if revision is not None:
+            raise UsageError(f"A folder has no revision: {argument!r}.", hint="Leave the revision out.")
+        return path.resolve()
+    if path.is_absolute() or argument.startswith((".", "~")) or not _HUB_NAME.fullmatch(argument):
+        raise InputFileError(
+            f"There is no model folder {argument!r}.", hint="Give a folder with config.json, or OWNER/NAME."
+        )
+    return _snapshot(argument, revision, local_files_only=local_files_only)
+
+
+def _snapshot(name: str, revision: str | None, *, local_files_only: bool) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, revision=revision, local_files_only=local_files_only))
+    except (OSError, ValueError, RuntimeError) as error:
+        wanted = f"{name} --revision {revision}" if revision else name
+        reason = "is not on this machine" if local_files_only else f"cannot be fetched: {first_line(error)}"
+        raise ModelError(
+            f"The model {name!r} {reason}.",
+            hint=f"Run `hf download {wanted}` where there is a network, or give the folder that it lies in.",
+        ) from error
+
+
+def read_config(name: str, folder: Path) -> Mapping[str, Any]:
+    """A model's `config.json`, with an architecture named in it and weights beside it.
+
+    Raises:
+        InputFileError: there is none, or no weights in safetensors.
+    """
+    path = folder / "config.json"
+    if not path.is_file():
+        raise InputFileError(f"{name!r} holds no config.json.", hint="Download the whole model again.")
+    try:
+        config = read_json(path)
+    except InputFileError as error:
+        raise InputFileError(error.message, hint="Download the whole model again.") from error
+    known = isinstance(config, dict) and config.get("architectures") and config.get("model_type")
+    if not known:
+        raise InputFileError(f"{str(path)!r} names no architecture.", hint="Download the whole model again.")
+    if not any(folder.glob("*.safetensors")):
+        raise InputFileError(
+            f"{name!r} holds no weights (*.safetensors).", hint="Download the whole model again; pickles are not read."
+        )
+    checked: Mapping[str, Any] = config
+    return checked
+
+
+def folder_revision(folder: Path) -> str:
+    """The commit of a hub snapshot, else the hash of the files' names and bytes."""
+    if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name):
+        return folder.name
+    hashes: dict[str, str] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix in _HASHED:
+            with path.open("rb") as file:
+                hashes[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return f"sha256:{digest(hashes)}"
+
+
+# ---
+# LoRA adapters (peft): which base model they belong to, and how they are put on it.
+
+
+ADAPTER_NOTE = "katha_adapter.json"
+"""What `katha train planner` writes beside an adapter: the base model's name and revision, and how it was trained."""
+
+
+def check_adapter(folder: Path, source: ModelSource) -> Path:
+    """The adapter's folder, if it is a LoRA adapter of that base model.
+
+    Raises:
+        InputFileError: it is no adapter, or one of another base model.
+    """
+    path = folder.expanduser()
+    if not (path / "adapter_config.json").is_file() or not any(path.glob("*.safetensors")):
+        raise InputFileError(
+            f"{str(folder)!r} holds no adapter (adapter_config.json and weights in safetensors).",
+            hint="Train one with `katha train planner`.",
+        )
+    config = read_json(path / "adapter_config.json")
+    note = adapter_note(path)
+    if note and note.get("base_revision") != source.revision:
+        raise _other(path, str(note.get("base", config.get("base_model_name_or_path"))), source.name)
+    return path
+
+
+def adapter_note(folder: Path) -> dict[str, Any]:
+    """What was written beside the adapter when it was trained; empty for an adapter from elsewhere."""
+    path = folder.expanduser() / ADAPTER_NOTE
+    return dict(read_json(path)) if path.is_file() else {}
+
+
+def load_adapter(model: Any, folder: Path, name: str) -> Any:
+    """The model with the adapter on it.
+
+    Raises:
+        InputFileError: its weights have other shapes than the model's, or other names.
+    """
+    from peft import PeftModel
+
+    if not _fits(model, folder):
+        config = read_json(folder / "adapter_config.json")
+        raise _other(folder, str(config.get("base_model_name_or_path")), name)
+    return PeftModel.from_pretrained(model, str(folder), local_files_only=True)
+
+
+def _fits(model: Any, folder: Path) -> bool:
+    """Whether every matrix of the adapter has a layer of its shape; peft itself passes over names that it misses."""
+    from safetensors import SafetensorError, safe_open
+
+    layers = dict(model.named_modules())
+    try:
+        for path in folder.glob("*.safetensors"):
+            with safe_open(path, framework="pt") as file:
+                shapes = {key: file.get_slice(key).get_shape() for key in file.keys()}  # noqa: SIM118
+            if not all(_fits_layer(layers, key, shape) for key, shape in shapes.items()):
+                return False
+    except SafetensorError as error:
+        raise InputFileError(f"The adapter {str(folder)!r} cannot be read: {error}.", hint="Train it again.") from error
+    return True
+
+
+def _fits_layer(layers: Mapping[str, Any], key: str, shape: Sequence[int]) -> bool:
+    """A key is `base_model.model.LAYER.lora_A.weight` (rank x inputs) or `...lora_B.weight` (outputs x rank)."""
+    name, _, matrix = key.removeprefix("base_model.model.").removesuffix(".weight").rpartition(".lora_")
+    weight = getattr(layers.get(name), "weight", None)
+    if weight is None:
+        return False
+    return bool(shape[1] == weight.shape[1] if matrix == "A" else shape[0] == weight.shape[0])
+
+
+def _other(folder: Path, wanted: str, name: str) -> InputFileError:
+    return InputFileError(
+        f"The adapter {str(folder)!r} belongs to the base model {wanted!r}, not to {name!r}.",
+        hint="Give the base model that it was trained on, or train it again.",
+    )
+
+
+# ---
+# Whose models are in a device's memory, so that one that does not fit beside them can have them let go.
+#
+# Renderers, judges and planners know nothing of each other; each says here that it has moved in, and how it moves
+# out.
+
+
+class Tenant(Protocol):
+    """Something that holds a model in memory."""
+
+    def close(self) -> None:
+        """Let go of the model once nobody uses it; it is loaded again when it is next needed."""
+        ...
+
+
+class Tenants:
+    """The models in memory, by device type (`cuda`, `mps`, `cpu`). A tenant that is gone is forgotten."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, weakref.WeakSet[Tenant]] = {}
+
+    def move_in(self, device: str, tenant: Tenant) -> None:
+        """Say that `tenant` has a model in the memory of `device`."""
+        with self._lock:
+            self._known.setdefault(_kind(device), weakref.WeakSet()).add(tenant)
+
+    def move_out(self, tenant: Tenant) -> None:
+        """Say that `tenant` has none any more."""
+        with self._lock:
+            for known in self._known.values():
+                known.discard(tenant)
+
+    def make_room(self, device: str, newcomer: Tenant) -> bool:
+        """Have all others of `device` let go of their models; whether there was any."""
+        with self._lock:
+            others = [tenant for tenant in self._known.get(_kind(device), ()) if tenant is not newcomer]
+        for tenant in others:
+            tenant.close()
+            self.move_out(tenant)
+        return bool(others)
+
+
+@cache
+def process_tenants() -> Tenants:
+    """The tenants of this process."""
+    return Tenants()
+
+
+def _kind(device: str) -> str:
+    return device.split(":")[0]
+
+
+# ---
+# Packages that only some numbers need, imported when they are.
+
+
+def need(module: str, what: str, extra: str = "stats") -> Any:
+    """The module, imported now; `what` says what it is needed for.
+
+    Raises:
+        MissingExtraError: it is not installed; the hint is the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingExtraError(f"{what} needs {package}.", hint=f"pip install 'katha[{extra}]'") from error

@@ -1,0 +1,140 @@
+"""`--review`: the machine stops before the decision, and each of the four choices is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doubles import PixelJudge, plugins, story
+
+from katha.agents.run import run_story
+from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
+from katha.config import RunConfig
+from katha.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+
+
+def review_run(out: Path, review: Callable[[ReviewRequest], ReviewChoice], **changes: Any) -> RunResult:
+    config = RunConfig(
+        planner="scenes", renderer="block", judges=("pixel",), seeds=(42, 123), review=True, mode="full_always"
+    )
+    return run_story(story(), config, out, review=review, plugins=plugins(**changes))
+
+
+def test_accept_takes_the_proposal(tmp_path: Path) -> None:
+    asked: list[ReviewRequest] = []
+
+    def accept(request: ReviewRequest) -> ReviewChoice:
+        asked.append(request)
+        for candidate in request.inserted:
+            for frame in candidate.board.frames:
+                assert (request.panels / f"{frame.sha256}.png").is_file()
+        return ReviewChoice("accept")
+
+    result = review_run(tmp_path / "out", accept)
+    (request,) = asked
+    decision = result.candidates.decision
+    assert (decision.accepted, decision.reviewed, decision.inserted) == (True, True, request.proposal)
+    assert request.reason in decision.reason
+    assert "a person's choice" in decision.reason
+    assert [frame.kind for frame in result.board.frames].count("bridge") == 1
+    scores = [item.score.total for item in request.inserted]
+    assert scores[0] == max(scores)
+    assert request.inserted[0].name == request.proposal
+    assert request.weakest == decision.weakest
+
+
+def test_reject_keeps_the_board(tmp_path: Path) -> None:
+    result = review_run(tmp_path / "out", lambda request: ReviewChoice("reject"))
+    assert not result.candidates.decision.accepted
+    assert result.candidates.decision.reviewed
+    assert {frame.kind for frame in result.board.frames} == {"scene"}
+
+
+def test_choose_takes_another_seed_s_bridge(tmp_path: Path) -> None:
+    def other(request: ReviewRequest) -> ReviewChoice:
+        assert [item.name for item in request.inserted if item.name != request.proposal]
+        return ReviewChoice("choose", candidate=request.inserted[-1].name)
+
+    result = review_run(tmp_path / "out", other)
+    decision = result.candidates.decision
+    chosen = next(item for item in result.candidates.candidates if item.name == decision.inserted)
+    assert decision.accepted
+    assert result.board.frames == chosen.board.frames
+    assert "instead of" in decision.reason
+
+
+def test_edit_draws_the_new_prompt_with_every_seed_and_asks_again(tmp_path: Path) -> None:
+    prompts: list[str] = []
+
+    def edit(request: ReviewRequest) -> ReviewChoice:
+        prompts.append(request.prompt)
+        if len(prompts) == 1:
+            return ReviewChoice("edit", prompt="The lion roars at the moon.")
+        shown = {frame.prompt for item in request.inserted for frame in item.board.frames if frame.kind == "bridge"}
+        assert shown == {"The lion roars at the moon."}
+        return ReviewChoice("accept")
+
+    result = review_run(tmp_path / "out", edit)
+    assert len(prompts) == 2
+    assert prompts[1] == "The lion roars at the moon."
+    bridge = next(frame for frame in result.board.frames if frame.kind == "bridge")
+    assert bridge.prompt == "The lion roars at the moon."
+
+
+def test_a_person_who_leaves_is_asked_again_and_nothing_is_paid_twice(tmp_path: Path) -> None:
+    def leave(request: ReviewRequest) -> ReviewChoice:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        review_run(tmp_path / "out", leave)
+    judge = PixelJudge()
+    result = review_run(tmp_path / "out", lambda request: ReviewChoice("reject"), judges={"pixel": judge})
+    assert result.candidates.decision.reviewed
+    reporting = {row.question_id for row in _reporting(tmp_path / "out")}
+    asked = {question.rsplit(" between ")[0] for question in judge.asked}
+    assert reporting
+    assert asked
+    roles = _roles(tmp_path / "out")
+    assert {roles[question] for question in judge.asked} == {"reporting"}
+
+
+def _reporting(out: Path) -> list[Any]:
+    from katha.store import RunFolder
+
+    return [row for row in RunFolder(out).read_answers() if row.role == "reporting"]
+
+
+def _roles(out: Path) -> dict[str, str | None]:
+    from katha.schema import StoryRecord
+
+    record = StoryRecord.model_validate_json((out / "story.jsonl").read_bytes())
+    return {item.question: item.role for item in record.recoverability_questions}
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (ReviewChoice("choose", candidate="bridge:7"), r"'bridge:7'.*bridge:42"),
+        (ReviewChoice("edit", prompt=" "), "prompt is empty"),
+    ],
+)
+def test_a_choice_that_cannot_be_followed_is_refused_and_asked_again(
+    tmp_path: Path, choice: ReviewChoice, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        review_run(tmp_path / "out", lambda request: choice)
+    assert review_run(tmp_path / "out", lambda request: ReviewChoice("reject")).candidates.decision.reviewed
+
+
+def test_a_review_needs_a_person(tmp_path: Path) -> None:
+    config = RunConfig(planner="scenes", renderer="block", judges=("pixel",), review=True)
+    with pytest.raises(UsageError, match="needs a person"):
+        run_story(story(), config, tmp_path / "out", plugins=plugins())
+    assert not (tmp_path / "out").exists()

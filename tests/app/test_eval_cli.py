@@ -1,0 +1,242 @@
+"""`katha eval`: durable, resumable, bounded, and no score made of failures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_boards import picture
+from typer.testing import CliRunner
+
+from katha.app.cli.main import app
+from katha.app.reports.eval_page import write_eval_report
+from katha.errors import JudgeError, OutputFolderError, TransientJudgeError, UsageError
+from katha.eval_bridge.bench.boards import Boards
+from katha.eval_bridge.judges.openai import OpenAIJudge
+from katha.eval_bridge.judging.answers import read_answers
+from katha.eval_bridge.judging.asking import Retry
+from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.scoring.scores import score
+from katha.experiments.evaluate import EvalJob, EvalResult, estimate, evaluate, name_judges
+from katha.experiments.judging import EvalSettings
+from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.schema import Question, StoryRecord
+from katha.store import Store
+
+AT_ONCE = Retry(attempts=2, first_wait=0.0)
+KINDS = ("causal", "temporal_order", "moral")
+
+
+class Watcher:
+    """Right by text; by images right for every second question. `faults` makes calls go wrong in turn."""
+
+    price = {"input": 1.0, "output": 1.0}
+
+    def __init__(self, faults: Sequence[JudgeReply | Exception | None] = (None,), name: str = "watcher") -> None:
+        self.faults, self.name, self.asked = list(faults), name, 0
+
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": self.name}
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        for prompt in prompts:
+            fault = self.faults[self.asked % len(self.faults)]
+            self.asked += 1
+            if isinstance(fault, Exception):
+                raise fault
+            known = evidence.text is not None or hashlib.sha256(prompt.question.encode()).digest()[0] % 2
+            usage = {"cost": 0.5, "tokens": {"input": 10}}
+            yield fault or JudgeReply("ok", "gold" if known else "other", confidence="high", usage=usage)
+
+
+def records(count: int = 3, **changes: object) -> list[StoryRecord]:
+    def question(story: str, kind: str) -> Question:
+        values = {
+            "question_id": f"{story}_{kind}",
+            "story_id": story,
+            "question_type": kind,
+            "question": f"What about {story} and {kind}?",
+            "gold_answer": "gold",
+            "options": ["gold", "other", "third", "fourth", "Unclear"],
+        }
+        return Question.model_validate(values | changes)
+
+    names = [f"s{number}" for number in range(count)]
+    return [
+        StoryRecord(story_id=n, story_text=f"Story {n}.", recoverability_questions=[question(n, k) for k in KINDS])
+        for n in names
+    ]
+
+
+def draw(folder: Path, stories: Sequence[StoryRecord], shift: int = 0) -> Boards:
+    for at, record in enumerate(stories):
+        place = folder / record.story_id
+        place.mkdir(parents=True, exist_ok=True)
+        for number in range(1, 6):
+            path = place / f"{number}.png"
+            if not path.exists():
+                path.write_bytes(picture(number + 7 * at + shift))
+    return Boards(folder.name, folder)
+
+
+def go(tmp: Path, judges: Sequence[Watcher], out: str = "out", **options: Any) -> EvalResult:
+    stories = options.pop("stories", None) or records()
+    methods = [draw(tmp / "flux", stories), draw(tmp / "kontext", stories, 1)]
+    for spoiled in options.pop("spoil", ()):
+        (tmp / spoiled).unlink()
+    settings = EvalSettings(resamples=50, controls=options.pop("controls", ()))
+    job = EvalJob(stories, methods, name_judges([(judge.name, judge) for judge in judges]), settings)
+    with Store(tmp / "cache") as store:
+        return evaluate(job, tmp / out, store, retry=AT_ONCE, **options)
+
+
+def test_text_is_asked_once_for_all_boards_and_nothing_twice(tmp_path: Path) -> None:
+    judge = Watcher()
+    result = go(tmp_path, [judge])
+    assert judge.asked == 9 * (1 + 2 * 2)
+    rows = read_answers(tmp_path / "out" / "answers.jsonl")
+    assert [row.story_id for row in rows] == sorted(row.story_id for row in rows)
+    assert {row.condition for row in rows if row.method is None} == {"text"}
+    again = go(tmp_path, [judge])
+    assert (judge.asked, again.reused) == (45, True)
+    assert again.scores == result.scores == json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert go(tmp_path, [judge], out="second").scores == result.scores
+    assert judge.asked == 45
+    first, second = (tmp_path / name / "answers.jsonl" for name in ("out", "second"))
+    assert first.read_bytes() == second.read_bytes()
+    fresh = score(records(), rows, matching="lemma-set", questions="all", resamples=50, invalid=result.state["invalid"])
+    assert fresh == result.scores
+
+
+def test_a_spoiled_board_leaves_with_its_reason(tmp_path: Path) -> None:
+    result = go(tmp_path, [Watcher()], spoil=["kontext/s1/3.png"])
+    assert result.state["invalid"] == {"flux": {}, "kontext": {"s1": "frame 3 is missing"}}
+    assert result.scores["methods"]["kontext"]["stories"] == 2
+    assert {(item["method"], item["why"], item["n"]) for item in result.state["left"]} == {
+        ("kontext", "invalid_story", 3)
+    }
+    assert result.state["leakage"]["detected"] == 0.0
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    whole = go(tmp_path, [Watcher()], out="whole")
+    (tmp_path / "cache").rename(tmp_path / "old")
+    with pytest.raises(JudgeError):
+        go(tmp_path, [Watcher([None] * 20 + [JudgeError("The key is wrong.")])])
+    log = tmp_path / "out" / "answers.jsonl"
+    with log.open("ab") as file:
+        file.write(b'{"method": "fl')
+    (tmp_path / "cache").rename(tmp_path / "lost")
+    judge = Watcher()
+    result = go(tmp_path, [judge])
+    assert judge.asked == 45 - 20
+    assert log.read_bytes() == (tmp_path / "whole" / "answers.jsonl").read_bytes()
+    assert result.scores == whole.scores
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 7}, {"max_cost": 3.6}])
+def test_a_budget_stops_cleanly_and_a_larger_one_goes_on(tmp_path: Path, limit: dict[str, Any]) -> None:
+    judge = Watcher()
+    result = go(tmp_path, [judge], budget=Budget(**limit))
+    assert result.state["status"] == "budget_stopped"
+    assert judge.asked <= 9
+    assert sum(result.state["statuses"].values()) == 45
+    assert result.state["statuses"]["ok"] == judge.asked
+    finished = go(tmp_path, [judge])
+    assert (finished.state["status"], judge.asked) == ("finished", 45)
+    assert finished.state["statuses"] == {"ok": 45}
+
+
+def test_faults_are_accounted_for_and_make_no_score(tmp_path: Path) -> None:
+    fault = [JudgeReply("refused"), ValueError("half a body"), TransientJudgeError("busy")]
+    judge = Watcher([None, None, fault[0], None, None, fault[1], None, None, None, fault[2]])
+    result = go(tmp_path, [judge])
+    assert sum(result.state["statuses"].values()) == 45
+    assert result.state["statuses"]["ok"] < 45
+    for method in result.scores["methods"].values():
+        block = method["judges"]["watcher"]
+        assert block["n_unscored"] + block["raw"]["n"] == block["n_questions"] == 9
+        assert block["ambiguity_rate"] in (0.0, None)
+    unscored = [item for item in result.state["left"] if item["why"] == "unscored"]
+    assert sum(item["n"] for item in unscored) == sum(
+        method["judges"]["watcher"]["n_unscored"] for method in result.scores["methods"].values()
+    )
+    refusing = go(tmp_path, [Watcher([JudgeReply("refused", error="no sketch")], name="no")], out="none")
+    assert refusing.scores["methods"]["flux"]["judges"]["no"]["raw"]["stg"] is None
+
+
+def test_controls_are_kept_apart_and_read_beside_chance(tmp_path: Path) -> None:
+    plain = go(tmp_path, [Watcher()], out="plain")
+    judge = Watcher(name="watcher")
+    result = go(tmp_path, [judge], controls=("blank", "shuffled", "foreign", "repeat"))
+    assert result.scores == plain.scores
+    found = {item["control"]: item for item in result.state["controls"]}
+    assert found["repeat"]["agreement"] == 100.0
+    assert found["blank"]["chance"] == pytest.approx(25.0)
+    assert found["shuffled"]["dimension"] == "temporal_order"
+    assert found["shuffled"]["focus"]["n"] == 3
+    assert {name: found[name]["n"] for name in found} == {"blank": 9, "shuffled": 9, "foreign": 9, "repeat": 9}
+    before = judge.asked
+    assert go(tmp_path, [judge], controls=("blank", "shuffled", "foreign", "repeat")).reused
+    assert judge.asked == before
+    text = write_eval_report(tmp_path / "out").read_text(encoding="utf-8")
+    assert all(
+        word in text for word in ("Leaderboard", "Controls", "Gaps by dimension", "foreign", "What about s2 and moral?")
+    )
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_several_judges_make_an_ensemble_and_another_folder_is_refused(tmp_path: Path) -> None:
+    result = go(tmp_path, [Watcher(name="a"), Watcher(name="b"), Watcher(name="c")])
+    assert set(result.scores["methods"]["flux"]["judges"]) == {"a", "b", "c", "ensemble"}
+    with pytest.raises(OutputFolderError, match="other stories"):
+        go(tmp_path, [Watcher()], stories=records(2))
+    with pytest.raises(UsageError, match="twice"):
+        name_judges([("x", Watcher()), ("x", Watcher())])
+
+
+def test_a_dry_run_asks_nothing_and_weighs_everything(tmp_path: Path) -> None:
+    stories, judge = records(), Watcher()
+    job = EvalJob(stories, [draw(tmp_path / "flux", stories)], {"watcher": judge}, EvalSettings())
+    with Store(tmp_path / "cache") as store:
+        sums, _ = estimate(job, store)
+    assert judge.asked == 0
+    assert (sums["watcher"].calls, sums["watcher"].reused) == (27, 0)
+    assert sums["watcher"].input_tokens > 27
+    assert sums["watcher"].cost == pytest.approx((sums["watcher"].input_tokens + sums["watcher"].output_tokens) / 1e6)
+
+
+def test_a_dry_run_of_batches_weighs_at_their_price(tmp_path: Path) -> None:
+    stories, url = records(), "http://127.0.0.1:9/v1"
+    judge = OpenAIJudge("gpt-4o-2024-11-20", base_url=url)
+    job = EvalJob(stories, [draw(tmp_path / "flux", stories)], {"api": judge}, EvalSettings())
+    with Store(tmp_path / "cache") as store:
+        full, batch = (estimate(job, store, batch=wanted)[0]["api"] for wanted in (False, True))
+        repeated = replace(job, settings=EvalSettings(controls=("repeat",)))
+        with pytest.raises(UsageError, match="repeat"):
+            estimate(repeated, store, batch=True)
+    assert (batch.calls, batch.input_tokens) == (full.calls, full.input_tokens)
+    assert full.cost is not None
+    assert batch.cost == pytest.approx(full.cost * judge.batch_terms["price"])
+
+
+def test_the_verb_replays_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "other"))
+    result = go(tmp_path, [Watcher()])
+    source = tmp_path / "stories.jsonl"
+    source.write_bytes(b"\n".join(record.model_dump_json().encode() for record in records()))
+    arguments = ["eval", str(source), "--boards", str(tmp_path / "flux"), "--boards", f"kontext={tmp_path / 'kontext'}"]
+    arguments += ["--judge", f"recorded:{tmp_path / 'out' / 'answers.jsonl'}", "--resamples", "50", "--json"]
+    told = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "replay")])
+    assert told.exit_code == 0, told.output
+    value = json.loads(told.stdout)
+    assert (value["status"], value["questions"]) == ("finished", 9)
+    assert json.loads((tmp_path / "replay" / "scores.json").read_text()) == result.scores
+    wrong = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "no"), "--controls", "ghost"])
+    assert isinstance(wrong.exception, UsageError)
+    assert not (tmp_path / "no").exists()

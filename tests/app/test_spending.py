@@ -1,0 +1,171 @@
+"""Pictures that cost money within a budget, and failures that stop everything told from those of one story."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from doubles import BlockRenderer, PixelJudge, ScenePlanner, plugins, prepare, story, tale
+
+from katha.agents.context import capped, require_prices
+from katha.agents.run import run_story
+from katha.compass.modes import load_suite
+from katha.config import RunConfig
+from katha.errors import BudgetError, TransientRenderError, UnfitFrameError, UsageError
+from katha.eval_bridge.judging.budget import Budget
+from katha.experiments.ablate.folder import AblationJob
+from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.compare import run_comparison
+from katha.experiments.methods import CompareJob, Method
+from katha.jsonio import read_json
+from katha.protocols import FrameRequest
+from katha.renderers.hosted.openai import OpenAIRenderer
+
+PRICE = 0.25
+CONFIG = RunConfig(renderer="block", planner="scenes", judges=("pixel",), seeds=(1, 2), mode="base")
+
+
+@dataclass
+class Sold(BlockRenderer):
+    """Blocks at a price a frame; expected to cost twice as much as they do. Fails at a story's third scene."""
+
+    price: float | None = PRICE
+    at: str = ""
+    error: Exception | None = None
+
+    @property
+    def frame_price(self) -> float | None:
+        return None if self.price is None else 2 * self.price
+
+    def receipt(self) -> Mapping[str, Any]:
+        return {
+            "service": "sold", "model": "m", "served": "m", "date": "2026-01-01", "tokens": {}, "cost": self.price,
+        }  # fmt: skip
+
+    def _draw(self, request: FrameRequest) -> bytes:
+        if self.error is not None and request.scene == 3 and request.story_id == self.at:
+            raise self.error
+        return super()._draw(request)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+
+
+def comparison(renderer: Sold, budget: Budget | None = None) -> CompareJob:
+    records = [tale("s1"), tale("s2")]
+    methods = [Method("sold", CONFIG), Method("free", CONFIG)]
+    judges = {"pixel": PixelJudge()}
+    given = {
+        "sold": plugins(renderer=renderer, judges=judges, budget=budget),
+        "free": plugins(renderer=BlockRenderer(version=9), judges=judges, budget=budget),
+    }
+    return CompareJob(records, methods, CONFIG, prepare, resamples=0, budget=budget, given=given)
+
+
+def test_a_comparison_stops_before_the_limit_and_goes_on_with_what_it_paid_for(tmp_path: Path) -> None:
+    sold = Sold()
+    budget = Budget(max_cost=9 * PRICE)
+    table = run_comparison(comparison(sold, budget), tmp_path / "out").table
+    assert len(sold.drawn) == 8
+    assert budget.cost == pytest.approx(8 * PRICE)
+    assert table["status"] == "incomplete"
+    first, second = table["methods"]
+    assert (first["boards_valid"], second["boards_valid"]) == (1, 4)
+    reasons = {item["reason"].split(" Give")[0] for item in table["invalid"]}
+    assert reasons == {"The budget is used up; what was paid for is kept."}
+    again = Sold()
+    table = run_comparison(comparison(again, Budget(max_cost=100.0)), tmp_path / "out").table
+    assert table["status"] == "finished"
+    assert len(again.drawn) == 20 - 8
+    assert table["methods"][0]["services"][0]["cost"] == pytest.approx(20 * PRICE)
+
+
+def test_a_run_stops_before_the_limit_and_the_same_call_pays_for_nothing_twice(tmp_path: Path) -> None:
+    sold, config = Sold(), CONFIG.model_copy(update={"mode": "random_bridge", "seeds": (1,)})
+    with pytest.raises(BudgetError, match=r"The budget is used up; what was paid for is kept\. Give the same command"):
+        run_story(story(), config, tmp_path / "out", plugins=plugins(renderer=sold, budget=Budget(max_cost=1.3)))
+    assert len(sold.drawn) == 4
+    with pytest.raises(BudgetError):
+        run_story(story(), config, tmp_path / "out", plugins=plugins(renderer=sold, budget=Budget(max_calls=1)))
+    assert len(sold.drawn) == 5
+    result = run_story(story(), config, tmp_path / "out", plugins=plugins(renderer=sold, budget=Budget(max_cost=9.0)))
+    assert len(sold.drawn) == 6
+    assert [frame.kind for frame in result.board.frames].count("bridge") == 1
+
+
+def test_a_run_stops_when_its_judges_have_spent_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, config = PixelJudge(), CONFIG.model_copy(update={"seeds": (1,)})
+    limited = capped({"pixel": judge}, Budget(max_calls=7))
+    with pytest.raises(BudgetError):
+        run_story(story(), config, tmp_path / "out", plugins=plugins(judges=limited))
+    assert len(judge.asked) == 7
+    run_story(story(), config, tmp_path / "out", plugins=plugins(judges={"pixel": judge}))
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "another"))
+    whole = PixelJudge()
+    run_story(story(), config, tmp_path / "other", plugins=plugins(judges={"pixel": whole}))
+    assert len(judge.asked) == len(whole.asked)
+
+
+def test_an_unknown_price_is_refused_under_a_limit_in_dollars() -> None:
+    unknown = Sold(price=None)
+    with pytest.raises(UsageError, match=r"a picture by 'sold:m' is unknown.*price=DOLLARS, or .*--max-calls"):
+        require_prices(Budget(max_cost=1.0), {"sold:m": unknown})
+    require_prices(Budget(max_calls=1), {"sold:m": unknown, "block": BlockRenderer(), "none": None})
+    require_prices(None, {"sold:m": unknown})
+
+
+def test_what_a_picture_is_expected_to_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    known = OpenAIRenderer("gpt-image-1.5", quality="low")
+    whole = OpenAIRenderer("gpt-image-1.5-2026")
+    assert known.frame_price == pytest.approx((1_000 * 5 + 2 * 6250 * 8 + 408 * 32) / 1e6)
+    assert whole.frame_price == pytest.approx((1_000 * 5 + 2 * 6250 * 8 + 6250 * 32) / 1e6)
+    assert OpenAIRenderer("brand-new").frame_price is None
+    assert OpenAIRenderer("brand-new", price=0.04).frame_price == 0.04
+    assert OpenAIRenderer("brand-new", price=0.04).spec() == OpenAIRenderer("brand-new").spec()
+
+
+def test_every_price_has_a_date_and_a_source() -> None:
+    services = yaml.safe_load(files("katha.configs").joinpath("image_services.yaml").read_text(encoding="utf-8"))
+    for service in services.values():
+        for row in service["prices"].values():
+            assert row["date"].year >= 2026
+            assert row["source"].startswith("https://")
+            assert min(row["picture_tokens"].values()) > 0
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_comparison_tells_a_story_s_failure_from_everybody_s(tmp_path: Path, stops: bool) -> None:
+    error = UsageError("The device is taken.") if stops else UnfitFrameError("The prompt of scene 3 is too long.")
+    job = comparison(Sold(at="s1", error=error))
+    if stops:
+        with pytest.raises(UsageError, match="taken"):
+            run_comparison(job, tmp_path / "out")
+        return
+    table = run_comparison(job, tmp_path / "out").table
+    assert (table["status"], table["methods"][0]["boards_valid"]) == ("finished", 2)
+    assert {item["reason"] for item in table["invalid"]} == {"The prompt of scene 3 is too long."}
+
+
+@pytest.mark.parametrize("error", [TransientRenderError("No network."), UsageError("Wrong key.")])
+def test_an_ablation_that_cannot_go_on_is_not_finished(tmp_path: Path, error: Exception) -> None:
+    def job(renderer: Sold) -> AblationJob:
+        suite = load_suite("length").only(("base",))
+        config = CONFIG.model_copy(update={"seeds": (1,)})
+        made = plugins(renderer=renderer, planner=ScenePlanner())
+        return AblationJob([tale("s1"), tale("s2")], suite, config, given=made, resamples=0)
+
+    with pytest.raises(type(error)):
+        run_ablation(job(Sold(at="s2", error=error)), tmp_path / "out")
+    assert read_json(tmp_path / "out" / "ablation.json")["status"] == "running"
+    mended = Sold()
+    table = run_ablation(job(mended), tmp_path / "out").table
+    assert {request.story_id for request in mended.drawn} == {"s2"}
+    assert table["rows"][0]["invalid_stories"] == {}

@@ -1,0 +1,121 @@
+"""The modes as data, and what each one's inserted frame is asked to show."""
+
+from __future__ import annotations
+
+import pytest
+from doubles import story
+from pydantic import ValidationError
+
+from katha.compass.bridge import insertion, random_pair, transition_text
+from katha.compass.modes import Mode, load_mode, load_modes
+from katha.errors import UnknownPluginError
+from katha.schema import Character, Panel, Plan, Transition
+
+TABLE = {
+    "base": ("first", "none", None, None, None, None, None, "mean_over_seeds"),
+    "random_frame": ("first", "extra", "neighbour_scene", "random", "always", "single", "always", "mean_over_seeds"),
+    "non_semantic_frame": (
+        *("first", "extra", "establishing", "weakest", "always", "single", "always", "mean_over_seeds"),
+    ),
+    "caption_bridge": ("first", "bridge", "captions", "weakest", "always", "every", "always", "mean_over_seeds"),
+    "random_bridge": ("first", "bridge", "transition", "random", "always", "every", "always", "mean_over_seeds"),
+    "rerank_only": ("best", "none", None, None, None, None, None, "selected"),
+    "bridge_only": ("first", "bridge", "transition", "weakest", "weak", "every", "improvement", "mean_over_seeds"),
+    "full": ("best", "bridge", "transition", "weakest", "weak", "every", "improvement", "selected"),
+}
+
+
+def test_the_modes_are_those_of_tables_43_55_and_75() -> None:
+    assert {
+        name: (mode.select, mode.insert, mode.content, mode.at, mode.when, mode.draws, mode.accept, mode.report)
+        for name, mode in load_modes().items()
+        if name in TABLE
+    } == TABLE
+
+
+def test_an_unknown_mode_is_named_with_the_known_ones() -> None:
+    with pytest.raises(UnknownPluginError, match=r"'fulll'.*bridge_only"):
+        load_mode("fulll")
+
+
+def test_a_half_said_mode_is_refused() -> None:
+    with pytest.raises(ValidationError, match="belong to an insertion"):
+        Mode(name="x", about="", select="first", insert="bridge", content="transition", report="selected")
+    with pytest.raises(ValidationError, match="belong to an insertion"):
+        Mode(name="x", about="", select="first", insert="none", content="transition", report="selected")
+
+
+def test_candidate_seeds() -> None:
+    assert load_mode("full").candidate_seeds((42, 123)) == (42, 123)
+    assert load_mode("base").candidate_seeds((42, 123)) == (42,)
+
+
+PLAN = Plan(
+    story_id="s",
+    planner="p",
+    characters=[
+        Character(name="lion", kind="lion", appearance="a lion"),
+        Character(name="mouse", kind="mouse", appearance="a small grey mouse"),
+    ],
+    panels=[
+        Panel(index=1, prompt="Forest by night. The lion sleeps.", caption="The lion sleeps", characters=["lion"]),
+        Panel(index=2, prompt="Forest by night. The mouse runs.", caption="A mouse runs.", characters=["mouse"]),
+    ],
+)
+CHANGE = Transition(
+    from_scene=1,
+    to_scene=2,
+    action="The mouse wakes the lion",
+    causality="The mouse is careless.",
+    emotion="The lion changes from calm to angry.",
+    consequence="The mouse wakes the lion.",
+)
+
+
+def test_a_bridge_is_drawn_from_the_annotation() -> None:
+    found = insertion("transition", PLAN, CHANGE, "s")
+    assert found.prompt == (
+        "Forest by night. The small grey mouse wakes the lion. The lion is angry. The small grey mouse is careless."
+    )
+    assert found.characters == ("lion", "mouse")
+    assert not found.other_seed
+
+
+def test_a_bridge_says_nothing_twice_and_shows_the_cause() -> None:
+    change = CHANGE.model_copy(
+        update={
+            "action": "The lion is angry and takes the mouse.",
+            "consequence": "The lion is angry and takes the mouse.",
+            "emotion": "The lion becomes angry.",
+            "causality": "The lion is angry and takes the mouse because the mouse runs.",
+        }
+    )
+    prompt = insertion("transition", PLAN, change, "s").prompt
+    assert prompt == "Forest by night. The lion is angry and takes the small grey mouse. The small grey mouse runs."
+
+
+def test_a_caption_bridge_sees_the_captions_only() -> None:
+    assert insertion("captions", PLAN, CHANGE, "s").prompt == "The lion sleeps. A mouse runs."
+
+
+def test_an_establishing_shot_shows_place_and_characters_and_nothing_that_happens() -> None:
+    prompt = insertion("establishing", PLAN, CHANGE, "s").prompt
+    assert prompt == "Wide shot: a lion and a small grey mouse standing in the forest, night."
+
+
+def test_another_generation_needs_another_seed() -> None:
+    found = insertion("neighbour_scene", PLAN, CHANGE, "s")
+    assert found.other_seed
+    assert found.prompt in {panel.prompt for panel in PLAN.panels}
+
+
+def test_the_random_transition_depends_on_the_story_alone() -> None:
+    pairs = [(number, number + 1) for number in range(1, 5)]
+    assert random_pair(pairs, "lion") == random_pair(pairs, "lion")
+    assert {random_pair(pairs, f"story {number}") for number in range(60)} == set(pairs)
+
+
+def test_the_transition_s_text_holds_its_fields_once() -> None:
+    text = transition_text(story().transitions[0])
+    assert text.startswith("The lion runs to tree number 2. The lion is hungry.")
+    assert text.count("The lion rests at tree number 2.") == 1

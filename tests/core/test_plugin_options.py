@@ -1,0 +1,82 @@
+"""Options of plug-ins: from `key=value` to the keyword-only parameters of a class, or one sentence."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from katha import config
+from katha.errors import UsageError
+from katha.registry import Registry, fit_options, option_names, read_options
+
+
+class Painter:
+    """A plug-in with options of every kind."""
+
+    def __init__(
+        self,
+        argument: str | None = None,
+        *,
+        steps: int = 50,
+        guidance: float | None = None,
+        memory: Literal["full", "quantized"] = "full",
+        lora: tuple[str, ...] = (),
+        tiling: bool = False,
+    ) -> None:
+        self.given = (argument, steps, guidance, memory, lora, tiling)
+
+
+@pytest.fixture
+def registry() -> Registry:
+    made = Registry("renderers")
+    made.register("painter")(Painter)
+    return made
+
+
+def test_values_become_what_the_annotations_say(registry: Registry) -> None:
+    given = read_options(["steps=4", "guidance=3.5", "memory=quantized", "lora=a:0.8", "lora=b", "tiling=yes"])
+    made = registry.configure("painter:some/model", given)
+    assert made.given == ("some/model", 4, 3.5, "quantized", ("a:0.8", "b"), True)
+    assert registry.configure("painter", {"lora": "one"}).given[4] == ("one",)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("stesp=4", r"no option 'stesp'.*Did you mean 'steps'"),
+        ("steps=four", r"option 'steps' of the renderer 'painter' cannot be 'four': .*integer"),
+        ("memory=tiny", r"'full' or 'quantized'"),
+        ("argument=x", r"no option 'argument'"),
+        ("steps", r"'steps' is not KEY=VALUE"),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(registry: Registry, given: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        registry.configure("painter", read_options([given]))
+
+
+def test_a_class_without_options_says_so() -> None:
+    class Plain:
+        pass
+
+    with pytest.raises(UsageError, match="It has none"):
+        fit_options(Plain, {"steps": 1}, "renderer 'plain'")
+    assert option_names(Plain) == {}
+    assert option_names(Painter)["steps"] == "int = 50"
+
+
+def test_a_class_path_may_have_an_argument() -> None:
+    made = Registry("renderers").configure(f"{__name__}:Painter:a:b", {"steps": "7"})
+    assert made.given[:2] == ("a:b", 7)
+
+
+def test_options_come_from_flags_files_and_the_environment_in_that_order() -> None:
+    environment = {"KATHA_RENDERER_OPTIONS": "steps=1 lora='a b'", "KATHA_BRIDGE_RENDERER": "sketch"}
+    found = config.resolve({}, environment=environment)
+    assert found.renderer_options == {"steps": "1", "lora": "a b"}
+    assert found.bridge_renderer == "sketch"
+    flags: dict[str, Any] = {"renderer_options": ["steps=9"]}
+    assert config.resolve(flags, environment=environment).renderer_options == {"steps": "9", "lora": "a b"}
+    with pytest.raises(UsageError, match="not KEY=VALUE"):
+        config.resolve({"renderer_options": ["steps"]}, environment={})

@@ -1,0 +1,77 @@
+"""A renderer of one's own, from `katha new renderer` to an installed package that is found by its entry point."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+class Workshop:
+    """A folder with the package, a second one where it is installed, and commands that see it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.target = folder, folder / "site"
+
+    def run(self, *words: object, code: int = 0) -> str:
+        """Standard output of `python WORDS` with the installed package on the path."""
+        path = os.pathsep.join([str(self.target), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": path, "KATHA_CACHE": str(self.folder / "cache")}
+        done = subprocess.run(
+            [sys.executable, *map(str, words)], cwd=self.folder, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == code, done.stderr + done.stdout
+        return done.stdout + done.stderr
+
+    def katha(self, *words: object, code: int = 0) -> str:
+        """`katha WORDS`."""
+        return self.run("-c", "from katha.app.cli.main import main; main()", *words, code=code)
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    made = Workshop(tmp_path_factory.mktemp("workshop"))
+    made.katha("new", "renderer", "paper-cut")
+    flags = ("--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check")
+    made.run("-m", "pip", "install", *flags, "--target", made.target, made.folder / "katha-paper-cut")
+    return made
+
+
+def test_the_skeleton_is_a_package_with_its_test(workshop: Workshop) -> None:
+    names = sorted(path.name for path in (workshop.folder / "katha-paper-cut").iterdir() if path.is_file())
+    assert names == ["README.md", "katha_paper_cut.py", "pyproject.toml", "test_katha_paper_cut.py"]
+    code = (workshop.folder / "katha-paper-cut" / "katha_paper_cut.py").read_text(encoding="utf-8")
+    assert len([line for line in code.partition("class ")[2].splitlines() if line.strip()]) <= 20
+    passed = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "katha-paper-cut")
+    assert "2 passed" in passed
+
+
+def test_the_installed_renderer_is_listed_with_its_options(workshop: Workshop) -> None:
+    rows = {row["name"]: row for row in json.loads(workshop.katha("renderers", "--json"))}
+    assert rows["paper-cut"]["about"].startswith("Blocks of colour")
+    assert rows["paper-cut"]["options"] == {"blocks": "int = 4"}
+    assert rows["paper-cut"]["capabilities"]["insertion"] == "alone"
+
+
+def test_it_draws_a_story_through_the_whole_machine(workshop: Workshop) -> None:
+    story = ROOT / "examples" / "lion_and_mouse.txt"
+    common = ("--renderer", "paper-cut", "--mode", "caption_bridge", "--seeds", "42", "--size", "96x64", "--json")
+    told = workshop.katha("run", story, *common, "--renderer-option", "blocks=6", "--out", workshop.folder / "out")
+    assert json.loads(told.splitlines()[0])["frames"] == 6
+    record = json.loads((workshop.folder / "out" / "run.json").read_text(encoding="utf-8"))
+    assert record["renderer"] == {"name": "paper-cut", "version": 1, "blocks": 6}
+    wrong = workshop.katha("run", story, *common, "--renderer-option", "block=6", "--out", "x", code=2)
+    assert "no option 'block'. Did you mean 'blocks'?" in wrong
+
+
+def test_a_name_or_folder_that_cannot_be_used_is_refused(workshop: Workshop) -> None:
+    assert "cannot name a renderer" in workshop.katha("new", "renderer", "Paper Cut", code=2)
+    assert "already" in workshop.katha("new", "renderer", "sketch", code=2)
+    assert "not empty" in workshop.katha("new", "renderer", "other", "--out", "katha-paper-cut", code=2)
+    assert not (workshop.folder / "katha-other").exists()

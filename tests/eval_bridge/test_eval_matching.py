@@ -1,0 +1,230 @@
+"""Matching rules: the evidence rules, exact-set by the letter, lemma-set on labelled pairs of our own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from katha.errors import RecordError, UsageError
+from katha.eval_bridge.matching.match import match, match_text, normalise
+from katha.eval_bridge.matching.report import measure_pairs
+from katha.schema import Answer, Question
+
+LABELLED = Path(__file__).parents[1] / "data" / "answer_pairs.jsonl"
+PAIRS = [
+    json.loads(line) for line in (Path(__file__).parents[1] / "data" / "eval_pairs.jsonl").read_text().splitlines()
+]
+
+
+def made(**changes: object) -> Question:
+    values: dict[str, object] = {
+        "question_id": "q",
+        "question_type": "causal",
+        "question": "Why is the lion free?",
+        "gold_answer": "The mouse bites the net",
+        "accepted_answers": ["mouse broke net"],
+    }
+    return Question.model_validate(values | changes)
+
+
+def said(text: str | None, condition: str = "image", status: str = "ok", **changes: object) -> Answer:
+    values = {"method": "m", "judge": "j", "story_id": "s", "question_id": "q", "condition": condition}
+    return Answer.model_validate(values | {"status": status, "answer": text} | changes)
+
+
+def pair(item: dict[str, object]) -> bool:
+    accepted = item["accepted"]
+    assert isinstance(accepted, list)
+    asked = made(question=item["question"], gold_answer=accepted[0], accepted_answers=accepted)
+    return match_text(str(item["answer"]), asked, "lemma-set").right
+
+
+def test_normalisation_is_the_papers() -> None:
+    assert normalise("  The King\u2019s\twedding. ") == "the kings wedding"
+    assert normalise("Self_Control") == normalise("self-control") == "selfcontrol"
+
+
+def test_exact_set_takes_membership_and_nothing_else() -> None:
+    assert match(said("the mouse bites the NET!"), made(), "exact-set").right
+    assert match(said("Mouse broke net"), made(), "exact-set").right
+    assert not match(said("The mouse bit the net"), made(), "exact-set").right
+    assert match(said("The mouse bit the net"), made(), "lemma-set").right
+
+
+@pytest.mark.parametrize("status", ["unclear", "omitted", "contradicted"])
+def test_an_unsupported_answer_is_wrong_under_text_and_image(status: str) -> None:
+    for condition in ("text", "image"):
+        assert not match(said("mouse broke net", condition, evidence_status=status), made(), "exact-set").right
+    assert match(said("mouse broke net", "text+image", evidence_status=status), made(), "exact-set").right
+
+
+@pytest.mark.parametrize(
+    ("support", "right"), [("supported", True), ("omitted", True), ("contradicted", False), ("ambiguous", False)]
+)
+def test_text_and_image_counts_omission(support: str, right: bool) -> None:
+    row = said("mouse broke net", "text+image", image_support=support)
+    assert match(row, made(), "exact-set").right is right
+
+
+def test_uncertainty_is_wrong_unless_the_set_holds_it() -> None:
+    for word in ("Unclear", "ambiguous."):
+        assert not match(said(word), made(), "lemma-set").right
+    assert match(said("Unclear"), made(accepted_answers=["unclear"]), "lemma-set").right
+
+
+def test_a_choice_and_a_moral_label_are_literal() -> None:
+    options = ["The mouse bites the net", "The mouse bites", "It rains", "The net is old", "Unclear"]
+    assert not match(said("The mouse bites"), made(options=options, accepted_answers=["bites"]), "lemma-set").right
+    moral = made(question_type="moral", gold_answer="self_control", accepted_answers=[])
+    assert match(said("Self_control"), moral, "lemma-set").right
+    assert not match(said("the story teaches self control"), moral, "lemma-set").right
+
+
+def test_a_failure_has_no_verdict_and_rules_have_names() -> None:
+    with pytest.raises(UsageError, match="no verdict"):
+        match(said(None, status="refused"), made(), "exact-set")
+    with pytest.raises(UsageError, match="Known: exact-set, exact-string, keyword, lemma-set"):
+        match(said("x"), made(), "nearly")
+
+
+@pytest.mark.parametrize("item", [item for item in PAIRS if item["label"] == "wrong"], ids=lambda item: item["answer"])
+def test_lemma_set_accepts_no_wrong_answer(item: dict[str, object]) -> None:
+    assert not pair(item)
+
+
+def test_lemma_set_accepts_most_right_answers() -> None:
+    right = [item for item in PAIRS if item["label"] == "right"]
+    assert sum(map(pair, right)) / len(right) >= 0.75
+
+
+def test_a_rule_is_measured_by_kind() -> None:
+    pairs = [
+        {
+            **item,
+            "gold_answer": item["accepted"][0],
+            "accepted_answers": item["accepted"],
+            "question_id": item["question"],
+        }
+        for item in PAIRS
+    ]
+    report = measure_pairs(pairs, "lemma-set")
+    assert (report["n"], report["false_accept"], report["worst_question"]) == (len(PAIRS), 0.0, 0.0)
+    letter = measure_pairs(pairs, "exact-set")
+    assert (letter["false_accept"], letter["false_reject"], letter["precision"]) == (0.0, 1.0, None)
+    assert letter["by_kind"]["judge"]["false_reject"] == letter["by_kind"]["judge"]["n"]
+    with pytest.raises(RecordError, match="Pair 1 has no field 'label'"):
+        measure_pairs([{"answer": "x"}], "exact-set")
+
+
+def part(name: str) -> list[dict[str, object]]:
+    """One half of our own labelled pairs; `held_out` was written before the matcher was changed and only measured."""
+    rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row["part"] == name]
+
+
+@pytest.mark.parametrize("name", ["dev", "held_out"])
+def test_lemma_set_meets_its_target_on_labelled_pairs(name: str) -> None:
+    report = measure_pairs(part(name), "lemma-set")
+    assert report["n"] > 100
+    assert report["false_accept"] is not None
+    assert report["false_accept"] <= 0.053
+    assert report["false_reject"] is not None
+    assert report["false_reject"] < 0.40
+
+
+def test_the_rules_of_the_ablation_stand_where_they_should() -> None:
+    rates = {rule: measure_pairs(part("held_out"), rule) for rule in ("exact-string", "exact-set", "keyword")}
+    assert rates["exact-string"]["false_accept"] == rates["exact-set"]["false_accept"] == 0.0
+    assert rates["exact-set"]["false_reject"] <= rates["exact-string"]["false_reject"]
+    assert rates["keyword"]["false_accept"] > 0.2
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("The net was bitten by the mouse", True),
+        ("A mouse has bitten the net", True),
+        ("It bites the net", True),
+        ("biting the net", True),
+        ("The net bites the mouse", False),
+        ("The mouse was bitten by the net", False),
+        ("The lion was bitten by the mouse", False),
+        ("The mouse bites it", True),
+        ("The mouse bites the lion", False),
+        ("not the mouse biting the net", False),
+        ("The mouse refuses to bite the net", False),
+    ],
+)
+def test_who_acts_on_whom(answer: str, right: bool) -> None:
+    asked = made(question="What does the mouse do?", accepted_answers=["the mouse chews the net"])
+    assert match_text(answer, asked, "lemma-set").right is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Based on the images, the mouse appears to be biting the net.", True),
+        ("The images show that the mouse bites the net", True),
+        ("In the third panel, the mouse is seen biting the net", True),
+        ("The man bites the net", True),
+        ("The images show that the net bites the mouse", False),
+        ("The mouse does not appear to bite the net", False),
+        ("The wolves bite the net", False),
+    ],
+)
+def test_what_judges_say_around_an_answer_does_not_count(answer: str, right: bool) -> None:
+    asked = made(question="What does the mouse do?", gold_answer="it bites the net", accepted_answers=["bites the net"])
+    assert match_text(answer, asked, "lemma-set").right is right
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "accepted", "wrong"),
+    [
+        ("How does the guard see the prisoner?", "he feels respect for the prisoner", (), "The prisoner respects him"),
+        ("How does the sparrow save the nest?", "by distracting the snake", (), "The snake distracts the sparrow"),
+        ("Why does the queen pardon the thief?", "he stole to feed his son", (), "The queen stole to feed her son"),
+        ("Why do the bees attack the bear?", "he breaks it", ("the bear breaks the hive",), "The bees break the hive"),
+        ("What does the tailor give the beggar?", "a warm cloak", (), "The beggar gives the tailor a warm cloak"),
+        ("What happens after the sun sets?", "the wolves howl", (), "The wolves howl before the sun sets"),
+    ],
+)
+def test_roles_and_order_of_the_question_count(question: str, gold: str, accepted: tuple[str, ...], wrong: str) -> None:
+    asked = made(question=question, gold_answer=gold, accepted_answers=list(accepted))
+    assert match_text(gold, asked, "lemma-set").right
+    assert not match_text(wrong, asked, "lemma-set").right
+
+
+def test_a_lesson_in_words_of_its_own_is_matched_by_the_rule() -> None:
+    """Labels are literal (Sec. E.6); a moral that is a sentence is a free answer like any other (Table 29)."""
+    lesson = made(question_type="moral", gold_answer="Kindness is repaid", accepted_answers=[])
+    assert match_text("The story shows that kindness gets repaid", lesson, "lemma-set").right
+    assert not match_text("Kindness is not repaid", lesson, "lemma-set").right
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("The rain falls after the wind blows", True),
+        ("First the wind blew and then the rain fell", True),
+        ("After the wind blows, the rain falls", True),
+        ("Before the rain falls, the wind blows", True),
+        ("The wind blows after the rain falls", False),
+        ("Before the wind blows, the rain falls", False),
+        ("The rain falls, then the wind blows", False),
+        ("The wind blows", False),
+        ("The wind does not blow before the rain falls", False),
+    ],
+)
+def test_what_is_put_in_order(answer: str, right: bool) -> None:
+    asked = made(question="In which order?", gold_answer="The wind blows before the rain falls", accepted_answers=[])
+    assert match_text(answer, asked, "lemma-set").right is right
+
+
+def test_a_change_of_state_has_a_direction() -> None:
+    asked = made(question="How does the feeling change?", gold_answer="From fear to relief", accepted_answers=[])
+    for answer in ("afraid to relieved", "It is afraid at first and then relieved", "from fearful to relieved"):
+        assert match_text(answer, asked, "lemma-set").right, answer
+    for answer in ("from relief to fear", "relieved to afraid", "fear", "relief"):
+        assert not match_text(answer, asked, "lemma-set").right, answer

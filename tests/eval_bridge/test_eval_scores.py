@@ -1,0 +1,338 @@
+"""Scores against an independent slow scorer that follows the paper's equations with plain loops."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from katha.errors import RecordError, UsageError
+from katha.eval_bridge.scoring.scores import recoverability, score
+from katha.eval_bridge.scoring.statistics import replicates, resample_counts, wilcoxon
+from katha.schema import CONDITIONS, DIMENSIONS, LATENT_DIMENSIONS, Answer, Question, StoryRecord
+
+LABELS = ("kindness", "wisdom", "courage")
+
+
+def make_records(stories: int, seed: int) -> list[StoryRecord]:
+    generator = random.Random(seed)
+    records = []
+    for story in range(stories):
+        questions = []
+        for number in range(generator.randint(1, 7)):
+            dimension = generator.choice(DIMENSIONS)
+            gold = generator.choice(LABELS) if dimension == "moral" else "the mouse bites the net"
+            questions.append(
+                Question(
+                    question_id=f"q{number}",
+                    story_id=f"s{story}",
+                    question_type=dimension,
+                    question="What happens?",
+                    gold_answer=gold,
+                    accepted_answers=[gold],
+                    role="reporting" if generator.random() < 0.8 else "steering",
+                )
+            )
+        records.append(StoryRecord(story_id=f"s{story}", story_text="x", recoverability_questions=questions))
+    return records
+
+
+def make_answers(records: list[StoryRecord], judges: int, methods: int, seed: int) -> list[Answer]:
+    generator = random.Random(seed)
+    rows = []
+    for record in records:
+        for question in record.recoverability_questions:
+            for judge in range(judges):
+                for method in range(methods):
+                    for condition in CONDITIONS:
+                        shared = condition == "text" and generator.random() < 0.2
+                        right = generator.random() < 0.7
+                        rows.append(
+                            Answer(
+                                method=None if shared else f"m{method}",
+                                judge=f"j{judge}",
+                                story_id=record.story_id,
+                                question_id=question.question_id,
+                                condition=condition,
+                                status="ok" if generator.random() < 0.9 else "refused",
+                                answer=question.gold_answer if right else "Unclear",
+                                evidence_status=generator.choice([None, "recoverable", "omitted"]),
+                                image_support=generator.choice([None, "omitted", "ambiguous"]),
+                            )
+                        )
+    return rows
+
+
+def slow_right(row: Answer, question: Question) -> bool | None:
+    """Eqs. 50 and 51 with the evidence rules; None for a failure."""
+    if row.status != "ok":
+        return None
+    if row.answer not in question.accepted_answers:
+        return False
+    if row.condition == "text+image":
+        return row.image_support not in ("contradicted", "ambiguous")
+    return row.evidence_status not in ("unclear", "omitted", "contradicted")
+
+
+def slow_outcomes(records, answers, selection):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+    """{(method, judge): {(story, question): {condition: bool}}} and the selected questions."""
+    questions = {
+        (record.story_id, item.question_id): item
+        for record in records
+        for item in record.recoverability_questions
+        if item.role == selection
+    }
+    latest = {(row.method, row.judge, row.story_id, row.question_id, row.condition): row for row in answers}
+    rows = {key: row for key, row in latest.items() if (key[2], key[3]) in questions}
+    methods = sorted({key[0] for key in rows if key[0] is not None})
+    judges = sorted({key[1] for key in rows})
+    table = defaultdict(dict)
+    for method in methods:
+        for name, question in questions.items():
+            votes = defaultdict(list)
+            for judge in judges:
+                cell = {}
+                for condition in CONDITIONS:
+                    row = rows.get((method, judge, *name, condition))
+                    if row is None and condition == "text":
+                        row = rows.get((None, judge, *name, condition))
+                    right = slow_right(row, question) if row is not None else None
+                    if right is not None:
+                        cell[condition] = right
+                        votes[condition].append(right)
+                table[method, judge][name] = cell
+            if len(judges) > 1:
+                table[method, "ensemble"][name] = {
+                    condition: sum(cast) > len(cast) / 2
+                    for condition, cast in votes.items()
+                    if cast and len(cast) >= len(judges) / 2
+                }
+    return questions, table, methods
+
+
+def slow_block(questions, cells, kept):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+    """Eqs. 17, 18, 21 and 22 in percentage points."""
+    dimensions, sums = {}, defaultdict(list)
+    for dimension in DIMENSIONS:
+        own = [name for name in kept if questions[name].question_type == dimension]
+        entry = {"n": len(own), "text": None, "image": None, "gap": None}
+        if own:
+            rates = {c: 100 * sum(cells[name][c] for name in own) / len(own) for c in CONDITIONS}
+            entry |= {"text": rates["text"], "image": rates["image"], "gap": rates["text"] - rates["image"]}
+            for condition in CONDITIONS:
+                sums[condition].append(rates[condition])
+        dimensions[dimension] = entry
+    means = {c: sum(sums[c]) / len(sums[c]) if sums[c] else None for c in CONDITIONS}
+    gaps = [dimensions[k]["gap"] for k in LATENT_DIMENSIONS if dimensions[k]["n"]]
+    return {
+        "n": len(kept),
+        "text": means["text"],
+        "image": means["image"],
+        "text_image": means["text+image"],
+        "stg": means["text"] - means["image"] if kept else None,
+        "dimensions": dimensions,
+        "latent_gap": sum(gaps) / len(gaps) if gaps else None,
+    }
+
+
+def same(left: object, right: object, where: str = "") -> None:
+    if isinstance(left, dict) and isinstance(right, dict):
+        assert left.keys() == right.keys(), where
+        for key in left:
+            same(left[key], right[key], f"{where}/{key}")
+    elif isinstance(left, float) or isinstance(right, float):
+        assert left == pytest.approx(right, abs=1e-9), where
+    else:
+        assert left == right, where
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4), st.integers(1, 3))
+def test_scores_equal_the_slow_scorer(seed: int, stories: int, judges: int, methods: int) -> None:
+    records = make_records(stories, seed)
+    answers = make_answers(records, judges, methods, seed + 1)
+    scores = score(records, answers, matching="exact-set", resamples=20)
+    questions, table, names = slow_outcomes(records, answers, "reporting")
+    assert sorted(scores["methods"]) == names
+    valid = {}
+    for key, cells in table.items():
+        scored = [name for name in questions if len(cells[name]) == len(CONDITIONS)]
+        valid[key] = {name for name in scored if cells[name]["text+image"]}
+    for (method, judge), cells in table.items():
+        entry = scores["methods"][method]["judges"][judge]
+        scored = [name for name in questions if len(cells[name]) == len(CONDITIONS)]
+        own = [name for name in scored if name in valid[method, judge]]
+        common = [name for name in own if all(name in valid[other, judge] for other in names)]
+        assert entry["n_questions"] == len(questions)
+        assert entry["n_unscored"] == len(questions) - len(scored)
+        assert entry["n_valid"] == len(own)
+        same(entry["ambiguity_rate"], 100 * (len(scored) - len(own)) / len(scored) if scored else None)
+        for block, kept in (("raw", scored), ("filtered", own), ("common_valid", common)):
+            got = {name: value for name, value in entry[block].items() if name != "ci95"}
+            same(got, slow_block(questions, cells, kept), f"{method}/{judge}/{block}")
+
+
+def slow_interval(records, answers, method, judge, resamples):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+    """The filtered STG interval, one resample of whole stories at a time."""
+    questions, table, _ = slow_outcomes(records, answers, "reporting")
+    cells = table[method, judge]
+    stories = sorted({story for story, _ in questions})
+    drawn = np.random.default_rng(42).integers(0, len(stories), (resamples, len(stories)))
+    values = []
+    for row in drawn:
+        per: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+        for place in row:
+            for name in questions:
+                cell = cells[name]
+                if name[0] == stories[place] and len(cell) == 3 and cell["text+image"]:
+                    per[questions[name].question_type].append((cell["text"], cell["image"]))
+        if per:
+            text = [sum(a for a, _ in cell) / len(cell) for cell in per.values()]
+            image = [sum(b for _, b in cell) / len(cell) for cell in per.values()]
+            values.append(100 * (sum(text) - sum(image)) / len(per))
+    return list(np.percentile(values, (2.5, 97.5)))
+
+
+def test_bootstrap_interval_equals_a_loop_over_resamples() -> None:
+    records = make_records(7, 5)
+    answers = make_answers(records, 2, 2, 6)
+    scores = score(records, answers, matching="exact-set", resamples=200)
+    for judge in ("j0", "ensemble"):
+        got = scores["methods"]["m1"]["judges"][judge]["filtered"]["ci95"]["stg"]
+        assert got == pytest.approx(slow_interval(records, answers, "m1", judge, 200), abs=1e-9)
+
+
+def test_order_of_stories_judges_and_rows_changes_nothing() -> None:
+    records, generator = make_records(6, 3), random.Random(0)
+    answers = [row for row in make_answers(records, 3, 2, 4) if row.method is not None]
+    wanted = score(records, answers, matching="exact-set", resamples=50)
+    for _ in range(3):
+        mixed = random.Random(generator.random()).sample(answers, len(answers))
+        assert score(records[::-1], mixed, matching="exact-set", resamples=50) == wanted
+
+
+def test_chunks_draw_what_one_matrix_would() -> None:
+    drawn = np.random.default_rng(42).integers(0, 1999, (2100, 1999))
+    parts = list(resample_counts(1999, 2100, 42))
+    assert len(parts) > 1
+    rows = np.concatenate(parts)
+    for at in (0, 1000, 1001, 2099):
+        assert (rows[at] == np.bincount(drawn[at], minlength=1999)).all()
+
+
+def test_one_story_has_no_interval_and_says_so() -> None:
+    records = make_records(1, 1)
+    scores = score(records, make_answers(records, 1, 2, 2), matching="exact-set")
+    block = scores["methods"]["m0"]["judges"]["j0"]["raw"]
+    assert block["ci95"] == {"text": None, "image": None, "stg": None}
+    assert any("two stories" in note for note in scores["notes"])
+    assert scores["comparisons"][0]["ci95"] is None
+
+
+def test_a_tie_is_wrong_and_half_the_judges_must_vote() -> None:
+    question = Question(question_id="q", story_id="s", question_type="causal", question="?", gold_answer="yes")
+    record = StoryRecord(story_id="s", story_text="x", recoverability_questions=[question])
+
+    def outcome(*votes: str | None) -> object:
+        rows = [
+            Answer(
+                method="m",
+                judge=f"j{at}",
+                story_id="s",
+                question_id="q",
+                condition=condition,
+                status="ok" if vote else "transport_failed",
+                answer=vote,
+            )
+            for at, vote in enumerate(votes)
+            for condition in CONDITIONS
+        ]
+        return score([record], rows, matching="exact-set")["methods"]["m"]["judges"]["ensemble"]["raw"]["image"]
+
+    assert outcome("yes", "no") == 0.0
+    assert outcome("yes", "yes", "no") == 100.0
+    assert outcome("yes", None) == 100.0
+    assert outcome("yes", None, None) is None
+
+
+def test_moral_target_has_its_baselines() -> None:
+    records, rows = [], []
+    for at, label in enumerate(("kindness", "kindness", "wisdom", "courage")):
+        question = Question(question_id="q", question_type="moral", question="?", gold_answer=label)
+        records.append(StoryRecord(story_id=f"s{at}", story_text="x", recoverability_questions=[question]))
+        for condition in CONDITIONS:
+            said = "Kindness." if condition == "image" else label
+            rows.append(
+                Answer(
+                    method="m",
+                    judge="j",
+                    story_id=f"s{at}",
+                    question_id="q",
+                    condition=condition,
+                    status="ok",
+                    answer=said,
+                )
+            )
+    target = score(records, rows, matching="exact-set", resamples=10)["methods"]["m"]["judges"]["j"]["moral_target"]
+    assert target == {"text": 100.0, "image": 50.0, "gap": 50.0, "chance": 100 / 12, "majority": 50.0}
+
+
+def test_recoverability_averages_dimensions_not_questions() -> None:
+    questions = [
+        Question(
+            question_id=f"q{at}", question_type="causal" if at < 3 else "emotional", question="?", gold_answer="yes"
+        )
+        for at in range(4)
+    ]
+    rows = [
+        Answer(method="x", judge="j", story_id="s", question_id=f"q{at}", condition="image", status="ok", answer=said)
+        for at, said in enumerate(("yes", "no", "no", "yes"))
+    ]
+    found = recoverability(rows, questions, "exact-set")
+    assert found["mean"] == pytest.approx((1 / 3 + 1) / 2)
+    assert recoverability([], questions, "exact-set")["mean"] is None
+
+
+def test_given_twice_is_refused() -> None:
+    record = make_records(1, 0)[0]
+    with pytest.raises(RecordError, match="twice"):
+        score([record, record], [], matching="exact-set")
+    with pytest.raises(UsageError, match="matching rule"):
+        score([record], [], matching="fuzzy")
+
+
+def test_replicates_leave_out_missing_dimensions() -> None:
+    counts = np.zeros((1, 2, len(DIMENSIONS), 4))
+    counts[0, 0, 0] = (2, 2, 1, 2)
+    counts[0, 1, 1] = (1, 0, 0, 1)
+    drawn = replicates(counts, 50, 42)[:, 0, 0]
+    assert set(np.unique(drawn)) <= {0.0, 0.5, 1.0}
+
+
+@given(
+    st.lists(st.integers(-12, 12), min_size=1, max_size=70),
+    st.sampled_from((1.0, 1 / 3, 0.1)),
+    st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_signed_ranks_are_scipy_s(steps: list[int], step: float, spread: bool) -> None:
+    differences = step * np.array(steps, dtype=float)
+    if spread:  # no two of one size, so that the exact test is used up to 50
+        differences = np.sign(differences) * (np.abs(differences) + 0.01 * np.arange(1, len(steps) + 1))
+    found = wilcoxon(differences)
+    sizes = np.round(np.abs(differences[differences != 0]), 12)
+    assert found["n_nonzero"] == len(sizes)
+    if not len(sizes):
+        assert found["p"] is found["rank_biserial"] is None
+        return
+    exact = len(sizes) <= 50 and len(np.unique(sizes)) == len(sizes)
+    signed = np.sign(differences[differences != 0]) * sizes
+    expected = stats.wilcoxon(signed, method="exact" if exact else "asymptotic")
+    assert found["p"] == pytest.approx(expected.pvalue, rel=1e-9)
+    ranks = stats.rankdata(sizes)
+    assert found["rank_biserial"] == pytest.approx(float((np.sign(signed) * ranks).sum() / ranks.sum()))

@@ -1,0 +1,249 @@
+"""The shipped recogniser on drawings it never saw: it gets pixels and nothing else, here as in a run."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from katha.errors import InputFileError
+from katha.eval_bridge.reader import Reader, load_concepts, load_reader
+from katha.eval_bridge.reader.network import FINER, HEIGHT, WIDTH, coarse, cut, fit_into, to_input
+from katha.jsonio import loads
+from katha.language import load_vocabulary
+from katha.renderers.sketch import compose, rasterise
+
+ROOT = Path(__file__).parents[2]
+PANELS = 60
+SIZES = ((768, 512), (512, 512), (1024, 684), (768, 512))
+
+
+class Training(NamedTuple):
+    """The training package, which is no part of the installed one."""
+
+    scenes: ModuleType
+    labels: ModuleType
+    measure: ModuleType
+    negatives: ModuleType
+
+
+class Panel(NamedTuple):
+    png: bytes
+    labels: Any
+
+
+@pytest.fixture(scope="module")
+def training() -> Iterator[Training]:
+    import importlib
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT))
+        yield Training(*(importlib.import_module(f"training.reader.{name}") for name in Training._fields))
+
+
+@pytest.fixture(scope="module")
+def reader() -> Reader:
+    return load_reader()
+
+
+@pytest.fixture(scope="module")
+def panels(training: Training) -> list[Panel]:
+    """Fresh panels in several sizes, drawn from prompts by seeds that no training set uses."""
+    from random import Random
+
+    from katha.language import describe_scene
+
+    made = []
+    for nth in range(PANELS):
+        rng = Random(f"test_reader/{nth}")
+        width, height = SIZES[nth % len(SIZES)]
+        frame = compose(describe_scene(training.scenes.random_scene(rng)), rng.randrange(2**32), width, height)
+        labels = training.labels.label_frame(frame, fit_into(width, height))
+        made.append(Panel(rasterise(frame.svg, width, height), labels))
+    return made
+
+
+def macro_f1(
+    training: Training, panels: list[Panel], reader: Reader, change: Callable[[bytes], bytes]
+) -> dict[str, float]:
+    """F1 over all decisions of a kind: with sixty panels a mean over concepts would rest on single drawings."""
+    readings = reader.read_many(change(panel.png) for panel in panels)
+    tables = training.measure.measure([panel.labels for panel in panels], readings)
+    totals = {}
+    for kind, table in tables.items():
+        hit, missed, false = (
+            sum(getattr(counts, name) for counts in table.values()) for name in ("hit", "missed", "false")
+        )
+        totals[kind] = 2 * hit / (2 * hit + missed + false)
+    return totals
+
+
+def as_jpeg(png: bytes, quality: int) -> bytes:
+    out = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").save(out, "JPEG", quality=quality)
+    return out.getvalue()
+
+
+def resized(png: bytes, width: int) -> bytes:
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    out = io.BytesIO()
+    image.resize((width, round(width * image.height / image.width)), Image.Resampling.BICUBIC).save(out, "PNG")
+    return out.getvalue()
+
+
+def encoded(image: Image.Image, kind: str = "PNG") -> bytes:
+    out = io.BytesIO()
+    image.save(out, kind)
+    return out.getvalue()
+
+
+def test_the_card_tells_the_truth(training: Training, panels: list[Panel], reader: Reader) -> None:
+    """Fresh panels are read as well as the card says, within what sixty of them can tell."""
+    claimed = json.loads(files("katha.eval_bridge.reader").joinpath("card.json").read_text())["macro_f1"]
+    found = macro_f1(training, panels, reader, lambda png: png)
+    assert {kind: (found[kind], claim) for kind, claim in claimed.items() if found[kind] < claim - 0.08} == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda png: as_jpeg(png, 60), id="jpeg 60"),
+        pytest.param(lambda png: as_jpeg(png, 95), id="jpeg 95"),
+        pytest.param(lambda png: resized(png, 1024), id="1024 wide"),
+    ],
+)
+def test_it_survives_what_happens_to_pictures(
+    training: Training, panels: list[Panel], reader: Reader, change: Callable[[bytes], bytes]
+) -> None:
+    some = panels[:30]
+    plain, changed = macro_f1(training, some, reader, lambda png: png), macro_f1(training, some, reader, change)
+    assert changed["character"] >= plain["character"] - 0.06
+    assert changed["setting"] >= plain["setting"] - 0.08
+    assert changed["action"] >= plain["action"] - 0.12
+
+
+def test_small_pictures_keep_their_characters(training: Training, panels: list[Panel], reader: Reader) -> None:
+    assert macro_f1(training, panels[:30], reader, lambda png: resized(png, 256))["character"] >= 0.75
+
+
+def test_panels_are_taken_for_sketches(panels: list[Panel], reader: Reader) -> None:
+    limit = reader.concepts.sketch_threshold
+    said = [reading.is_sketch >= limit for reading in reader.read_many(panel.png for panel in panels)]
+    assert np.mean(said) >= 0.98
+
+
+def test_photographs_held_out_of_training_are_refused(training: Training, reader: Reader) -> None:
+    held_out = training.negatives.TEST_PHOTOS
+    assert not set(held_out) & set(training.negatives.TRAIN_PHOTOS)
+    photos = training.negatives.photographs(held_out)
+    assert len(photos) >= 4
+    readings = reader.read_many(encoded(photo) for photo in photos)
+    assert [reading.is_sketch < reader.concepts.sketch_threshold for reading in readings] == [True] * len(photos)
+
+
+def test_other_styles_and_noise_are_refused(training: Training, panels: list[Panel], reader: Reader) -> None:
+    rng = np.random.default_rng(7)
+    noise = encoded(Image.fromarray(rng.integers(0, 256, (512, 768, 3), dtype=np.uint8)))
+    sketch = coarse(to_input(panels[0].png))
+    others = [
+        encoded(Image.fromarray(training.negatives.negative(seed, sketch, ()))) for seed in range(900_000, 900_040)
+    ]
+    said = [reading.is_sketch >= reader.concepts.sketch_threshold for reading in reader.read_many([noise, *others])]
+    assert not said[0]
+    assert np.mean(said) <= 0.1
+
+
+@pytest.mark.parametrize("colour", ["white", "black", "#fbf6ea", "#7fae6a"])
+@pytest.mark.parametrize("size", [(768, 512), (512, 512), (40, 900)])
+def test_nothing_is_read_on_an_empty_sheet(reader: Reader, colour: str, size: tuple[int, int]) -> None:
+    for kind in ("PNG", "JPEG"):
+        reading = reader.read(encoded(Image.new("RGB", size, colour), kind))
+        assert (reading.figures, reading.props, reading.setting) == ((), (), "none")
+        assert max(reading.peaks.values()) == 0.0
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "1", "I;16", "LA"])
+def test_any_mode_of_picture_is_read(panels: list[Panel], reader: Reader, mode: str) -> None:
+    picture = Image.open(io.BytesIO(panels[0].png)).convert("RGB")
+    changed = picture.convert("L").convert("I;16") if mode == "I;16" else picture.convert(mode)
+    reading = reader.read(encoded(changed, "TIFF" if mode == "CMYK" else "PNG"))
+    assert 0 <= reading.is_sketch <= 1
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 2000), (2000, 3)])
+def test_any_size_fits_the_input(reader: Reader, size: tuple[int, int]) -> None:
+    assert to_input(encoded(Image.new("RGB", size, "red"))).shape == (FINER * HEIGHT, FINER * WIDTH, 3)
+
+
+@pytest.mark.parametrize("data", [b"", b"no picture", b"\x89PNG\r\n\x1a\n torn"])
+def test_what_is_no_picture_is_an_input_error(reader: Reader, data: bytes) -> None:
+    with pytest.raises(InputFileError):
+        reader.read(data)
+
+
+def test_a_reading_does_not_depend_on_its_batch(panels: list[Panel], reader: Reader) -> None:
+    several = reader.read_many(panel.png for panel in panels[:9])
+    alone = reader.read(panels[8].png)
+    assert [one.concept for one in several[8].figures] == [one.concept for one in alone.figures]
+    assert several[8].is_sketch == pytest.approx(alone.is_sketch, abs=1e-4)
+
+
+def weights() -> tuple[bytes, bytes]:
+    folder = files("katha.eval_bridge.reader")
+    return folder.joinpath("finder.onnx").read_bytes(), folder.joinpath("namer.onnx").read_bytes()
+
+
+def test_the_weights_are_small_and_loaded_once() -> None:
+    assert sum(map(len, weights())) < 6_000_000
+    assert load_reader() is load_reader()
+
+
+@pytest.mark.parametrize(("x", "y", "half"), [(50.0, 40.0, 9.0), (60.25, 31.5, 12.75), (2.0, 3.0, 20.0), (334, 220, 8)])
+def test_a_window_is_cut_where_it_says(x: float, y: float, half: float) -> None:
+    """Against sampling a smooth picture at each pixel's middle; outside of the picture it is black."""
+    rows, columns = np.mgrid[: FINER * HEIGHT, : FINER * WIDTH]
+    picture = np.stack([columns / (FINER * WIDTH), rows / (FINER * HEIGHT), 0 * rows + 0.5], axis=-1)
+    side = 16
+    found = cut(Image.fromarray(np.uint8(255 * picture)), x, y, half, side) / 255
+    at = (np.arange(side) + 0.5) / side * 2 - 1
+    u, v = x + half * at[None, :] + 0 * at[:, None], y + half * at[:, None] + 0 * at[None, :]
+    step = 2 * half / side
+    inside = (u > step) & (u < WIDTH - step) & (v > step) & (v < HEIGHT - step)
+    assert np.abs(found[..., 0] - u / WIDTH)[inside].max() < 0.01
+    assert np.abs(found[..., 1] - v / HEIGHT)[inside].max() < 0.01
+    outside = (u < -step) | (u > WIDTH + step) | (v < -step) | (v > HEIGHT + step)
+    assert (found[outside] == 0).all()
+
+
+def test_every_class_is_a_concept_of_the_vocabulary() -> None:
+    words, concepts = load_vocabulary(), load_concepts()
+    for kind, names in (
+        ("character", concepts.characters),
+        ("prop", concepts.props),
+        ("action", concepts.actions),
+        ("emotion", concepts.emotions),
+        ("setting", concepts.settings),
+        ("time", concepts.times),
+    ):
+        assert set(names) - {"none"} == {concept.id for concept in words.concepts(kind)}  # type: ignore[arg-type]
+    assert set(concepts.thresholds) == {"character", "prop"}
+
+
+def test_the_card_states_what_was_measured() -> None:
+    folder = files("katha.eval_bridge.reader")
+    card = loads(folder.joinpath("card.json").read_text(encoding="utf-8"))
+    assert set(card["macro_f1"]) >= {"character", "prop", "setting", "action", "emotion"}
+    assert card["taken_for_sketches"]["sketches"] >= 0.97
+    assert card["taken_for_sketches"]["photographs"] == 0.0
+    assert set(card["by_concept"]["character"]) == set(load_concepts().characters)
+    assert card["bytes"] == sum(map(len, weights()))
+    text = folder.joinpath("CARD.md").read_text(encoding="utf-8")
+    assert f"| character | {card['macro_f1']['character']:.3f} |" in text

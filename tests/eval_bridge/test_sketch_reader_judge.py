@@ -1,0 +1,285 @@
+"""The embedded judge on drawn boards. With images it is given pixels, questions and options, and nothing else."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import permutations
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from knowing_reader import KnowingReader
+from PIL import Image
+
+from katha.errors import UsageError
+from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
+from katha.eval_bridge.packets.instructions import UNCLEAR
+from katha.eval_bridge.reader import FrameReading, Reader, load_reader
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.renderers.sketch import compose
+from katha.schema import Dimension
+
+SEED = 11
+BOARD = (
+    "Medium shot. The happy crow sings by a tree in the forest.",
+    "Medium shot. The fox looks at the crow in the forest. The fox is sly.",
+    "Medium shot. The crow is sad and cries in the forest.",
+    "Medium shot. The fox eats the cheese in the forest. The fox is happy.",
+    "Medium shot. The fox sleeps in the forest.",
+)
+STORY = (
+    "A happy crow sang in a tree. A sly fox looked at the crow. The crow was sad and cried. "
+    "The happy fox ate the cheese. Then the fox slept."
+)
+
+
+class Case(NamedTuple):
+    dimension: Dimension
+    question: str
+    right: str
+    wrong: tuple[str, ...]
+
+    def prompt(self, seed: int = 0) -> JudgePrompt:
+        options = [self.right, *self.wrong]
+        Random(seed).shuffle(options)
+        return JudgePrompt(self.question, self.dimension, "", (*options, UNCLEAR))
+
+
+CASES = (
+    Case(
+        "action_visibility",
+        "What does the crow do at first?",
+        "The crow sings",
+        ("The crow digs", "The crow swims", "The crow pushes"),
+    ),
+    Case(
+        "action_visibility",
+        "What does the fox do at the end?",
+        "The fox sleeps",
+        ("The fox dances", "The fox rides", "The fox throws"),
+    ),
+    Case(
+        "consequence",
+        "What is the outcome for the fox?",
+        "The fox sleeps",
+        ("The fox begs", "The fox climbs", "The fox falls"),
+    ),
+    Case(
+        "emotional",
+        "How does the crow feel when the crow cries?",
+        "The crow is sad",
+        ("The crow is proud", "The crow is angry", "The crow is calm"),
+    ),
+    Case(
+        "emotional",
+        "How does the feeling of the crow change?",
+        "The crow changes from happy to sad",
+        (
+            "The crow changes from sad to happy",
+            "The crow changes from angry to calm",
+            "The crow changes from proud to afraid",
+        ),
+    ),
+    Case(
+        "temporal_order",
+        "Which comes first?",
+        "The crow sings before the fox sleeps",
+        (
+            "The fox sleeps before the crow sings",
+            "The fox sleeps before the crow cries",
+            "The crow digs before the fox sleeps",
+        ),
+    ),
+)
+
+
+@cache
+def knowing() -> KnowingReader:
+    return KnowingReader()
+
+
+@cache
+def drawn(prompt: str, seed: int = SEED) -> bytes:
+    return knowing().draw(compose(prompt, seed, 768, 512))
+
+
+def board(prompts: Sequence[str] = BOARD, seed: int = SEED) -> Evidence:
+    return Evidence("image", tuple(drawn(prompt, seed) for prompt in prompts))
+
+
+def flat(colour: str = "#fbf6ea") -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (768, 512), colour).save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def judge() -> SketchReaderJudge:
+    """The judge with the reader that ships."""
+    return SketchReaderJudge()
+
+
+@pytest.fixture(scope="module")
+def rules() -> SketchReaderJudge:
+    """The judge with a reader that knows what was drawn: what is left to test is how it chooses."""
+    return SketchReaderJudge(reader=knowing())
+
+
+def ask(judge: SketchReaderJudge, evidence: Evidence, cases: Iterable[Case] = CASES, seed: int = 0) -> list[JudgeReply]:
+    return list(judge.ask(evidence, [case.prompt(seed) for case in cases]))
+
+
+def share_right(replies: Sequence[JudgeReply], cases: Sequence[Case] = CASES) -> float:
+    return float(np.mean([reply.answer == case.right for reply, case in zip(replies, cases, strict=True)]))
+
+
+def test_it_is_a_judge(judge: SketchReaderJudge) -> None:
+    assert isinstance(judge, Judge)
+    assert judge.spec()["reader"]["weights"] == load_reader().spec()["weights"]
+    with pytest.raises(UsageError):
+        SketchReaderJudge("fast")
+
+
+def test_it_answers_from_what_was_seen(rules: SketchReaderJudge) -> None:
+    replies = ask(rules, board())
+    assert {reply.status for reply in replies} == {"ok"}
+    assert share_right(replies) >= 5 / 6
+
+
+BEASTS = ("lion", "fox", "crow", "king", "elephant", "monkey", "farmer", "snake", "dog", "goose", "bear", "queen")
+DEEDS = ("sleep", "run", "cry", "sing", "hide", "fly", "swim", "eat", "dig", "laugh", "think", "dance")
+
+
+def test_it_reads_the_pictures_better_than_chance(judge: SketchReaderJudge) -> None:
+    """With the weights that ship: among four deeds and `Unclear`, pictures make the right one the most frequent."""
+    right = wrong = 0
+    for nth, (who, deed) in enumerate(zip(BEASTS, DEEDS, strict=True)):
+        others = tuple(f"The {who} {DEEDS[(nth + step) % len(DEEDS)]}s" for step in (3, 5, 8))
+        case = Case("action_visibility", f"What does the {who} do?", f"The {who} {deed}s", others)
+        evidence = board([f"Medium shot. The {who} {deed}s in the meadow."])
+        (reply,) = ask(judge, evidence, [case])
+        right += reply.answer == case.right
+        wrong += reply.answer not in (case.right, UNCLEAR)
+    assert right >= 2 * (wrong / 3) + 2
+
+
+def test_the_order_of_options_plays_no_part(judge: SketchReaderJudge) -> None:
+    first = [reply.answer for reply in ask(judge, board(), seed=0)]
+    for seed in range(1, 5):
+        assert [reply.answer for reply in ask(judge, board(), seed=seed)] == first
+
+
+def test_empty_sheets_tell_nothing(judge: SketchReaderJudge) -> None:
+    """Neither an option's place nor its words give it away: on blank frames there is nothing to choose by."""
+    for colour in ("#fbf6ea", "white", "black"):
+        replies = ask(judge, Evidence("image", (flat(colour),) * 5))
+        assert {(reply.status, reply.answer) for reply in replies} == {("ok", UNCLEAR)}
+
+
+def test_the_story_of_other_pictures_is_not_answered(rules: SketchReaderJudge) -> None:
+    others = tuple(f"Medium shot. The {who} stands in the desert." for who in ("camel", "king", "bee", "pig", "owl"))
+    assert share_right(ask(rules, board(others))) <= 1 / 6
+
+
+ORDERS = (
+    ("The lion sleeps", "The lion runs", "The lion eats", "The lion dances"),
+    ("The monkey climbs", "The monkey laughs", "The monkey sleeps", "The monkey digs"),
+    ("The king sits", "The king points", "The king fights", "The king cries"),
+)
+
+
+def order_cases(events: Sequence[str]) -> list[Case]:
+    """Each pair of events, once with each of the two orders as the right one's place in the story."""
+    pairs = [(events[a], events[b]) for a in range(len(events)) for b in range(a + 1, len(events))]
+    return [
+        Case("temporal_order", "Which comes first?", f"{one} before {lower(two)}", (f"{two} before {lower(one)}",))
+        for one, two in pairs
+    ]
+
+
+def lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def test_order_is_read_from_the_frames_and_lost_when_they_are_shuffled(rules: SketchReaderJudge) -> None:
+    """Over all orders of four frames, every pair is right as often as it is wrong: shuffled frames tell no order."""
+    told, shuffled = [], []
+    for events in ORDERS:
+        prompts = [f"Medium shot. {event} in the meadow." for event in events]
+        cases = order_cases(events)
+        told.append(share_right(ask(rules, board(prompts), cases), cases))
+        for order in permutations(prompts):
+            shuffled.append(share_right(ask(rules, board(order), cases), cases))
+    assert np.mean(told) >= 0.7
+    assert np.mean(shuffled) <= 0.5
+
+
+def test_reversed_frames_reverse_the_answer(rules: SketchReaderJudge) -> None:
+    case = CASES[-1]
+    assert ask(rules, board(), [case])[0].answer == case.right
+    assert ask(rules, board(BOARD[::-1]), [case])[0].answer != case.right
+
+
+def test_other_pictures_are_refused_with_a_reason(judge: SketchReaderJudge) -> None:
+    noise = np.random.default_rng(3).integers(0, 256, (256, 384, 3), dtype=np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(noise).save(out, "PNG")
+    replies = ask(judge, Evidence("image", (drawn(BOARD[0]), out.getvalue())))
+    assert {reply.status for reply in replies} == {"refused"}
+    assert "frame 2" in str(replies[0].error)
+
+
+def test_it_has_to_be_given_options(judge: SketchReaderJudge) -> None:
+    (reply,) = judge.ask(board(), [JudgePrompt("What happens?", "causal", "", None)])
+    assert (reply.status, reply.answer) == ("refused", None)
+    assert "options" in str(reply.error)
+
+
+def test_the_story_is_read_by_the_same_rules(judge: SketchReaderJudge) -> None:
+    assert share_right(ask(judge, Evidence("text", (), STORY))) >= 5 / 6
+
+
+def test_with_story_and_pictures_the_pictures_are_checked(rules: SketchReaderJudge) -> None:
+    """What the story tells is supported by its own board, omitted by blank frames, contradicted by reversed ones."""
+    order = CASES[-1]
+
+    def support(images: Sequence[bytes], case: Case) -> tuple[str | None, str | None]:
+        (reply,) = ask(rules, Evidence("text+image", tuple(images), STORY), [case])
+        return reply.answer, reply.image_support
+
+    assert support(board().images, CASES[0]) == (CASES[0].right, "supported")
+    assert support((flat(),) * 5, CASES[0]) == (CASES[0].right, "omitted")
+    assert support(board().images, order) == (order.right, "supported")
+    assert support(board(BOARD[::-1]).images, order)[1] in {"contradicted", "omitted"}
+
+
+class CountingReader(Reader):
+    """The shipped reader; notes how many pictures it looks at."""
+
+    looked_at: int = 0
+
+    def read_many(self, pictures: Iterable[bytes]) -> list[FrameReading]:
+        several = list(pictures)
+        self.looked_at += len(several)
+        return super().read_many(several)
+
+
+def test_every_picture_is_looked_at_once() -> None:
+    from importlib.resources import files
+
+    folder = files("katha.eval_bridge.reader")
+    models = (folder.joinpath(name).read_bytes() for name in ("finder.onnx", "namer.onnx"))
+    reader = CountingReader(*models, load_reader().concepts)
+    judge = SketchReaderJudge(reader=reader)
+    ask(judge, board())
+    ask(judge, board(BOARD[:3]))
+    assert reader.looked_at == len(BOARD)
+
+
+def test_a_question_is_answered_alone(judge: SketchReaderJudge) -> None:
+    """A reply depends on its own question, never on the others of the call."""
+    together = [reply.answer for reply in ask(judge, board())]
+    assert together == [ask(judge, board(), [case])[0].answer for case in CASES]

@@ -1,0 +1,410 @@
+"""A suite over many stories with real LangGraph and SQLite: shared work, exact costs, resume, and what is concluded."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles import BlockRenderer, plugins, story
+
+from katha.agents.context import Plugins
+from katha.compass.modes import Suite, load_modes, load_suite
+from katha.config import RunConfig
+from katha.errors import OutputFolderError, RecordError, RenderError, UsageError
+from katha.eval_bridge.packets.instructions import STEERING_VARIANT
+from katha.eval_bridge.scoring.audit import require_separate
+from katha.eval_bridge.scoring.scores import score
+from katha.experiments.ablate.conclusions import conclude
+from katha.experiments.ablate.folder import AblationJob
+from katha.experiments.ablate.runner import run_ablation
+from katha.protocols import FrameRequest
+from katha.schema import Answer, Event, StoryRecord
+
+
+def forest(number: int) -> StoryRecord:
+    """A story among trees of its own, so that its pictures are not another story's."""
+    text = story(f"story{number}").model_dump_json().replace("tree number", f"tree of wood {number}, number")
+    return StoryRecord.model_validate_json(text)
+
+
+STORIES = [forest(number) for number in range(6)]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+
+
+def job(suite: Suite | None = None, records: list[StoryRecord] | None = None, **changes: Any) -> AblationJob:
+    made: Plugins = changes.pop("given", None) or plugins()
+    config = RunConfig(planner="scenes", renderer="block", judges=tuple(made.judges), compass={"repair_threshold": 1.0})
+    return AblationJob(
+        records if records is not None else STORIES,
+        suite or load_suite("length"),
+        config,
+        given=made,
+        **{"resamples": 500, **changes},
+    )
+
+
+def rows(path: Path) -> list[Answer]:
+    return [Answer.model_validate_json(line) for line in path.read_text().splitlines()]
+
+
+def results(out: Path) -> dict[str, bytes]:
+    return {name: (out / name).read_bytes() for name in ("table.json", "scores.json", "answers.jsonl", "stories.jsonl")}
+
+
+@pytest.fixture(scope="module")
+def length(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any], Plugins]:
+    """The length suite over six stories, its table, and the plug-ins that did the work."""
+    out, made = tmp_path_factory.mktemp("length") / "out", plugins()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KATHA_CACHE", str(out.parent / "cache"))
+        table = run_ablation(job(given=made), out).table
+    return out, table, made
+
+
+def test_the_length_suite_has_every_mode_of_the_paper() -> None:
+    suite = load_suite("length")
+    paper = ["base", "random_frame", "non_semantic_frame", "caption_bridge", "random_bridge", "rerank_only"]
+    assert [row.name for row in suite.rows] == [*paper, "bridge_only", "full"]
+    assert suite.baseline == "base"
+    assert {row.mode for row in suite.rows} <= set(load_modes())
+
+
+def test_every_distinct_frame_is_drawn_once_and_every_distinct_question_asked_once(
+    length: tuple[Path, dict[str, Any], Plugins],
+) -> None:
+    _, table, made = length
+    budget = table["budget"]
+    drawn = Counter((request.prompt, request.seed, request.kind, request.scene) for request in made.renderer.drawn)
+    assert len(made.renderer.drawn) == budget["frames_distinct"]
+    assert len(made.judges["pixel"].asked) == budget["questions_distinct"]
+    assert budget["frames_naive"] > 4 * budget["frames_distinct"]
+    assert budget["questions_naive"] > 1.5 * budget["questions_distinct"]
+    assert budget["frames_naive"] > budget["frames_by_rows"] > budget["frames_distinct"]
+    assert max(drawn.values()) == 1
+
+
+def test_the_table_agrees_with_the_scores_and_with_the_rows(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+    out, table, _ = length
+    stories = [StoryRecord.model_validate_json(line) for line in (out / "stories.jsonl").read_text().splitlines()]
+    scores = json.loads((out / "scores.json").read_text())
+    pools = {row["mode"]: [f"{row['mode']}@{seed}" for seed in (42, 123, 2026)] for row in table["rows"]}
+    again = score(
+        stories,
+        rows(out / "answers.jsonl"),
+        matching="lemma-set",
+        resamples=500,
+        pooled={name: members for name, members in pools.items() if name not in ("full", "rerank_only")},
+    )
+    assert {**again, "methods": None} == {**scores, "methods": None}
+    assert again["methods"] == scores["methods"]
+    assert set(scores["methods"]) == set(pools)
+    for row in table["rows"]:
+        block = scores["methods"][row["mode"]]["judges"]["pixel"]["filtered"]
+        assert row["image"] == pytest.approx(block["image"])
+        assert row["stg"] == pytest.approx(block["stg"])
+        assert row["stg_ci95"] == pytest.approx(block["ci95"]["stg"])
+    base = next(row for row in table["rows"] if row["mode"] == "base")
+    for item in scores["comparisons"]:
+        if "base" in (item["a"], item["b"]) and item["block"] == "filtered":
+            other = item["b"] if item["a"] == "base" else item["a"]
+            row = next(row for row in table["rows"] if row["mode"] == other)
+            sign = -1.0 if item["a"] == "base" else 1.0
+            assert row["delta_stg"] == pytest.approx(sign * item["difference"])
+            assert sorted(sign * end for end in item["ci95"]) == pytest.approx(row["ci95"])
+            assert row["delta_stg"] == pytest.approx(row["stg"] - base["stg"])
+
+
+def test_a_row_s_mean_over_seeds_is_the_pool_of_its_boards(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+    out = length[0]
+    stories = [StoryRecord.model_validate_json(line) for line in (out / "stories.jsonl").read_text().splitlines()]
+    single = score(stories, rows(out / "answers.jsonl"), matching="lemma-set", resamples=0)["methods"]
+    blocks = [single[f"base@{seed}"]["judges"]["pixel"]["raw"] for seed in (42, 123, 2026)]
+    pooled = score(
+        stories,
+        rows(out / "answers.jsonl"),
+        matching="lemma-set",
+        resamples=0,
+        pooled={"base": ["base@42", "base@123", "base@2026"]},
+    )["methods"]["base"]["judges"]["pixel"]["raw"]
+    assert pooled["n"] == sum(block["n"] for block in blocks)
+    assert pooled["image"] == pytest.approx(np.mean([block["image"] for block in blocks]))
+
+
+def test_budgets_of_the_visual_controls(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+    _, table, _ = length
+    by = {row["mode"]: row for row in table["rows"]}
+    assert by["base"]["frames"] == by["rerank_only"]["frames"] == 5
+    for name in ("random_frame", "non_semantic_frame", "caption_bridge", "random_bridge"):
+        assert by[name]["frames"] == 6
+    assert by["base"]["frames_rendered"] == by["rerank_only"]["frames_rendered"] == 15 * len(STORIES)
+    assert by["random_frame"]["accepted_bridges"] == 0
+    assert by["random_bridge"]["accepted_bridges"] == len(STORIES)
+    assert by["full"]["frames"] == pytest.approx(5 + by["full"]["accepted_bridges"] / len(STORIES))
+    assert 0 < by["full"]["accepted_bridges"] <= len(STORIES)
+
+
+def test_equal_length_compares_boards_of_equal_length(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+    _, table, _ = length
+    bridged = next(row for row in table["rows"] if row["mode"] == "full")["accepted_bridges"]
+    even = {row["b"]: row for row in table["comparisons"] if row["what"] == "equal length"}
+    assert even["random_frame"]["n_stories"] <= bridged
+    assert even["rerank_only"]["n_stories"] <= len(STORIES) - bridged
+    assert {row["family"] for row in even.values()} == {6}
+
+
+def test_the_same_command_again_does_nothing(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+    out, table, _ = length
+    again = plugins()
+    before = results(out)
+    found = run_ablation(job(given=again), out)
+    assert found.reused
+    assert found.table == table
+    assert again.renderer.drawn == again.judges["pixel"].asked == []
+    assert results(out) == before
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_a_stopped_suite_goes_on_and_pays_for_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(name: str, done: int) -> None:
+        if done == 2:
+            raise Stopped
+
+    def small(made: Plugins) -> AblationJob:
+        return job(load_suite("length").only(("base", "full")), STORIES[:3], given=made)
+
+    whole, first, second = plugins(), plugins(), plugins()
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "other"))
+    run_ablation(small(whole), tmp_path / "whole")
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(Stopped):
+        run_ablation(small(first), tmp_path / "out", on_story=stop)
+    assert not (tmp_path / "out" / "table.json").exists()
+    run_ablation(small(second), tmp_path / "out")
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
+    assert len(first.renderer.drawn) + len(second.renderer.drawn) == len(whole.renderer.drawn)
+    asked = [made.judges["pixel"].asked for made in (first, second, whole)]
+    assert asked[0]
+    assert asked[1]
+    assert len(asked[0]) + len(asked[1]) == len(asked[2])
+
+
+def test_who_listens_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Event] = []
+    for name, listen in (("heard", heard.append), ("unheard", None)):
+        monkeypatch.setenv("KATHA_CACHE", str(tmp_path / f"{name}-cache"))
+        suite = load_suite("length").only(("base", "full"))
+        run_ablation(job(suite, STORIES[:1]), tmp_path / name, on_event=listen)
+    assert results(tmp_path / "heard") == results(tmp_path / "unheard")
+    assert {event["stage"] for event in heard} >= {"plan", "render", "critique", "select", "bridge", "decide", "judge"}
+
+
+def test_another_suite_in_the_folder_is_refused_and_shares_the_cache(tmp_path: Path) -> None:
+    suite = load_suite("length").only(("base", "full"))
+    run_ablation(job(suite, STORIES[:2]), tmp_path / "out")
+    with pytest.raises(OutputFolderError, match="another ablation"):
+        run_ablation(job(load_suite("length").only(("base", "rerank_only")), STORIES[:2]), tmp_path / "out")
+    made = plugins()
+    run_ablation(job(load_suite("length").only(("base", "rerank_only")), STORIES[:2], given=made), tmp_path / "two")
+    assert made.renderer.drawn == made.judges["pixel"].asked == []
+
+
+class Failing(BlockRenderer):
+    """Cannot draw one story's first scene."""
+
+    def _draw(self, request: FrameRequest) -> bytes:
+        if "number 3." in request.prompt and request.seed == 123:
+            raise RenderError("The canvas is torn.")
+        return super()._draw(request)
+
+
+def test_a_story_whose_board_is_invalid_is_named_and_stops_nothing(tmp_path: Path) -> None:
+    suite = load_suite("length").only(("base", "rerank_only"))
+    table = run_ablation(job(suite, STORIES[:2], given=plugins(renderer=Failing())), tmp_path / "out").table
+    base, rerank = table["rows"]
+    assert base["boards_per_story"] == 2
+    assert rerank["invalid_stories"] == {"story0": "The canvas is torn.", "story1": "The canvas is torn."}
+    assert rerank["stg"] is None
+    assert any("rerank_only: 2 stories have no board" in note for note in table["notes"])
+
+
+def test_too_few_stories_are_said_instead_of_an_interval(tmp_path: Path) -> None:
+    table = run_ablation(job(load_suite("length").only(("base", "full")), STORIES[:5]), tmp_path / "out").table
+    assert all(row["ci95"] is None and row["p_corrected"] is None for row in table["rows"])
+    assert table["rows"][1]["delta_stg"] is not None
+    assert any("fewer than a bootstrap can carry" in note for note in table["notes"])
+    assert table["conclusion"]["verdict"] == "undecided"
+
+
+def comparison(a: str, b: str, ci: tuple[float, float], p: float = 0.001, what: str = "all stories") -> dict[str, Any]:
+    middle = sum(ci) / 2
+    shown = {"ci95": list(ci), "p_corrected": p, "family": 7, "difference": middle, "n_stories": 40}
+    shown |= {"same": None, "nothing": None, "wilcoxon": {"n_nonzero": 9}}
+    return {"a": a, "b": b, "what": what, **shown}
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([comparison("full", "base", (-9, -5))], "shown"),
+        ([comparison("full", "base", (-9, 1))], "not shown"),
+        ([comparison("full", "base", (-9, -5), p=0.2)], "not shown"),
+        ([comparison("full", "base", (2, 5))], "refuted"),
+        ([comparison("full", "base", (-9, -5)), comparison("full", "c", (-3, 1), what="equal length")], "partly shown"),
+        ([comparison("full", "base", (-9, -5)), comparison("full", "c", (1, 3), what="equal length")], "refuted"),
+        ([comparison("full", "base", (-9, -5)), comparison("full", "c", (-3, -1), what="equal length")], "shown"),
+    ],
+)
+def test_the_conclusion_is_the_one_that_the_intervals_support(rows: list[dict[str, Any]], verdict: str) -> None:
+    found = conclude({"comparisons": rows, "focus": "full", "baseline": "base"})
+    assert found["verdict"] == verdict
+    assert len(found["sentences"]) == len(rows)
+
+
+def test_an_interval_that_correction_undoes_is_told_as_that() -> None:
+    rows = [comparison("full", "base", (-9, -5), p=0.2)]
+    text = conclude({"comparisons": rows, "focus": "full", "baseline": "base"})["text"]
+    assert "not after correction for 7 comparisons" in text
+    rows = [comparison("full", "base", (-9, 1), p=0.2)]
+    assert "holds zero" in conclude({"comparisons": rows, "focus": "full", "baseline": "base"})["text"]
+
+
+def test_cases_are_chosen_by_their_numbers(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+    _, table, _ = length
+    cases = table["cases"]
+    assert cases["repaired"] == next(row for row in table["rows"] if row["mode"] == "full")["accepted_bridges"]
+    groups = [case["group"] for case in cases["cases"]]
+    assert groups == sorted(groups, key=("success", "boundary", "harm").index)
+    for case in cases["cases"]:
+        assert len(case["frames"]) == len(case["frames_before"]) + 1
+        assert (case["delta"] < 0) == (case["group"] == "success") or case["group"] == "boundary"
+        assert case["before"] != case["after"]
+
+
+def halves() -> tuple[StoryRecord, list[Answer], list[Answer]]:
+    """A prepared story with a reporting and a steering row for each question of its half."""
+    from katha.eval_bridge.questions.options import prepare_questions
+
+    record = story()
+    questions = prepare_questions(record.recoverability_questions)
+    record = record.model_copy(update={"recoverability_questions": questions})
+    made = [
+        Answer(
+            method="full",
+            judge="j",
+            story_id=record.story_id,
+            question_id=item.question_id,
+            condition="image",
+            status="ok",
+            answer="x",
+            role=item.role,
+            prompt_sha256=f"{item.role} {item.question_id}",
+        )
+        for item in questions
+    ]
+    return record, [row for row in made if row.role == "reporting"], [row for row in made if row.role == "steering"]
+
+
+def test_halves_that_are_apart_pass() -> None:
+    require_separate(*halves())
+
+
+def test_a_steering_question_cannot_be_reported() -> None:
+    record, reporting, steering = halves()
+    leaked = steering[0].model_copy(update={"role": "reporting", "prompt_sha256": "new"})
+    with pytest.raises(RecordError, match="is in the report"):
+        require_separate(record, [*reporting, leaked], steering)
+
+
+def test_a_steering_prompt_cannot_be_reported() -> None:
+    record, reporting, steering = halves()
+    leaked = reporting[0].model_copy(update={"prompt_sha256": steering[0].prompt_sha256})
+    with pytest.raises(RecordError, match="prompt that steered"):
+        require_separate(record, [leaked], steering)
+
+
+def test_a_reporting_question_cannot_steer() -> None:
+    record, reporting, steering = halves()
+    with pytest.raises(RecordError, match="was used to steer"):
+        require_separate(record, reporting, [*steering, reporting[0]])
+
+
+def test_a_question_cannot_be_in_both_halves_under_two_names(tmp_path: Path) -> None:
+    record = story("twins")
+    first = record.recoverability_questions[0].model_copy(update={"role": "steering"})
+    twin = first.model_copy(update={"question_id": "twin", "role": "reporting"})
+    rest = record.recoverability_questions[1:]
+    leaking = record.model_copy(update={"recoverability_questions": [first, twin, *rest]})
+    with pytest.raises(RecordError, match="steering reaches reporting"):
+        run_ablation(job(load_suite("length").only(("base",)), [leaking]), tmp_path / "out")
+
+
+def test_steering_prompts_that_reach_the_report_stop_the_suite(tmp_path: Path) -> None:
+    leaking = job(load_suite("length").only(("base",)), STORIES[:1])
+    leaking.config = leaking.config.model_copy(update={"variant": STEERING_VARIANT})
+    with pytest.raises(RecordError, match="with a prompt that steered"):
+        run_ablation(leaking, tmp_path / "out")
+    assert not (tmp_path / "out" / "table.json").exists()
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "mine.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_suite_of_one_s_own_needs_no_code(tmp_path: Path) -> None:
+    text = """
+about: Is a lower threshold enough?
+baseline: base
+rows:
+  base:
+  eager: {mode: full, compass: {repair_threshold: 1.0}, change: {accept: always}}
+"""
+    table = run_ablation(job(load_suite(write(tmp_path, text)), STORIES[:2]), tmp_path / "out").table
+    assert [row["mode"] for row in table["rows"]] == ["base", "eager"]
+    assert table["rows"][1]["frames"] == 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("  base:\n  odd: {mode: telepathy}", "row 'odd': No mode is called 'telepathy'"),
+        (
+            "  base:\n  odd: {mode: full, compass: {gamma: 3}}",
+            "row 'odd': gamma: Input should be less than or equal to 1",
+        ),
+        ("  base:\n  odd: {mode: full, compass: {lambda_t: -1}}", "lambda_t"),
+        ("  base:\n  odd: {mode: full, change: {select: loudest}}", "row 'odd': select"),
+        ("  base:\n  odd: {mode: full, sharpen: 1}", "rows.1.sharpen"),
+        ("  base:\n  odd: {mode: base, scoring: {conditions: [image]}}", "validity needs the condition"),
+        ("  other: {mode: base}", "there is no row 'base'"),
+        ("  []", "must be a mapping with rows"),
+    ],
+)
+def test_a_suite_that_cannot_be_run_is_refused(tmp_path: Path, rows: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
+        load_suite(write(tmp_path, f"about: x\nbaseline: base\nrows:\n{rows}\n"))
+
+
+def test_a_planner_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    text = "about: x\nbaseline: base\nrows:\n  base:\n  odd: {mode: base, planner: clairvoyant}\n"
+    with pytest.raises(UsageError, match="planners that are not installed: clairvoyant") as caught:
+        run_ablation(job(load_suite(write(tmp_path, text)), STORIES[:1]), tmp_path / "out")
+    assert "Installed planners: " in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_story_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no story"):
+        run_ablation(job(records=[]), tmp_path / "out")

@@ -1,0 +1,105 @@
+"""What the controls show, and how what they showed is read."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from test_eval_cli import draw, records
+
+from katha.errors import UsageError
+from katha.eval_bridge.bench.boards import read_board
+from katha.eval_bridge.scoring.controls import (
+    ControlBoards,
+    blank_board,
+    control_results,
+    parse_controls,
+    shuffled_order,
+)
+from katha.schema import Answer
+
+
+def test_controls_are_named_and_ordered() -> None:
+    assert parse_controls("foreign, blank") == ("blank", "foreign")
+    assert parse_controls("all") == ("blank", "shuffled", "foreign", "repeat")
+    assert parse_controls(None) == ()
+    with pytest.raises(UsageError, match="ghost"):
+        parse_controls("blank,ghost")
+
+
+def test_no_shuffled_frame_keeps_its_place() -> None:
+    for story in ("a", "b", "c"):
+        order = shuffled_order(story, 5)
+        assert sorted(order) == [0, 1, 2, 3, 4]
+        assert all(at != place for at, place in enumerate(order))
+        assert order == shuffled_order(story, 5)
+
+
+def test_blank_frames_hold_one_colour_and_foreign_ones_another_board(tmp_path: Path) -> None:
+    stories = records(2)
+    boards = draw(tmp_path / "flux", stories)
+    shown = ControlBoards(boards, stories)
+    own = read_board(boards, stories[0])
+    plain = blank_board(own.images)
+    with Image.open(io.BytesIO(plain[0])) as image:
+        assert (image.size, len(plain), image.getcolors()) == ((24, 16), 5, [(384, (251, 246, 234))])
+    assert shown.images("foreign", own) == read_board(boards, stories[1]).images
+    assert shown.images("repeat", own) == own.images
+    assert ControlBoards(boards, stories[:1]).images("foreign", own) is None
+
+
+def test_a_control_that_has_nothing_to_show_says_so(tmp_path: Path) -> None:
+    stories = records(1)
+    boards = draw(tmp_path / "flux", stories)
+    shown, own = ControlBoards(boards, stories), read_board(boards, stories[0])
+    single = replace(own, frames=own.frames[:1])
+    assert shown.images("shuffled", single) is None
+    assert shown.images("foreign", own) is None
+    item = stories[0].recoverability_questions[0]
+    row = Answer(
+        method="flux", judge="j", story_id=stories[0].story_id, question_id=item.question_id, condition="image",
+        status="ok", answer="gold",
+    )  # fmt: skip
+    found = control_results(
+        {(row.story_id, row.question_id): item},
+        [row],
+        [row.model_copy(update={"method": "blank", "status": "refused", "answer": None})],
+        board="flux",
+        matching="lemma-set",
+        controls=("foreign", "blank"),
+    )
+    assert [entry["passes"] for entry in found] == [None, None]
+    assert "nothing to show" in found[0]["reading"]
+    assert "No question was answered" in found[1]["reading"]
+
+
+@pytest.mark.parametrize(("right", "passes"), [(8, False), (0, True)])
+def test_above_chance_fails(right: int, passes: bool) -> None:
+    stories = records(8)
+    questions = {
+        (record.story_id, item.question_id): item for record in stories for item in record.recoverability_questions
+    }
+
+    def rows(method: str, good: int) -> list[Answer]:
+        return [
+            Answer(
+                method=method,
+                judge="j",
+                story_id=story,
+                question_id=name,
+                condition="image",
+                status="ok",
+                answer="gold" if int(story[1:]) < good else "Unclear",
+            )
+            for story, name in questions
+        ]
+
+    found = control_results(
+        questions, rows("flux", 8), rows("blank", right), board="flux", matching="lemma-set", controls=("blank",)
+    )
+    assert found[0]["passes"] is passes
+    assert (found[0]["image"], found[0]["board"], found[0]["chance"]) == (100.0 * right / 8, 100.0, 25.0)
+    assert found[0]["unclear"] == 100.0 - found[0]["image"]

@@ -1,0 +1,73 @@
+"""The script that writes the measured tables into the page on ablations."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+ROW = {
+    "mode": "base",
+    "image": 70.0,
+    "stg": 20.0,
+    "delta_stg": None,
+    "ci95": None,
+    "p_corrected": None,
+    "frames": 5.0,
+    "steered": False,
+    "not_run": None,
+}
+PAIR = {"a": "full", "b": "control", "what": "all stories", "nothing": None, "difference": -9.0, "n_stories": 40}
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_ablations", DOCS / "make_ablations.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_keeps_everything_around_what_was_measured(script: Any) -> None:
+    page = (DOCS / "ablations.md").read_text(encoding="utf-8")
+    written = script.put(script.put(page, "old"), "new")
+    assert written.split(script.BEGIN)[0] == page.split(script.BEGIN)[0]
+    assert written.split(script.END)[1] == page.split(script.END)[1]
+    assert written.split(script.BEGIN)[1].split(script.END)[0].strip() == "new"
+
+
+def test_a_suite_is_told_with_its_rows_and_its_conclusion(script: Any) -> None:
+    full = {**ROW, "mode": "full", "delta_stg": -9.0, "ci95": [-12.0, -6.0], "p_corrected": 0.0001}
+    far = {**dict.fromkeys(ROW), "mode": "far", "not_run": "needs a model"}
+    scene = {**far, "mode": "scene", "not_run": None}
+    table = {
+        "suite": "length",
+        "stories": 40,
+        "seconds": "at least 1,200",
+        "baseline": "base",
+        "budget": {"frames_distinct": 1, "frames_naive": 2, "questions_distinct": 3, "questions_naive": 4},
+        "rows": [ROW, {**ROW, "mode": "same", "steered": True}, full, far, scene],
+        "comparisons": [
+            {**PAIR, "b": "base"},
+            PAIR,
+            {**PAIR, "b": "even"},
+            {**PAIR, "what": "equal length", "n_stories": 16},
+            {**PAIR, "what": "equal length", "b": "even"},
+            {**PAIR, "what": "equal length", "b": "twin", "nothing": "these are the same boards"},
+        ],
+        "conclusion": {"text": "full improves on base.", "sentences": list("123456")},
+    }
+    told = script.markdown(table)
+    assert "| `base` | 70.0 | 20.0 | - | - | 5.00 |" in told
+    assert "| `full` | 70.0 | 20.0 | -9.0 (-12.0 to -6.0) | < 0.001 | 5.00 |" in told
+    assert "| `same` (steered) | 70.0 |" in told
+    assert "| `far` | not run | | | | |" in told
+    assert "| `scene` | no story has a board | | | | |" in told
+    assert "at least 1,200 s of processor time" in told
+    assert told.rstrip().endswith("full improves on base.\n\n- 2\n- 3\n- 4")

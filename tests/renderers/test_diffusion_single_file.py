@@ -1,0 +1,180 @@
+"""Single files as they are shared for other programs: a whole SDXL, a transformer of FLUX.1, FLUX.2 or Qwen-Image."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from ldm_format import save_single_file
+from numpy.typing import NDArray
+from original_layout import save_original
+from PIL import Image
+from safetensors.torch import load_file, save_file
+
+from katha.errors import InputFileError, UsageError
+from katha.protocols import BoardContext, FrameRequest
+from katha.renderers.diffusion.flux import FluxRenderer
+from katha.renderers.diffusion.kontext import KontextRenderer
+from katha.renderers.diffusion.memory import process_pool
+from katha.renderers.diffusion.sdxl import SdxlRenderer
+
+Model = Callable[[str], Path]
+PREFIX = "model.diffusion_model."
+
+
+pytestmark = pytest.mark.usefixtures("toy_diffusion")
+
+
+def renderer(kind: type[Any], given: Path, **options: Any) -> Any:
+    return kind(str(given), **{"steps": 1, "device": "cpu", "any_size": True, **options})
+
+
+def frame(**fields: Any) -> FrameRequest:
+    return FrameRequest("The lion roars.", 42, **{"width": 32, "height": 32, "scene": 1, **fields})
+
+
+def draw(drawer: Any) -> NDArray[np.int16]:
+    """A scene and a bridge beside it, one under the other."""
+    scene = next(iter(drawer.render_board([frame()])))
+    bridge = drawer.insert_frame(frame(scene=None, kind="bridge"), BoardContext((frame(),), (scene,), 1))
+    return np.concatenate([pixels(scene), pixels(bridge)])
+
+
+def pixels(png: bytes) -> NDArray[np.int16]:
+    with Image.open(io.BytesIO(png)) as image:
+        return np.asarray(image.convert("RGB"), np.int16)
+
+
+def nearly(one: NDArray[np.int16], other: NDArray[np.int16]) -> bool:
+    """Equal to one step of 255: the same weights at other addresses may take other vector instructions."""
+    return bool(np.abs(one - other).max() <= 1)
+
+
+def plain(folder: Path) -> Any:
+    from diffusers import DiffusionPipeline
+
+    return DiffusionPipeline.from_pretrained(folder)
+
+
+def test_a_whole_sdxl_file_draws_what_its_folder_draws(model: Model, tmp_path: Path) -> None:
+    file = save_single_file(plain(model("sdxl")), tmp_path / "model.safetensors")
+    drawer = renderer(SdxlRenderer, file, base=str(model("sdxl")))
+    assert nearly(draw(drawer), draw(renderer(SdxlRenderer, model("sdxl"))))
+    assert drawer.spec()["revision"] != renderer(SdxlRenderer, model("sdxl")).spec()["revision"]
+
+
+def test_a_whole_file_that_lacks_weights_is_refused(model: Model, tmp_path: Path) -> None:
+    file = save_single_file(plain(model("sdxl")), tmp_path / "model.safetensors")
+    save_file({name: value for name, value in load_file(file).items() if "text_projection" not in name}, file)
+    with pytest.raises(InputFileError, match="lacks weights of the text_encoder_2"):
+        draw(renderer(SdxlRenderer, file, base=str(model("sdxl"))))
+
+
+@pytest.mark.parametrize(
+    ("kind", "family", "prefix"),
+    [
+        (FluxRenderer, "flux2-dev", ""), (FluxRenderer, "flux2-dev", PREFIX), (FluxRenderer, "klein", PREFIX),
+        (KontextRenderer, "flux2-dev", ""), (KontextRenderer, "qwen-edit", ""), (KontextRenderer, "qwen-edit", PREFIX),
+    ],
+)  # fmt: skip
+def test_a_transformer_draws_what_its_folder_draws(
+    model: Model, tmp_path: Path, kind: type[Any], family: str, prefix: str
+) -> None:
+    """The base may lack the transformer's weights, as it does where only the file was downloaded."""
+    base = Path(shutil.copytree(model(family), tmp_path / "base"))
+    file = save_original(plain(model(family)).transformer, tmp_path / "model.safetensors", prefix=prefix)
+    if prefix:  # a whole checkpoint of another program: what is not the transformer's comes from the base
+        save_file({**load_file(file), "first_stage_model.decoder.conv_in.weight": torch.zeros(2)}, file)
+    next((base / "transformer").glob("*.safetensors")).unlink()
+    assert nearly(draw(renderer(kind, file, base=str(base))), draw(renderer(kind, model(family))))
+
+
+@pytest.mark.timeout(900)
+def test_a_flux_1_transformer_of_eight_bit_floats_is_read_at_its_published_width(model: Model, tmp_path: Path) -> None:
+    """diffusers divides FLUX.1's fused layers at 3072, so this is the real width with one block of each kind."""
+    from diffusers import FluxTransformer2DModel
+
+    base, wide = Path(shutil.copytree(model("flux"), tmp_path / "base")), tmp_path / "wide.safetensors"
+    config = json.loads((base / "transformer" / "config.json").read_text())
+    config |= {"num_attention_heads": 24, "attention_head_dim": 128, "axes_dims_rope": [16, 56, 56]}
+    shutil.rmtree(base / "transformer")
+    with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        transformer = FluxTransformer2DModel.from_config(config).to(torch.float8_e4m3fn)
+    transformer.to_empty(device="cpu")
+    transformer.save_config(base / "transformer")
+    noise = torch.Generator().manual_seed(0)
+    for value in transformer.parameters():
+        part = torch.randn(min(value.numel(), 65_537), generator=noise) * (value.shape[-1] ** -0.5)
+        value.data = part.to(value.dtype).repeat(-(-value.numel() // part.numel()))[: value.numel()].view(value.shape)
+    save_original(transformer, wide)
+    options = {"dtype": "bfloat16", "prompt_tokens": 16}
+    try:
+        read = pixels(next(iter(renderer(FluxRenderer, wide, base=str(base), **options).render_board([frame()]))))
+        process_pool().release()
+        transformer.to(torch.bfloat16).save_pretrained(base / "transformer")
+        whole = pixels(next(iter(renderer(FluxRenderer, base, **options).render_board([frame()]))))
+        assert whole.std() > 1
+        assert nearly(read, whole)
+    finally:  # half a gigabyte and a whole one, which pytest would keep
+        process_pool().release()
+        wide.unlink()
+        shutil.rmtree(base)
+
+
+def test_a_flux_1_transformer_of_another_width_is_refused(model: Model, tmp_path: Path) -> None:
+    file = save_original(plain(model("flux")).transformer, tmp_path / "model.safetensors")
+    with pytest.raises(UsageError, match=r"holds a FLUX\.1 transformer 32 wide; diffusers reads .* at a width of 3072"):
+        renderer(FluxRenderer, file, base=str(model("flux")))
+
+
+@pytest.mark.parametrize(
+    ("file_of", "kind", "base", "message"),
+    [
+        ("flux", FluxRenderer, "schnell", "the file has a guidance embedding, the base has none"),
+        ("schnell", FluxRenderer, "flux", "the base has a guidance embedding, the file has none"),
+        ("flux", FluxRenderer, "flux2-dev", "holds a FLUX.1 transformer, and the base .* has a Flux2Transformer"),
+        ("flux2-dev", FluxRenderer, "flux", "holds a FLUX.2 transformer, and the base .* has a FluxTransformer2DModel"),
+        ("klein", FluxRenderer, "flux2-dev", "the base has a guidance embedding"),
+        ("qwen-edit", KontextRenderer, "kontext", "holds a Qwen-Image transformer, and the base"),
+        ("qwen-edit", FluxRenderer, "flux", "holds a Qwen-Image transformer, which 'flux' cannot draw with"),
+        ("flux2-dev", SdxlRenderer, "sdxl", "holds a FLUX.2 transformer, which 'sdxl' cannot draw with"),
+    ],
+)
+def test_a_transformer_of_another_model_than_its_base_is_refused(
+    model: Model, tmp_path: Path, file_of: str, kind: type[Any], base: str, message: str
+) -> None:
+    file = save_original(plain(model(file_of)).transformer, tmp_path / "model.safetensors")
+    with pytest.raises(UsageError, match=message):
+        renderer(kind, file, base=str(model(base)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda names: [name for name in names if name != "img_in.weight"], lambda names: [*names, "double_blocks.1.x"]],
+    ids=["few", "many"],
+)
+def test_a_transformer_with_too_few_or_too_many_weights_is_refused(
+    model: Model, tmp_path: Path, change: Callable[[list[str]], list[str]]
+) -> None:
+    file = save_original(plain(model("klein")).transformer, tmp_path / "model.safetensors")
+    tensors = load_file(file)
+    save_file({name: tensors.get(name, torch.zeros(3)) for name in change(list(tensors))}, file)
+    with pytest.raises(InputFileError, match=r"holds [\d,]+ numbers; the transformer of its base has [\d,]+\. Give"):
+        draw(renderer(FluxRenderer, file, base=str(model("klein"))))
+
+
+@pytest.mark.parametrize(
+    "packed", ["double_blocks.0.img_attn.qkv.scale_weight", "scaled_fp8", "double_blocks.0.img_mlp.0.weight.absmax"]
+)
+def test_a_file_packed_for_another_program_is_refused(model: Model, tmp_path: Path, packed: str) -> None:
+    file = save_original(plain(model("flux2-dev")).transformer, tmp_path / "model.safetensors")
+    save_file({**load_file(file), packed: torch.ones(1)}, file)
+    with pytest.raises(UsageError, match=f"is packed for another program: it holds '{packed}'"):
+        renderer(FluxRenderer, file, base=str(model("flux2-dev")))

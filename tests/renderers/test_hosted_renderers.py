@@ -1,0 +1,341 @@
+"""The image services through the real SDKs, against servers on this machine that fail in every way we know."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import threading
+from base64 import b64encode, urlsafe_b64decode
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doubles import plugins, story
+from PIL import Image
+
+from katha.agents import graph
+from katha.agents.run import run_story
+from katha.config import RunConfig
+from katha.errors import MissingExtraError, RefusedFrameError, RenderError, TransientRenderError, UsageError
+from katha.jsonio import read_json
+from katha.protocols import BoardContext, FrameRequest
+from katha.renderers.hosted.gemini import GeminiRenderer
+from katha.renderers.hosted.openai import OpenAIRenderer
+from katha.renderers.hosted.service import HostedRenderer
+from katha.schema import Character
+from katha.testing import check_renderer, picture
+
+KEY = "sk-very-secret"
+Step = dict[str, Any]
+KINDS: dict[str, tuple[type[HostedRenderer], str, tuple[int, int]]] = {
+    "openai": (OpenAIRenderer, "gpt-image-1.5", (1024, 1024)),
+    "gemini": (GeminiRenderer, "gemini-2.5-flash-image", (1024, 1024)),
+}
+
+
+def reply(service: str, step: Step, number: int) -> dict[str, Any]:
+    """What the service would send for a good call."""
+    data = b64encode(step.get("data") or picture(f"frame {number}", step.get("size", (1024, 1024)))).decode()
+    if service == "openai":
+        details = {"text_tokens": 20, "image_tokens": 300}
+        usage = {"input_tokens": 320, "input_tokens_details": details, "output_tokens": 1000, "total_tokens": 1320}
+        return {"created": 1, "data": [] if step.get("empty") else [{"b64_json": data}], "usage": usage}
+    if step.get("blocked"):
+        return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}
+    part = {"text": "I cannot."} if step.get("empty") else {"inlineData": {"mimeType": "image/png", "data": data}}
+    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": step.get("finish", "STOP")}
+    details = [{"modality": "TEXT", "tokenCount": 20}, {"modality": "IMAGE", "tokenCount": 300}]
+    usage = {"promptTokenCount": 320, "candidatesTokenCount": 1290, "promptTokensDetails": details}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-2.5-flash-image-002"}
+
+
+class Server(ThreadingHTTPServer):
+    """Answers each request with what `rule` says; keeps what came."""
+
+    daemon_threads = True
+
+    def __init__(self, service: str, rule: Callable[[int], Step]) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.service, self.rule, self.lock = service, rule, threading.Lock()
+        self.bodies: list[bytes] = []
+        self.paths: list[str] = []
+        self.headers: list[dict[str, str]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}" + ("/v1" if self.service == "openai" else "")
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        with self.server.lock:
+            number = len(self.server.bodies)
+            self.server.bodies.append(body)
+            self.server.paths.append(self.path)
+            self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
+            step = self.server.rule(number)
+        self.close_connection = True
+        if step.get("drop"):
+            self.connection.close()
+            return
+        status = step.get("status", 200)
+        if status != 200:
+            message = step.get("message", f"no {KEY}")
+            error: dict[str, Any] = {"message": message, "code": step.get("code", status), "status": "BAD"}
+            data = json.dumps({"error": error}).encode()
+        else:
+            data = json.dumps(reply(self.server.service, step, number)).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.send_header("retry-after-ms", "1")
+        self.end_headers()
+        self.wfile.write(data[: len(data) // 2] if step.get("cut") else data)
+
+
+Serve = Callable[..., tuple[Server, HostedRenderer]]
+
+
+@pytest.fixture(params=sorted(KINDS))
+def service(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def serve(service: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    started: list[Server] = []
+
+    def start(*steps: Step, retries: int = 0, **options: Any) -> tuple[Server, HostedRenderer]:
+        server = Server(service, lambda number: steps[min(number, len(steps) - 1)] if steps else {})
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        started.append(server)
+        kind, model, _ = KINDS[service]
+        options = {"timeout": 20.0, **options}
+        return server, kind(model, base_url=server.url, retries=retries, **options)
+
+    yield start
+    for server in started:
+        server.shutdown()
+        server.server_close()
+
+
+def request(prompt: str = "A lion sleeps.", scene: int = 1, **more: Any) -> FrameRequest:
+    lion = Character(name="Leo", kind="lion", appearance="a lion with a red scarf")
+    return FrameRequest(prompt, 42, 1024, 1024, scene=scene, characters=(lion,), **more)
+
+
+def sent(server: Server, number: int) -> str:
+    """The prompt in the body of one call."""
+    body = server.bodies[number]
+    if server.service == "gemini":
+        parts = json.loads(body)["contents"][0]["parts"]
+        return next(str(part["text"]) for part in parts if "text" in part)
+    return str(json.loads(body)["prompt"]) if body.startswith(b"{") else body.decode("utf-8", "replace")
+
+
+def test_a_frame_is_asked_for_with_looks_style_and_size(serve: Serve, service: str) -> None:
+    server, renderer = serve()
+    wanted = request(style="ink on paper", negative_prompt="a crown")
+    (png,) = renderer.render_board([wanted])
+    assert png == picture("frame 0", (1024, 1024))
+    words = sent(server, 0)
+    for part in ("A lion sleeps.", "Leo, a lion with a red scarf", "Style: ink on paper", "Leave out: a crown"):
+        assert part in words
+    body = json.loads(server.bodies[0])
+    if service == "openai":
+        assert (body["model"], body["size"], body["n"]) == ("gpt-image-1.5", "1024x1024", 1)
+        assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    else:
+        assert "gemini-2.5-flash-image:generateContent" in server.paths[0]
+        assert body["generationConfig"]["imageConfig"]["aspectRatio"] == "1:1"
+        assert server.headers[0]["x-goog-api-key"] == KEY
+
+
+def test_the_receipt_names_model_version_date_tokens_and_dollars(serve: Serve, service: str) -> None:
+    _, renderer = serve()
+    list(renderer.render_board([request()]))
+    receipt = renderer.receipt()
+    assert receipt["model"] == KINDS[service][1]
+    assert receipt["served"] == {"openai": "gpt-image-1.5", "gemini": "gemini-2.5-flash-image-002"}[service]
+    assert len(receipt["date"].split("-")) == 3
+    assert receipt["tokens"] == {"text": 20, "image": 300, "output": {"openai": 1000, "gemini": 1290}[service]}
+    expected = {"openai": (20 * 5 + 300 * 8 + 1000 * 32) / 1e6, "gemini": (320 * 0.3 + 1290 * 30) / 1e6}[service]
+    assert receipt["cost"] == pytest.approx(expected)
+
+
+def test_a_model_without_a_known_price_reports_no_cost(serve: Serve, service: str) -> None:
+    server, _ = serve()
+    renderer = KINDS[service][0]("brand-new-model", base_url=server.url, retries=0)
+    list(renderer.render_board([request()]))
+    assert renderer.receipt()["cost"] is None
+
+
+def test_a_bridge_is_drawn_from_its_neighbours(serve: Serve, service: str) -> None:
+    server, renderer = serve()
+    images = tuple(picture(name, (64, 64)) for name in "abcd")
+    around = BoardContext(tuple(request(scene=at) for at in (1, 2, 3, 4)), images, 2)
+    assert renderer.insert_frame(request(scene=1), around) == picture("frame 0", (1024, 1024))
+    body = server.bodies[0]
+    if service == "gemini":
+        parts = json.loads(body)["contents"][0]["parts"]
+        assert [urlsafe_b64decode(part["inlineData"]["data"]) for part in parts if "inlineData" in part] == list(
+            images[1:3]
+        )
+    else:
+        assert server.paths[0].endswith("/images/edits")
+        assert all(image in body for image in images[1:3])
+        assert images[0] not in body
+    assert "goes between them" in sent(server, 0)
+
+
+def test_a_picture_of_another_size_is_scaled_and_cut(serve: Serve) -> None:
+    _, renderer = serve({"size": (1264, 848)})
+    (png,) = renderer.render_board([request()])
+    with Image.open(io.BytesIO(png)) as image:
+        assert image.size == (1024, 1024)
+    assert renderer.receipt()["delivered"] == "1264x848"
+
+
+def test_a_wrong_key_stops_at_once_and_names_the_variable(serve: Serve, service: str) -> None:
+    wrong = {
+        "openai": {"status": 401},
+        "gemini": {"status": 400, "message": "API key not valid. Pass a valid API key."},
+    }
+    server, renderer = serve(wrong[service], retries=3)
+    variable = {"openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"}[service]
+    with pytest.raises(UsageError, match=f"refused the key.*Check {variable}") as caught:
+        list(renderer.render_board([request(scene=1), request(scene=2)]))
+    assert len(server.bodies) == 1
+    assert KEY not in str(caught.value)
+
+
+def test_no_key_and_no_model_are_refused_before_any_call(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, model, _ = KINDS[service]
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError, match=r"needs a key. Set (OPENAI|GEMINI)_API_KEY"):
+        kind(model)
+    with pytest.raises(UsageError, match=f"needs a model. For example {service}:"):
+        kind()
+
+
+def refusals(service: str) -> list[Step]:
+    if service == "openai":
+        return [{"status": 400, "code": "moderation_blocked", "message": "rejected by the safety system"}]
+    return [
+        {"blocked": True},
+        {"empty": True, "finish": "IMAGE_SAFETY"},
+        {"empty": True, "finish": "PROHIBITED_CONTENT"},
+    ]
+
+
+def test_a_safety_refusal_is_typed_and_not_asked_again(serve: Serve, service: str) -> None:
+    for step in refusals(service):
+        server, renderer = serve(step, retries=3)
+        with pytest.raises(RefusedFrameError, match="would not draw scene 1") as caught:
+            list(renderer.render_board([request()]))
+        assert len(server.bodies) == 1
+        assert "Change its prompt" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("step", "error", "words"),
+    [
+        ({"status": 404}, UsageError, "knows no model"),
+        ({"status": 500}, TransientRenderError, "failed at scene 1.*go on"),
+        ({"status": 429}, TransientRenderError, "failed at scene 1"),
+        ({"drop": True}, TransientRenderError, "failed at scene 1"),
+        ({"cut": True}, TransientRenderError, "failed at scene 1"),
+        ({"empty": True}, TransientRenderError, "picture"),
+        ({"data": b"<html>busy</html>"}, TransientRenderError, "cannot be read"),
+        ({"status": 422, "message": "bad size"}, RenderError, r"rejected scene 1 \(HTTP 422\).*bad size"),
+    ],
+)
+def test_every_failure_is_typed_and_never_shows_the_key(
+    serve: Serve, step: Step, error: type[Exception], words: str
+) -> None:
+    _, renderer = serve(step)
+    with pytest.raises(error, match=words) as caught:
+        list(renderer.render_board([request()]))
+    assert KEY not in f"{caught.value}{caught.value.__cause__}"
+
+
+def test_a_busy_server_is_asked_again(serve: Serve) -> None:
+    server, renderer = serve({"status": 503}, {"status": 429}, {}, retries=4, timeout=1.0)
+    assert len(list(renderer.render_board([request()]))) == 1
+    assert len(server.bodies) == 3
+    assert server.bodies[0] == server.bodies[2]
+
+
+def test_a_prompt_that_is_too_long_is_refused_not_cut(serve: Serve) -> None:
+    server, renderer = serve()
+    with pytest.raises(UsageError, match=r"scene 1 has 4\d,\d{3} letters; .* takes 32,000"):
+        list(renderer.render_board([request("lion " * 8_000)]))
+    assert server.bodies == []
+
+
+def test_a_board_half_drawn_when_the_network_fails_goes_on_and_pays_for_nothing_twice(
+    serve: Serve, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(graph, "RETRY", graph.RETRY._replace(max_attempts=1))
+    server, renderer = serve({}, {}, {"drop": True}, {})
+    config = RunConfig(renderer="hosted", judges=("pixel",), mode="caption_bridge", seeds=(7,), size=(1024, 1024))
+    parts = plugins(renderer=renderer)
+    with pytest.raises(TransientRenderError, match="failed at scene 3"):
+        run_story(story(), config, tmp_path / "out", plugins=parts)
+    assert len(server.bodies) == 3
+    result = run_story(story(), config, tmp_path / "out", plugins=parts)
+    assert len(server.bodies) == 7
+    assert [frame.kind for frame in result.board.frames].count("bridge") == 1
+    record = read_json(tmp_path / "out" / "run.json")
+    (drawn,) = record["services"]
+    assert (drawn["service"], drawn["frames"]) == (service, 6)
+    assert drawn["cost"] == pytest.approx(6 * renderer.receipt()["cost"])
+    assert len(drawn["dates"]) >= 1
+    assert record["paid"]["frames_rendered"] == 6
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+
+def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    monkeypatch.setitem(sys.modules, "google.genai", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'katha\[gemini\]'"):
+        list(GeminiRenderer("gemini-2.5-flash-image").render_board([request()]))
+
+
+def test_it_keeps_the_contract(serve: Serve, service: str) -> None:
+    server, first = serve()
+    kind, model, size = KINDS[service]
+    assert "spec" in check_renderer(lambda: kind(model, base_url=server.url, retries=0), size=size)
+    assert KEY not in json.dumps(dict(first.spec()))
+
+
+def test_an_inserted_bridge_is_one_call_more_and_leaves_the_other_frames_bytes(
+    serve: Serve, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    server, renderer = serve()
+    parts = plugins(renderer=renderer)
+    config = RunConfig(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
+    base = run_story(story(), config, tmp_path / "base", plugins=parts).board
+    assert len(server.bodies) == 5
+    mode = config.model_copy(update={"mode": "caption_bridge"})
+    board = run_story(story(), mode, tmp_path / "bridged", plugins=parts).board
+    assert len(server.bodies) == 6
+    assert [frame.kind for frame in board.frames].count("bridge") == 1
+    assert [frame.sha256 for frame in board.frames if frame.kind == "scene"] == [frame.sha256 for frame in base.frames]
