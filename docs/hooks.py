@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-APP = "katha.cli.main:app"
+APP = "katha.app.cli.main:app"
 ROOT = Path(__file__).parents[1]
 ADDED = {
     "project/contributing.md": "CONTRIBUTING.md",

@@ -42,7 +42,7 @@ def follow(page: Path, folder: Path, cache: Path) -> int:
     """Do what `page` says in `folder`; the number of blocks that were run."""
     commands = folder / "bin"
     commands.mkdir()
-    starts = {"katha": "-c 'from katha.cli.main import main; main()'", "pytest": "-m pytest", "python": ""}
+    starts = {"katha": "-c 'from katha.app.cli.main import main; main()'", "pytest": "-m pytest", "python": ""}
     path = f'PYTHONPATH="$PYTHONPATH:{os.environ.get("PYTHONPATH", "")}"'
     for name, start in starts.items():
         (commands / name).write_text(f'#!/bin/sh\n{path} exec "{sys.executable}" {start} "$@"\n')
@@ -88,7 +88,7 @@ def told(text: str) -> list[str]:
 def test_every_verb_and_option_of_a_document_exists(path: Path) -> None:
     from typer.main import get_command
 
-    from katha.cli.main import app
+    from katha.app.cli.main import app
 
     root = get_command(app)
     for line in told(path.read_text(encoding="utf-8")):
