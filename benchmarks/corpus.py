@@ -40,7 +40,6 @@ import hashlib, io, json
 from pathlib import Path
 from PIL import Image
 from katha.protocols import Capabilities, JudgeReply
-
 GOLD = json.loads((Path(__file__).parent / "gold.json").read_text(encoding="utf-8"))
 CHANCE = {"text": 90, "image": 55, "text+image": 85}
 
@@ -76,7 +75,6 @@ class Broken(Scripted):
     """A plug-in with a bug."""
     def ask(self, evidence, prompts):
         raise ValueError("no answer today")
-
 class Blocks:
     """Twelve blocks of colour that depend on prompt and seed."""
     capabilities, spec = Capabilities(default_size=(96, 64)), lambda self: {"name": "blocks"}
@@ -190,7 +188,7 @@ _SECOND = {
 }
 
 # What two recordings of one program do not share is replaced in these files and in what people read; all else is bytes.
-_NORMALISED = re.compile(r".*(run|eval|ablation|compare|tuning)\.json|.*\.(html|log|lock\.yaml)")
+_NORMALISED = re.compile(r".*(run|eval|ablation|compare|tuning|result)\.json|.*\.(html|log|lock\.yaml)")
 _SKIPPED = re.compile(r".*(\.sqlite.*|/\.lock)")
 _VOLATILE = {"timings", "seconds", "versions", "run_id"}
 _SPENT = re.compile(r"(?s)\b\d+(\.\d+)?(?= ?(s|ms|seconds|minutes)\b)|<dt>(timings|versions)</dt>.*?</dd>")
@@ -329,7 +327,9 @@ class _Side:
             exact = told["command"].startswith(_READS) and told["stdout"].startswith(("{", "["))
             return {key: (str(text) if exact else self._text(str(text))).encode() for key, text in told.items()}
         if not _NORMALISED.fullmatch(name):
-            return {"bytes": data}
+            # An ablation keeps its steering answers in the order in which threads were done.
+            lines = data.splitlines(keepends=True)
+            return {"bytes": b"".join(sorted(lines) if name.endswith("/steering.jsonl") else lines)}
         text = data.decode("utf-8")
         if name.endswith(".json"):
             text = json.dumps(self._value(json.loads(text)), indent=1, sort_keys=True, ensure_ascii=False)
