@@ -102,9 +102,9 @@ class RunRecord(State):
 
     @model_serializer(mode="wrap")
     def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """A run that no service drew for and that nobody changed has no such keys."""
+        """A run that no service drew for, that nobody changed, with an answer to every question, has no such keys."""
         dump: dict[str, object] = handler(self)
-        return {key: value for key, value in dump.items() if value or key not in ("services", "redone")}
+        return {key: value for key, value in dump.items() if value or key not in ("services", "redone", "failures")}
 
     @property
     def subject(self) -> str:
