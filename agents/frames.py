@@ -235,8 +235,8 @@ def _keys(renderer: Renderer, requests: Sequence[FrameRequest]) -> list[str]:
 
 def show(context: RunContext, sha256: str, request: FrameRequest, emit: Emit, *, reused: bool) -> None:
     """Put a frame into `panels/` and tell that it is there."""
-    if context.folder.panel(sha256) is None:
-        context.folder.add_panel(sha256, context.store.blobs.get(sha256))
+    if context.files.panel(sha256) is None:
+        context.files.add_panel(sha256, context.store.blobs.get(sha256))
     what = f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
     emit({"stage": _stage(request), "kind": "frame", "message": f"{what}, seed {request.seed}", "reused": reused})
 
@@ -254,10 +254,10 @@ def images_of(context: RunContext, board: Board) -> list[bytes]:
     """The board's images in order, verified; a panel that was lost is taken from the cache."""
     images = []
     for frame in board.frames:
-        png = context.folder.panel(frame.sha256)
+        png = context.files.panel(frame.sha256)
         if png is None:
             png = context.store.blobs.get(frame.sha256)
-            context.folder.add_panel(frame.sha256, png)
+            context.files.add_panel(frame.sha256, png)
         images.append(png)
     return images
 

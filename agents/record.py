@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from katha import __version__
-from katha.agents.context import Plugins, RunContext
+from katha.agents.context import Plugins
 from katha.agents.folder import RunRecord
 from katha.compass.lock import read_lock
 from katha.config import RunConfig
@@ -74,9 +74,9 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def services(context: RunContext, candidates: Candidates) -> list[dict[str, Any]]:
-    """Which services drew the run's frames (G.5)."""
-    return by_service(context.store, [frame.sha256 for item in candidates.candidates for frame in item.board.frames])
+def services(store: Store, candidates: Candidates) -> list[dict[str, Any]]:
+    """Return which services drew the run's frames (G.5)."""
+    return by_service(store, [frame.sha256 for item in candidates.candidates for frame in item.board.frames])
 
 
 def by_service(store: Store, hashes: Iterable[str]) -> list[dict[str, Any]]:
@@ -99,7 +99,7 @@ def by_service(store: Store, hashes: Iterable[str]) -> list[dict[str, Any]]:
     return [found[key] for key in sorted(found)]
 
 
-def paid(context: RunContext, candidates: Candidates, answers: Iterable[Answer]) -> dict[str, int]:
+def paid(store: Store, candidates: Candidates, answers: Iterable[Answer]) -> dict[str, int]:
     """What this run drew and asked itself, over all its processes, and what it found already paid for."""
     frames = {
         (frame.sha256, frame.prompt, frame.seed, frame.kind, frame.scene, frame.transition)
@@ -107,7 +107,7 @@ def paid(context: RunContext, candidates: Candidates, answers: Iterable[Answer])
         for frame in item.board.frames
     }
     questions = {(row.judge, row.packet_sha256, row.prompt_sha256) for row in answers if row.status == "ok"}
-    rendered, asked = context.store.frames.rendered(), context.store.answers.asked()
+    rendered, asked = store.frames.rendered(), store.answers.asked()
     return {
         "frames_rendered": rendered,
         "frames_reused": max(0, len(frames) - rendered),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +30,12 @@ from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
 from katha.experiments import compare as comparing
 from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
-from katha.experiments.ablate.folder import AblationJob, AblationResult
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationJob, AblationResult
+from katha.experiments.ablate.story import run_ablation
+from katha.experiments.compare import CompareJob, CompareResult
 from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
 from katha.experiments.judging import EvalSettings
-from katha.experiments.methods import CompareJob, CompareResult, Method, cross_methods, read_methods
+from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.registry import read_options
 from katha.schema import StoryRecord
 from katha.store import Store
@@ -314,13 +314,8 @@ def compare(
         command=_command(),
         budget=budget,
     )
-    done, total = count(1), len(job.records) * len(found)
-
-    def drawn(method: str, story: str) -> None:
-        if on_progress is not None:
-            on_progress(f"{method}: {story}", next(done), total)
-
-    result = comparing.run_comparison(job, Path(out), on_story=drawn)
+    total = len(job.records) * len(found)
+    result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, total))
     write_compare_report(result.out)
     return result
 

@@ -13,9 +13,11 @@ from katha import __version__
 from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judges.api import ApiJudge
+from katha.eval_bridge.judging.abilities import judge_abilities, judge_name
 from katha.eval_bridge.judging.answers import AnswerLog, iter_answers
-from katha.eval_bridge.judging.asking import Retry, judge_name
-from katha.eval_bridge.judging.budget import Budget, Estimate, Metered, Tally, Weighed
+from katha.eval_bridge.judging.budget import Budget, Estimate, Weighed, require_prices
+from katha.eval_bridge.judging.engine import JudgingEngine, Retry
+from katha.eval_bridge.judging.outcome import FAILED, Outcome, outcome_of
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import open_rule, settle
 from katha.eval_bridge.matching.verdicts import Decider, RecordingRule, recording
@@ -93,6 +95,7 @@ class EvalResult:
     out: Path
     state: dict[str, Any]
     scores: dict[str, Any]
+    outcome: Outcome
     reused: bool
 
 
@@ -156,16 +159,20 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
         question_ledger(records, answers, matching=rule, questions=settings.questions, invalid=evaluator.invalid)
     )
     write_bytes_atomic(folder.left, b"".join(canonical(item.model_dump(mode="json")) + b"\n" for item in left))
-    statuses = _statuses(iter_answers(folder.answers), iter_answers(folder.controls))
-    asked_again = {"transport_failed", "budget_stopped", "not_asked"} & set(statuses)
+    outcome = outcome_of(
+        chain(iter_answers(folder.answers), iter_answers(folder.controls)),
+        unusable=[reason for reasons in evaluator.invalid.values() for reason in reasons.values()],
+        first=evaluator.engine.outcome.outcome().first,
+    )
     final = {
         **state,
-        "status": "budget_stopped" if budget.stopped else "incomplete" if asked_again else "finished",
+        "status": outcome.status(stopped=budget.stopped, open_ones={*FAILED, "not_asked"}),
         "stories": len(records),
         "questions": sum(len(settings.selected(record)) for record in records),
         "rows": rows,
-        "statuses": statuses,
-        "calls": {name: tally.as_json() for name, tally in evaluator.tallies.items()},
+        "statuses": outcome.statuses,
+        "failures": outcome.failures(),
+        "calls": {name: tally.as_json() for name, tally in evaluator.engine.tallies.items()},
         "kept": evaluator.kept,
         "budget": {"max_calls": budget.max_calls, "max_cost": budget.max_cost, "stopped": budget.stopped},
         "leakage": evaluator.leakage.as_json(),
@@ -178,7 +185,7 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
         ],
     }
     folder.write(final)
-    return EvalResult(folder.path, final, scores.model_dump(mode="json"), reused=False)
+    return EvalResult(folder.path, final, scores.model_dump(mode="json"), outcome, reused=False)
 
 
 def _controls(
@@ -187,7 +194,7 @@ def _controls(
     settings = job.settings
     if not settings.controls:
         return []
-    chooses = all(getattr(judge, "always_chooses", False) for judge in job.judges.values())
+    chooses = all(judge_abilities(judge).always_chooses for judge in job.judges.values())
     results = control_results(
         _questions(settings, records),
         answers,
@@ -205,14 +212,6 @@ def _questions(settings: EvalSettings, records: Sequence[StoryRecord]) -> dict[t
     return {(record.story_id, item.question_id): item for record in records for item in settings.selected(record)}
 
 
-def _statuses(*logs: Iterator[Answer]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for log in logs:
-        for row in log:
-            counts[row.status] = counts.get(row.status, 0) + 1
-    return dict(sorted(counts.items()))
-
-
 # ---
 # `katha eval` from its inputs to its files: begin, go on after a kill or a larger budget, or find that all is done.
 
@@ -227,21 +226,19 @@ def estimate(
     """
     share = {name: judge.batch_terms["price"] for name, judge in (_batchable(job) if batch else {}).items()}
     sums = {name: Estimate() for name in job.judges}
-    tallies = {name: Tally() for name in job.judges}
+    weighed = {name: Weighed(judge, sums[name], share.get(name, 1.0)) for name, judge in job.judges.items()}
     evaluator = Evaluator(
         records=job.prepare(job.records),
         methods=job.methods,
-        judges={name: Weighed(judge, sums[name], share.get(name, 1.0)) for name, judge in job.judges.items()},
+        engine=JudgingEngine(weighed, store),
         settings=job.settings,
-        store=store,
         log=_forget,
         control_log=_forget,
-        tallies=tallies,
         pairs=pair_questions(job.records, job.variants, job.settings.seed),
         scanner=job.scanner,
     )
     evaluator.run(on_story)
-    for name, tally in tallies.items():
+    for name, tally in evaluator.engine.tallies.items():
         sums[name].reused = tally.reused
     return sums, evaluator
 
@@ -271,9 +268,8 @@ def evaluate(
     """
     folder = EvalFolder(out)
     limits = budget or Budget()
-    tallies = {name: Tally() for name in job.judges}
     waiting = _batchable(job) if batch else {}
-    metered = {name: Metered(judge, limits, tallies[name]) for name, judge in job.judges.items()}
+    require_prices(job.judges, limits)
     with folder.claim():
         known, state = folder.read(), _state(job)
         done = _finished(known, state, folder)
@@ -283,25 +279,22 @@ def evaluate(
         evaluator = Evaluator(
             records=records,
             methods=job.methods,
-            judges=metered,
+            engine=JudgingEngine({}, store),
             settings=job.settings,
-            store=store,
             log=_forget,
             control_log=_forget,
             settled=folder.settled(),
-            retry=retry,
             pairs=pair_questions(records, job.variants, job.settings.seed),
             scanner=job.scanner,
         )
         batches = BatchFolder(folder.batches)
-        brought = ask_in_batches(waiting, evaluator, batches, limits, tallies, on_batch) if waiting else {}
+        brought = ask_in_batches(waiting, evaluator, batches, limits, store, on_batch) if waiting else {}
         with AnswerLog(folder.answers) as log, AnswerLog(folder.controls) as control_log:
             evaluator = replace(
                 evaluator,
-                judges={**metered, **brought},
+                engine=JudgingEngine({**job.judges, **brought}, store, budget=limits, paid=brought, retry=retry),
                 log=Writer(log),
                 control_log=Writer(control_log),
-                tallies=tallies,
                 leakage=Leakage(),
                 kept=0,
             )
@@ -339,7 +332,8 @@ def _finished(known: Mapping[str, Any] | None, state: Mapping[str, Any], folder:
     same = known["status"] == "finished" and known["fingerprint"] == state["fingerprint"]
     if not same or not all(file.is_file() for file in files):
         return None
-    return EvalResult(folder.path, dict(known), read_json(folder.scores), reused=True)
+    outcome = Outcome.of_finished(known["statuses"], known.get("failures", ()))
+    return EvalResult(folder.path, dict(known), read_json(folder.scores), outcome, reused=True)
 
 
 def _begin(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import katha
-from katha.app.cli.console import echo_json, interval, points, progress_bar
+from katha.app.cli.console import echo_json, end, interval, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Lock, Resamples, Split, Stories, options_from
 from katha.app.reports.ablation_page import people_words
 from katha.app.reports.page import change, p_value
@@ -56,14 +56,17 @@ def ablate(
             on_progress=on_progress,
             **given.changes,
         )
-    table, report = AblationTable.model_validate(result.table), result.out / "report.html"
+    table, report = result.table, result.out / "report.html"
     if as_json:
         echo_json({"out": str(result.out), "report": str(report), "table": table.model_dump(mode="json")})
     else:
-        _tell(table, report)
+        _tell(table)
+        tell_outcome(result.outcome)
+        typer.echo(f"Report: {report}")
+    end(result.outcome)
 
 
-def _tell(table: AblationTable, report: Path) -> None:
+def _tell(table: AblationTable) -> None:
     typer.echo(_HEAD)
     for row in table.rows:
         typer.echo(_line(row))
@@ -82,7 +85,6 @@ def _tell(table: AblationTable, report: Path) -> None:
     typer.echo(f"Conclusion: {table.conclusion.text}")
     if not table.frozen:
         typer.echo("Unfrozen: the settings are not those of a lock (see `katha tune`).")
-    typer.echo(f"Report: {report}")
 
 
 def _line(row: AblationRow) -> str:

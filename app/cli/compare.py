@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import katha
-from katha.app.cli.console import comparison, echo_json, interval, points, progress_bar
+from katha.app.cli.console import comparison, echo_json, end, interval, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Resamples, options_from
 from katha.config import Settings
 from katha.schema.tables import CompareTable
@@ -62,16 +62,19 @@ def compare(
             **given.changes,
             renderer_options=renderer_option,
         )
-    table, report = CompareTable.model_validate(result.table), out / "report.html"
+    table, report = result.table, out / "report.html"
     if as_json:
         echo_json(
             {"out": str(out), "report": str(report), "reused": result.reused, "table": table.model_dump(mode="json")}
         )
     else:
-        _tell(table, report)
+        _tell(table)
+        tell_outcome(result.outcome)
+        typer.echo(f"Report: {report}")
+    end(result.outcome)
 
 
-def _tell(table: CompareTable, report: Path) -> None:
+def _tell(table: CompareTable) -> None:
     typer.echo(_HEAD)
     for row in table.methods:
         numbers = "".join(f"{points(value):>7}" for value in (row.image, row.raw_stg, row.filtered_stg))
@@ -90,4 +93,3 @@ def _tell(table: CompareTable, report: Path) -> None:
         typer.echo(f"  and {len(table.invalid) - _SHOWN} more invalid boards; see table.json.", err=True)
     if table.status != "finished":
         typer.echo("Some boards or answers are missing. The same command asks for them again.")
-    typer.echo(f"Report: {report}")

@@ -19,6 +19,8 @@ from katha.schema import Comparison, Event, Stage
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from katha.eval_bridge.judging.outcome import Outcome
+
 _TITLES: dict[Stage, str] = {
     "plan": "Planning",
     "render": "Drawing",
@@ -100,6 +102,18 @@ def progress_bar(title: str, words: str = "{}", *, quiet: bool) -> Iterator[Call
 def echo_json(value: object) -> None:
     """Print one JSON object for machines."""
     typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def tell_outcome(outcome: Outcome) -> None:
+    """Print what came of asking, where something failed."""
+    for sentence in outcome.sentences():
+        typer.echo(sentence)
+
+
+def end(outcome: Outcome) -> None:
+    """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
+    if outcome.exit_code:
+        raise typer.Exit(outcome.exit_code)
 
 
 def points(value: float | None) -> str:

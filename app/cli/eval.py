@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import katha
-from katha.app.cli.console import echo_json, points, progress_bar
+from katha.app.cli.console import echo_json, end, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Stories, options_from
 from katha.app.reports.page import Headline, headline, unscored
 from katha.config import Settings
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 _ASKED = ("judges", "judge_options", "answers", "matching", "variant", "base_url", "verify_reuse")
 _LINE = "  {name:<22}{stories:>8}{text:>8}{image:>8}{stg:>8}{interval:>18}{valid:>16}"
-_ENDS = {
-    "budget_stopped": "The budget stopped it. The same command with a larger one goes on where it stopped.",
-    "incomplete": "Some questions got no answer. The same command asks them again.",
-}
+_STOPPED = "The budget stopped it. The same command with a larger one goes on where it stopped."
 
 
 @options_from(Settings, only=_ASKED)
@@ -111,7 +108,8 @@ def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
             "reused": result.reused,
             "methods": {name: row._asdict() for name, row in methods.items()},
         }
-        echo_json(found | {key: state[key] for key in told})
+        echo_json(found | {key: state[key] for key in told} | {"failures": result.outcome.failures()})
+        end(result.outcome)
         return
     typer.echo(
         _LINE.format(
@@ -133,9 +131,11 @@ def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
             typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
     if leakage["pictures_read"]:
         typer.echo(f"Words drawn into pictures: {len(leakage['drawn'])} lines in {leakage['pictures_read']} pictures.")
-    if state["status"] in _ENDS:
-        typer.echo(_ENDS[state["status"]])
+    tell_outcome(result.outcome)
+    if state["status"] == "budget_stopped":
+        typer.echo(_STOPPED)
     typer.echo(f"Report: {report}")
+    end(result.outcome)
 
 
 def _line(name: str, row: Headline, method: MethodScores) -> str:

@@ -11,7 +11,7 @@ import typer
 
 import katha
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
-from katha.app.cli.console import echo_json, live_view, points
+from katha.app.cli.console import echo_json, end, live_view, points, tell_outcome
 from katha.app.cli.options import Adapter, Given, Json, Lock, Story, options_from
 from katha.app.reports.boards import write_sheet
 from katha.app.reports.page import finished_run, headline, load_run, unscored
@@ -122,8 +122,11 @@ def _tell(result: RunResult, as_json: bool) -> None:
                 "reason": decision.reason,
                 "reused": result.reused,
                 "methods": {name: row._asdict() for name, row in methods.items()},
+                "status": result.outcome.status(),
+                "failures": result.outcome.failures(),
             }
         )
+        end(result.outcome)
         return
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)
     typer.echo(_LINE.format(name="", frames="frames", text="text", image="image", stg="STG", valid="valid questions"))
@@ -134,7 +137,9 @@ def _tell(result: RunResult, as_json: bool) -> None:
     for note in unscored(scores):
         typer.echo(note)
     typer.echo(decision.reason)
+    tell_outcome(result.outcome)
     typer.echo(f"Report: {report}")
+    end(result.outcome)
 
 
 _KEYS = {"a": "accept", "r": "reject", "s": "another seed", "e": "edit the prompt"}

@@ -47,7 +47,7 @@ def tune(
             on_progress=on_progress,
             **given.changes,
         )
-    chosen, report = TuningResult.model_validate(result.chosen), out / "report.html"
+    chosen, report = result.chosen, out / "report.html"
     if as_json:
         echo_json({"lock": str(result.lock), "report": str(report), "tuning": chosen.model_dump(mode="json")})
     else:

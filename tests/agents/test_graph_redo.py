@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from doubles import BlockRenderer, plugins, story
 
+from katha.agents import folder
 from katha.agents.folder import RunFolder
 from katha.agents.redo import redo_frame
 from katha.agents.run import run_story
@@ -125,14 +126,14 @@ def test_a_redo_that_died_half_way_is_undone(tmp_path: Path, monkeypatch: pytest
     finished(out)
     files = contents(out)
 
-    write = RunFolder.write_file
+    write = folder.write_json
 
-    def die(folder: RunFolder, path: Path, value: Any) -> None:
+    def die(path: Path, value: Any) -> None:
         if path.name == "storyboard.json":
             raise KeyboardInterrupt
-        write(folder, path, value)
+        write(path, value)
 
-    monkeypatch.setattr(RunFolder, "write_file", die)
+    monkeypatch.setattr(folder, "write_json", die)
     with pytest.raises(KeyboardInterrupt):
         redo_frame(out, 1, 7, plugins=plugins())
     assert contents(out) != files

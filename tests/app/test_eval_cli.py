@@ -19,8 +19,8 @@ from katha.errors import JudgeError, OutputFolderError, TransientJudgeError, Usa
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.answers import read_answers
-from katha.eval_bridge.judging.asking import Retry
 from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.engine import Retry
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.evaluate import EvalJob, EvalResult, estimate, evaluate, name_judges
 from katha.experiments.judging import EvalSettings

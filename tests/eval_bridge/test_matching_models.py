@@ -305,7 +305,7 @@ def test_a_run_settles_its_free_answers_by_the_same_rule(nli: Path, tmp_path: Pa
     config = RunConfig(matching=f"nli:{nli}", answers="free")
     with Store(tmp_path / "cache") as store:
         record = StoryRecord(story_id="s", story_text="A mouse.")
-        context = RunContext(record, config, load_plugins(config), store, folder)
+        context = RunContext.open(record, config, load_plugins(config), store, folder)
         rows = [
             Answer(method="b", judge="j", story_id="s", question_id="q", condition="image", status="ok", answer=said)
             for said in ("it nibbles the net",)

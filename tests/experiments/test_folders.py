@@ -32,7 +32,7 @@ def go(name: str, out: Path, *, other: bool = False) -> None:
     COMMANDS[name].go(out, Path(os.environ["KATHA_CACHE"]) / "work", other)
 
 
-@pytest.mark.parametrize("name", each(right=("ablate", "tune")))
+@pytest.mark.parametrize("name", each())
 def test_a_file_is_no_folder(name: str, out: Path) -> None:
     out.write_text("a file")
     with pytest.raises(OutputFolderError, match=r"out' is a file, not a folder\. Choose another --out\.$"):

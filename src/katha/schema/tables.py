@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from katha.schema.board import Frame
-from katha.schema.scores import Comparison, DimensionScore, Interval, WilcoxonTest
+from katha.schema.scores import Comparison, DimensionScore, Interval, Localization, RankAgreement, RowDifference
 from katha.schema.story import Dimension
 
 
@@ -65,23 +65,6 @@ class Rating(_Table):
     krippendorff_alpha: float | None
 
 
-class Localization(_Table):
-    """How often the dimension that loses most is the one that people name."""
-
-    n: int
-    right: float
-    chance: float
-    ci95: Interval | None
-
-
-class RankCorrelation(_Table):
-    """A board's image recoverability against people's score of it; both numbers are in -1..1 and 0..1."""
-
-    n: int
-    spearman: float | None
-    pairwise_agreement: float | None
-
-
 class VerdictAgreement(_Table):
     """Same verdict; counted right of what people find wrong; counted wrong of what they find right."""
 
@@ -107,7 +90,7 @@ class HumanColumns(_Table):
     mas: Rating | None = None
     ees: Rating | None = None
     localization: Localization | None = None
-    human_score: RankCorrelation | None = None
+    human_score: RankAgreement | None = None
     agreement: VerdictAgreement | None = None
     ambiguity_detected: DefectsFound | None = None
 
@@ -163,7 +146,7 @@ class AblationRow(_Table):
         return {name: value for name, value in row.items() if name not in absent}
 
 
-class RowComparison(_Table):
+class RowComparison(RowDifference):
     """Two rows over the same stories: the difference of `a` minus `b`, or in `nothing` why there is none.
 
     what: over all stories, or over those whose boards show equally many frames. same: the rows have the same "boards"
@@ -173,24 +156,15 @@ class RowComparison(_Table):
     a: str
     b: str
     what: Literal["all stories", "equal length"]
-    n_stories: int
-    difference: float | None
-    image_difference: float | None
-    ci95: Interval | None
-    p_bootstrap: float | None
-    wilcoxon: WilcoxonTest
-    family: int
-    p_corrected: float | None
-    same: Literal["boards", "all"] | None
-    nothing: str | None
+    same: Literal["boards", "all"] | None = None
+    nothing: str | None = None
 
     @model_serializer(mode="wrap")
     def _in_the_file_s_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Put `family` before the numbers where there are none: that is where the file has always had it."""
+        """Put the rows first, and `family` before the numbers where there are none: so the file has always been."""
         row: dict[str, object] = dump(self)
-        if self.nothing is None:
-            return row
-        return {name: row[name] for name in ("a", "b", "what", "family")} | row
+        first = ("a", "b", "what") if self.nothing is None else ("a", "b", "what", "family")
+        return {name: row[name] for name in first} | row
 
 
 class AblationBudget(_Table):
@@ -367,6 +341,10 @@ class InvalidBoard(_Table):
     reason: str
 
 
+Standing = Literal["finished", "incomplete"]
+"""Whether the same command has anything left to try."""
+
+
 class CompareTable(_Table):
     """`table.json` of `katha compare`. judge: whose numbers these are, the ensemble where there are several."""
 
@@ -378,7 +356,7 @@ class CompareTable(_Table):
     stories: list[StoryRow]
     invalid: list[InvalidBoard]
     notes: list[str]
-    status: Literal["finished", "incomplete"]
+    status: Standing
 
 
 # ---

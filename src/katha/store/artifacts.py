@@ -315,15 +315,20 @@ class AnswerCache:
 
 
 class FrameIndex:
-    """Which image a request to a renderer gave. A hit whose bytes are gone or corrupted is no hit."""
+    """Which image a request to a renderer gave. A hit whose bytes are gone or corrupted is no hit.
+
+    looked_up: the keys that were asked for since somebody cleared it: what a board needs, drawn now or before.
+    """
 
     def __init__(self, index: Index, blobs: Blobs, owner: str = "") -> None:
         self._index = index
         self._blobs = blobs
         self._owner = owner
+        self.looked_up: set[str] = set()
 
     def get(self, key: str) -> str | None:
         """The image's sha256, its bytes verified; None when the frame has to be drawn (again)."""
+        self.looked_up.add(key)
         found = self._index.get("frame", key)
         if found is None:
             return None

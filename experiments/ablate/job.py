@@ -1,4 +1,4 @@
-"""The folder of an ablation: one small folder a story; the table is made from these alone."""
+"""What an ablation is made from, and its folder: one small folder a story, from which alone the table is made."""
 
 from __future__ import annotations
 
@@ -6,38 +6,36 @@ import os
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import ValidationError
+from pydantic import Field
 
 from katha import __version__
-from katha.agents.context import Plugins, check_able, load_plugins, make_planner, make_renderer, require_prices
+from katha.agents.context import Plugins, check_able, load_plugins
 from katha.agents.record import prompt_hashes
 from katha.compass.modes import Row, Suite, load_modes
 from katha.config import RunConfig, identity_of
 from katha.errors import (
     AbsentModelError,
-    InputFileError,
     KathaError,
     MissingExtraError,
     ModelError,
-    OutputFolderError,
     RecordError,
     UnknownPluginError,
     UsageError,
 )
 from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import make_decider, open_rule
-from katha.eval_bridge.matching.verdicts import VERDICTS
 from katha.eval_bridge.people.files import read_judgments
-from katha.jsonio import canonical, digest, read_json, sha256_hex, write_bytes_atomic, write_json
+from katha.experiments.runner import ExperimentState, Result, Shelf, kept_rule, read_kept
+from katha.jsonio import canonical, digest, sha256_hex, write_bytes_atomic, write_json
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
-from katha.store import LockTaken, file_lock
+from katha.schema.tables import AblationTable, HumanFile
+from katha.store import Kind, Workspace
 
 # ---
 # What an ablation keeps of each story, as written to `stories/STORY_ID/result.json`.
@@ -63,7 +61,10 @@ class RowBoard(Record):
 
 
 class StoryResult(Record):
-    """Everything of one story; `invalid` says by method why a row has no board."""
+    """Everything of one story; `invalid` says by method why a row has no board.
+
+    again: a board or an answer is missing that the same command tries to get again.
+    """
 
     format: Literal[1] = 1
     identity: str
@@ -72,91 +73,68 @@ class StoryResult(Record):
     boards: list[RowBoard]
     invalid: dict[str, str] = {}
     seconds: float = 0.0
+    again: bool = Field(default=False, exclude_if=lambda again: not again)
 
 
 # ---
-# The folder of an ablation: one small folder a story, finished ones stay; the table is made from these alone.
+# The folder of an ablation. A story's folder is whole when its `result.json` is there.
 
 
-_LOCK = ".lock"
 HELD_OUT = "held_out-held_out"
 """The protocol: reporting prompts and reporting questions. Its rows are `answers.jsonl`, the others' carry a name."""
 
 
 def protocol_of(row: Row) -> str:
-    """The name of how a row is asked: its prompts and its questions."""
+    """Return the name of how a row is asked: its prompts and its questions."""
     return f"{row.prompts}-{row.questions}"
 
 
-class AblationFolder:
+class AblationState(ExperimentState):
+    """`ablation.json`: the suite, and everything that its boards and answers were made with."""
+
+    differs: ClassVar[str] = "other rows, settings or plug-ins"
+
+    stories_sha256: str
+    suite: Mapping[str, object]
+    config: Mapping[str, object] = {}
+    lock: Mapping[str, str | None] | None = None
+    stories: list[str] = []
+    plugins: Mapping[str, Mapping[str, object]] = {}
+    prompts: Mapping[str, str] = {}
+    command: list[str] = []
+    human: HumanFile | None = Field(default=None, exclude_if=lambda human: human is None)
+
+    @property
+    def subject(self) -> str:
+        """The suite."""
+        return f" of the suite {self.suite.get('name')!r}"
+
+
+ABLATION = Kind("ablation", "ablation.json", AblationState, early=frozenset(("panels",)))
+
+
+class AblationFolder(Workspace[AblationState]):
     """`OUT` of `katha ablate`."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.state = path / "ablation.json"
+        super().__init__(path, ABLATION)
         self.table = path / "table.json"
         self.scores = path / "scores.json"
         self.stories = path / "stories.jsonl"
         self.panels = path / "panels"
 
-    @contextmanager
-    def claim(self) -> Iterator[None]:
-        """Make the folder if need be and hold it alone.
-
-        Raises:
-            OutputFolderError: it cannot be written, holds something else, or another katha is working in it.
-        """
-        hint = "Choose another --out."
-        try:
-            if self.path.exists() and not self.path.is_dir():
-                raise OutputFolderError(f"{str(self.path)!r} is a file, not a folder.", hint=hint)
-            entries = {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
-            if entries - {_LOCK} and not self.state.exists():
-                named = sorted(entries - {_LOCK})[0]
-                raise OutputFolderError(
-                    f"{str(self.path)!r} holds files of something else, {named!r} for one.", hint=hint
-                )
-            self.panels.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputFolderError(f"Cannot write {str(self.path)!r}: {error.strerror}.", hint=hint) from error
-        try:
-            with file_lock(self.path / _LOCK, wait=False):
-                yield
-        except LockTaken as error:
-            raise OutputFolderError(f"Another katha is working in {str(self.path)!r}.", hint=hint) from error
-
-    def read_state(self) -> dict[str, Any] | None:
-        """`ablation.json`, or None when there is none.
-
-        Raises:
-            OutputFolderError: there is one, but not of an ablation.
-        """
-        if not self.state.exists():
-            return None
-        try:
-            value = read_json(self.state)
-        except InputFileError as error:
-            raise OutputFolderError(error.message, hint="Choose another --out.") from error
-        if not isinstance(value, dict) or value.get("format") != 1 or "suite" not in value:
-            raise OutputFolderError(f"{str(self.state)!r} is not of an ablation.", hint="Choose another --out.")
-        return value
-
     def rule(self, name: str) -> Rule:
-        """The matching rule of that name; what a model decides for it is kept here."""
-        path = self.path / VERDICTS
-        return open_rule(name, [path], decider=make_decider(name), keep=path)
+        """Return the matching rule of that name; what a model decides for it is kept here."""
+        return kept_rule(name, self.path)
 
     def story(self, story_id: str) -> Path:
-        """The folder of one story."""
+        """Return the folder of one story."""
         return self.path / "stories" / story_id
 
-    def finished(self, story_id: str, identity: str) -> StoryResult | None:
-        """The story's result if it is there and was made from the same things."""
-        try:
-            found = StoryResult.model_validate(read_json(self.story(story_id) / "result.json"))
-        except (InputFileError, ValidationError):
-            return None
-        return found if found.identity == identity else None
+    def result(self, story_id: str, identity: str) -> StoryResult | None:
+        """Return the story's result if it is there and was made from the same things."""
+        found = read_kept(self.story(story_id) / "result.json", StoryResult)
+        return found if found is not None and found.identity == identity else None
 
     def keep(
         self,
@@ -180,22 +158,24 @@ class AblationFolder:
         write_json(place / "result.json", result.model_dump(mode="json"))
 
     def answers(self, story_id: str, protocol: str = HELD_OUT) -> list[Answer]:
-        """A story's rows under one protocol."""
-        path = self.story(story_id) / _answers_name(protocol)
-        if not path.exists():
-            return []
-        return [Answer.model_validate_json(line) for line in path.read_bytes().splitlines()]
+        """Return a story's rows under one protocol."""
+        return _read_rows(self.story(story_id) / _answers_name(protocol))
+
+    def every_answer(self, order: Iterable[str]) -> Iterator[Answer]:
+        """Yield the rows of all protocols, and those that steered, story by story."""
+        for story_id in order:
+            for path in (*sorted(self.story(story_id).glob("answers*.jsonl")), self.story(story_id) / "steering.jsonl"):
+                yield from _read_rows(path)
 
     def prepared(self, story_id: str) -> StoryRecord | None:
-        """The story as it was used, or None when it could not be prepared."""
+        """Return the story as it was used, or None when it could not be prepared."""
         path = self.story(story_id) / "story.jsonl"
         return StoryRecord.model_validate_json(path.read_bytes()) if path.exists() else None
 
     def gather(self, order: Iterable[str]) -> None:
         """Join the stories' files into `stories.jsonl` and `answers.jsonl`, in this order."""
-        names = {"story.jsonl": self.stories, "answers.jsonl": self.path / "answers.jsonl"}
         stories = list(order)
-        for name, target in names.items():
+        for name, target in (("story.jsonl", self.stories), ("answers.jsonl", self.path / "answers.jsonl")):
             partial = target.with_suffix(".partial")
             with partial.open("wb") as out:
                 for story_id in stories:
@@ -206,6 +186,10 @@ class AblationFolder:
 
 def _answers_name(protocol: str) -> str:
     return "answers.jsonl" if protocol == HELD_OUT else f"answers.{protocol}.jsonl"
+
+
+def _read_rows(path: Path) -> list[Answer]:
+    return [Answer.model_validate_json(line) for line in path.read_bytes().splitlines()] if path.exists() else []
 
 
 def _write_rows(path: Path, rows: Iterable[Answer]) -> None:
@@ -223,6 +207,7 @@ def _write_rows(path: Path, rows: Iterable[Answer]) -> None:
 
 
 Judgment = Mapping[str, Any]
+"""One row of the file, by its columns."""
 
 
 @dataclass(frozen=True)
@@ -250,9 +235,9 @@ class Judgments:
             made._check(row)
         return made
 
-    def mark(self) -> dict[str, str]:
-        """The file's name and hash, kept with the table."""
-        return {"file": self.path.name, "sha256": sha256_hex(self.path.read_bytes())}
+    def mark(self) -> HumanFile:
+        """Return the file's name and hash, kept with the table."""
+        return HumanFile(file=self.path.name, sha256=sha256_hex(self.path.read_bytes()))
 
     def _check(self, row: Judgment) -> None:
         where = f"{str(self.path)!r}, line {row['line']}"
@@ -305,13 +290,7 @@ _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 """What a plug-in raises that needs something which is not on this machine."""
 
 
-@dataclass(frozen=True)
-class AblationResult:
-    """A finished ablation. `reused`: the folder already held it and nothing was done."""
-
-    out: Path
-    table: dict[str, Any]
-    reused: bool
+AblationResult = Result[AblationTable]
 
 
 @dataclass
@@ -320,16 +299,16 @@ class AblationJob:
 
     config: everything that the rows do not replace; its mode is not used. given: plug-ins instead of the named ones
     (for tests and callers that made them). lock: the name and hash of the lock that froze `config.compass`, if any.
-    human: people's judgments of the boards (see `judgments.py`); they change the table and no board.
+    human: people's judgments of the boards (see `Judgments`); they change the table and no board.
     strict: refuse a row whose planner or renderer is not on this machine; otherwise `settle` leaves it out, and
-    `not_run` says why.
+    `not_run` says why. whole: the suite as given, with the rows that are left out of `suite`.
     """
 
     records: Sequence[StoryRecord]
     suite: Suite
     config: RunConfig
     given: Plugins | None = None
-    lock: Mapping[str, Any] | None = None
+    lock: Mapping[str, str | None] | None = None
     resamples: int = 10_000
     seed: int = 42
     command: Sequence[str] = field(default_factory=lambda: list(sys.argv))
@@ -343,42 +322,23 @@ class AblationJob:
         self.whole = self.suite
 
     def row_config(self, row: Row, record: StoryRecord | None = None) -> RunConfig:
-        """The configuration of one row (for one story: with as many panels as it has scenes)."""
-        changes: dict[str, Any] = {"compass": row.settings(self.config.compass), "mode": row.mode}
-        if record is not None and record.scenes:
-            changes["panels"] = len(record.scenes)
-        names: dict[str, Any] = {name: value for name in _OF_ROW if (value := getattr(row, name))}
-        return self.config.with_plugins(**names).model_copy(update=changes)
+        """Return the configuration of one row (for one story: with as many panels as it has scenes)."""
+        own = {name: value for name in _OF_ROW if (value := getattr(row, name))}
+        panels = len(record.scenes) if record is not None else 0
+        changes = {
+            "compass": row.settings(self.config.compass),
+            "mode": row.mode,
+            "panels": panels or self.config.panels,
+        }
+        return self.config.with_plugins(**own).model_copy(update=changes)
 
     @cached_property
-    def _made(self) -> dict[str, Plugins]:
-        return {}
+    def _shelf(self) -> Shelf:
+        return Shelf.of(self.given or load_plugins(self.config), self.config)
 
     def plugins(self, row: Row) -> Plugins:
-        """The row's plug-ins; judges and similarity are the same objects for all rows."""
-        config = self.row_config(row)
-        key = drawn_by(config)
-        if key not in self._made:
-            first = next(iter(self._made.values()), None)
-            self._made[key] = self._make(config, first)
-        return self._made[key]
-
-    def _make(self, config: RunConfig, first: Plugins | None) -> Plugins:
-        if self.given is not None and drawn_by(config) == drawn_by(self.config):
-            return self.given
-        shared = first or self.given
-        if shared is None:
-            return load_plugins(config)
-        renderer = make_renderer(config)
-        require_prices(shared.budget, {config.renderer: renderer})
-        return Plugins(
-            make_planner(config),
-            renderer,
-            shared.judges,
-            shared.similarity,
-            shared.bridge,
-            shared.budget,
-        )
+        """Return the row's plug-ins; what it has in common with other rows is the same object."""
+        return self._shelf.plugins(self.row_config(row))
 
     def settle(self) -> None:
         """Refuse, before any work, what could not be run, and leave out the rows whose own planner or renderer needs a
@@ -430,7 +390,7 @@ class AblationJob:
 
     @cached_property
     def identity(self) -> str:
-        """The hash of everything that can change a result, stories apart."""
+        """Return the hash of everything that can change a result, stories apart."""
         specs = {row.name: self.plugins(row).specs() for row in self.suite.rows}
         return digest(
             {
@@ -446,10 +406,26 @@ class AblationJob:
         )
 
     def story_identity(self, record: StoryRecord) -> str:
-        """The hash of everything that can change one story's result."""
+        """Return the hash of everything that can change one story's result."""
         return digest([self.identity, record.model_dump(mode="json")])
+
+    def state(self) -> AblationState:
+        """Return what the folder begins with."""
+        return AblationState(
+            format=1,
+            katha=__version__,
+            identity=self.identity,
+            stories_sha256=digest([record.model_dump(mode="json") for record in self.records]),
+            suite=self.suite.model_dump(mode="json"),
+            config=self.config.model_dump(mode="json"),
+            lock=self.lock,
+            stories=[record.story_id for record in self.records],
+            plugins={row.name: self.plugins(row).specs() for row in self.suite.rows},
+            prompts=prompt_hashes(),
+            command=list(self.command),
+        )
 
 
 def drawn_by(config: RunConfig) -> str:
-    """What rows have in common that share a planner and a renderer."""
+    """Return what rows have in common that share a planner and a renderer."""
     return digest([config.planner, config.planner_options, config.renderer, config.renderer_options])
