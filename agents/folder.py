@@ -155,7 +155,6 @@ class RunRecord(State):
     paid: Mapping[str, int] = {}
     command: list[str] = []
     notes: list[str] = []
-    failures: list[Mapping[str, object]] = []
     services: list[Mapping[str, object]] = []
     redone: list[Mapping[str, object]] = []
     failures: list[Mapping[str, object]] = []

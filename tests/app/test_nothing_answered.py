@@ -76,10 +76,16 @@ class Torn(Bad):
             yield JudgeReply("ok", "\\ud800 hello", raw="\\ud800 hello")
 '''
 BLOCKS = ("--renderer", "block", "--size", "96x64")
-STATE = {"run": "run.json", "eval": "eval.json"}
+STATE = {
+    "run": "run.json",
+    "eval": "eval.json",
+    "compare": "compare.json",
+    "ablate": "ablation.json",
+    "tune": "ablation.json",
+}
 
 
-ASKED_FOR = {"run": "badjudge:Bad", "ablate": "badjudge:Bad"}
+ASKED_FOR = dict.fromkeys(("run", "ablate", "tune"), "badjudge:Bad")
 """The name that answers carry; those of an evaluation carry the judge's own."""
 
 
@@ -102,6 +108,9 @@ def command(verb: str, judge: str = "Bad") -> list[object]:
         return ["run", TEXT, *BLOCKS, "--seeds", "1,2", *asked]
     if verb == "ablate":
         return ["ablate", TEXT, "--rows", "base,full", *BLOCKS, "--seeds", "1", "--resamples", "0", *asked]
+    if verb == "tune":
+        few = ["--settings", "10", "--resamples", "0", "--lock", "lock.json"]
+        return ["tune", TEXT, *BLOCKS, "--seeds", "1", *few, *asked]
     stories = records(2)
     source = Path("stories.jsonl")
     source.write_text("\n".join(record.model_dump_json() for record in stories))
@@ -194,8 +203,8 @@ def test_what_failed_among_answers_is_counted_and_only_that_is_asked_again(call:
     assert state(verb)["status"] == "finished"
     later = asked()[len(first) :]
     assert later
-    assert not set(first) & set(later) or verb in ("run", "ablate")  # the mended board may be another
-    assert all(len(line.split(" ", 2)[2]) % 3 == 0 for line in later) or verb in ("run", "ablate")
+    assert not set(first) & set(later) or verb in ("run", "ablate", "tune")  # the mended board may be another
+    assert all(len(line.split(" ", 2)[2]) % 3 == 0 for line in later) or verb in ("run", "ablate", "tune")
 
 
 def test_what_an_archive_does_not_hold_is_final_for_it(call: Callable[..., Any]) -> None:
