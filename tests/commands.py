@@ -27,8 +27,8 @@ from katha.eval_bridge.bench.boards import Boards
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.compare import CompareJob, run_comparison
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
-from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import cross_methods
 from katha.experiments.tune import TuneJob, tune
 from katha.store import Store
@@ -107,7 +107,7 @@ def _tune(out: Path, work: Path, other: bool) -> object:
 
 
 _RUN = frozenset(("run.json", "graph.sqlite", "graph.sqlite-wal", "graph.sqlite-shm"))
-LATER = ("eval",)
+LATER: tuple[str, ...] = ()
 """Commands that do not write through `Workspace` yet: take them out of here as they do."""
 
 COMMANDS = {
