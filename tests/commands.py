@@ -12,8 +12,6 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-import pytest
-from _pytest.mark import ParameterSet
 from doubles import BlockRenderer, PixelJudge, plugins, prepare, story, tale
 
 import katha.agents.graph
@@ -107,8 +105,6 @@ def _tune(out: Path, work: Path, other: bool) -> object:
 
 
 _RUN = frozenset(("run.json", "graph.sqlite", "graph.sqlite-wal", "graph.sqlite-shm"))
-LATER: tuple[str, ...] = ()
-"""Commands that do not write through `Workspace` yet: take them out of here as they do."""
 
 COMMANDS = {
     "run": Command("run", "run.json", _run, _RUN),
@@ -120,11 +116,9 @@ COMMANDS = {
 }
 
 
-def each(without: tuple[str, ...] = (), right: tuple[str, ...] = (), strict: bool = True) -> list[ParameterSet]:
-    """Every command but those `without`, for a test's parameter; `right` are those that do right by chance."""
-    wrong = pytest.mark.xfail(strict=strict, reason="it does not write through a Workspace yet")
-    names = [name for name in COMMANDS if name not in without]
-    return [pytest.param(name, marks=[wrong] if name in LATER and name not in right else []) for name in names]
+def each(without: tuple[str, ...] = ()) -> list[str]:
+    """Every command but those `without`, for a test's parameter."""
+    return [name for name in COMMANDS if name not in without]
 
 
 def begin(name: str, out: Path, work: Path) -> None:
