@@ -32,7 +32,6 @@ from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.compare import CompareJob, CompareResult
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
 from katha.experiments.methods import Method, cross_methods, read_methods
@@ -252,7 +251,7 @@ def compare(
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
     **changes: Any,
-) -> CompareResult:
+) -> comparing.CompareResult:
     """Compare renderers (or planners, or modes) by what their boards lose of the stories (STG).
 
     Every method gets the same plans, questions and judges. A story that a method cannot draw is counted as invalid,
@@ -305,7 +304,7 @@ def compare(
             for record in complete(records)
         ]
 
-    job = CompareJob(
+    job = comparing.CompareJob(
         records=_records(stories),
         methods=found,
         config=config,

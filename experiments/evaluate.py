@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from katha import __version__
+from katha.config import katha_version
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judges.api import ApiJudge
@@ -81,7 +81,7 @@ class EvalJob:
         settings = self.settings
         decider = dict(self.decider.spec()) if self.decider is not None else None
         scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
-        return digest([identity, boards, self.specs(), scored, __version__])
+        return digest([identity, boards, self.specs(), scored, katha_version()])
 
     def specs(self) -> dict[str, Mapping[str, object]]:
         """Return the judges' specifications by name."""
@@ -92,7 +92,7 @@ class EvalJob:
         identity = self.identity()
         return EvalState(
             format=1,
-            katha=__version__,
+            katha=katha_version(),
             identity=identity,
             fingerprint=self.fingerprint(identity),
             command=list(self.command),

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from katha.app.reports import page
+from katha.eval_bridge.judging.outcome import Outcome
 from katha.schema import Comparison, Event, Stage
+from katha.store import Status
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-
-    from katha.eval_bridge.judging.outcome import Outcome
 
 _TITLES: dict[Stage, str] = {
     "plan": "Planning",
@@ -104,18 +104,6 @@ def echo_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
-def tell_outcome(outcome: Outcome) -> None:
-    """Print what came of asking, where something failed."""
-    for sentence in outcome.sentences():
-        typer.echo(sentence)
-
-
-def end(outcome: Outcome) -> None:
-    """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
-    if outcome.exit_code:
-        raise typer.Exit(outcome.exit_code)
-
-
 def points(value: float | None) -> str:
     """Percentage points with one decimal, or a hyphen: a terminal may have no dash."""
     return page.points(value, none="-")
@@ -132,3 +120,15 @@ def comparison(row: Comparison, judge: str = "") -> str:
     p = f", corrected p {row.p_corrected:.4f} of {row.family}" if row.p_corrected is not None else ""
     pair = f"{row.a} against {row.b}" + (f", {judge}" if judge else "")
     return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories)"
+
+
+def tell_outcome(outcome: Outcome) -> None:
+    """Print what a person is to know of missing answers."""
+    for sentence in outcome.sentences():
+        typer.echo(sentence)
+
+
+def end(outcome: Outcome, status: Status = "finished") -> None:
+    """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
+    if outcome.exit_code or status == "incomplete":
+        raise typer.Exit(1)
