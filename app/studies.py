@@ -32,8 +32,8 @@ from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
-from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.registry import read_options
 from katha.schema import StoryRecord

@@ -31,9 +31,8 @@ from katha.eval_bridge.matching.rules import make_decider, open_rule
 from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages, row_counts
-from katha.experiments.eval_folder import EvalFolder
+from katha.experiments.eval_folder import EvalFolder, EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, evaluate, name_judges
-from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import Method
 from katha.experiments.runner import (
     Experiment,
@@ -456,7 +455,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         judged = _judge(self._job, self._artist, self._records, store)
         found = _scored(self._job, self._artist, self._records, judged)
         lost = any(failure.again for failures in self._artist.failures.values() for failure in failures.values())
-        again = lost or judged.state["status"] != "finished"
+        again = lost or judged.state.status != "finished"
         table = build_table(self._job, found, "incomplete" if again or found.outcome.nothing else "finished")
         write_json(self.folder.path / "table.json", table.model_dump(mode="json"))
         return Made(table, self._told(state), found.outcome, again)
@@ -517,7 +516,7 @@ def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord]) -
 def _scored(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], judged: EvalResult) -> Judged:
     """Write `scores.json`, where a method's seeds count together, and return what the table is made from."""
     folder = EvalFolder(artist.out / "judging")
-    reasons = _reasons(judged.state["invalid"], artist)
+    reasons = _reasons(judged.state.done.invalid, artist)
     boards = {method.name: list(job.boards(method)) for method in job.methods}
     missing = {
         name: {
