@@ -65,6 +65,7 @@ def ablate(
     from katha.agents.context import load_plugins, require_memory
     from katha.agents.record import freeze
     from katha.app.cli.options import configuration
+    from katha.app.cli.summary import end
     from katha.app.reports.ablation_page import write_ablation_report
     from katha.compass.modes import load_suite
     from katha.experiments.ablate.job import AblationJob
@@ -108,6 +109,11 @@ def ablate(
     with progress(len(records), quiet=as_json) as on_story:
         result = run_ablation(job, out or Path("out") / chosen.name, on_story=on_story)
     _tell(result.table.model_dump(mode="json"), result.out, write_ablation_report(result.out), as_json=as_json)
+    for sentence in result.outcome.sentences():
+        typer.echo(sentence, err=True)
+    if result.status == "incomplete":
+        typer.echo("Some boards or answers are missing. The same command asks for them again.", err=True)
+    end(result.outcome)
 
 
 def of_split(records: list[StoryRecord], split: str | None, source: str) -> list[StoryRecord]:

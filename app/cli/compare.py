@@ -67,6 +67,7 @@ def compare(
     """
     from katha.agents.context import require_memory
     from katha.app.cli.options import configuration
+    from katha.app.cli.summary import end
     from katha.app.reports.compare_page import write_compare_report
     from katha.experiments.compare import CompareJob, run_comparison
     from katha.experiments.inputs import read_stories
@@ -107,8 +108,11 @@ def compare(
     if as_json:
         value = {"out": str(out), "report": str(report), "reused": result.reused, "table": table}
         typer.echo(json.dumps(value, ensure_ascii=False))
-        return
-    _tell(table, report)
+    else:
+        _tell(table, report)
+    for sentence in result.outcome.sentences():
+        typer.echo(sentence, err=True)
+    end(result.outcome)
 
 
 def _methods(
