@@ -511,7 +511,7 @@ def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord]) -
             for record in records
             for path in sorted((artist.folder(method, seed) / record.story_id / "panels").glob("*.png"))
         ]
-        found[method.name] = [ServiceUse.model_validate(item) for item in by_service(artist.store, panels)]
+        found[method.name] = by_service(artist.store, panels)
     return found
 
 

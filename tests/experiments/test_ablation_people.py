@@ -126,7 +126,7 @@ def test_people_who_answer_like_the_judge_agree_with_it(home: Path, tmp_path: Pa
     assert recovered.stg == pytest.approx(recovered.text - recovered.image)
     single = json.loads((home / "components" / "scores.json").read_text())
     assert recovered.n_questions * 3 == single["methods"]["full_protocol"]["judges"]["pixel"]["n_questions"]
-    words = _people(table.row("full_protocol").model_dump(mode="json"))
+    words = _people("full_protocol", table.row("full_protocol").human)
     assert "agreement 100.0" in words
     assert "human STG" in words
     page = write_ablation_report(home / "components").read_text()

@@ -68,7 +68,7 @@ def test_a_row_whose_model_is_not_here_is_listed_and_the_others_are_compared(tmp
     assert table.rows[3].ci95 is not None
     assert [(item.a, item.b, item.family) for item in table.comparisons] == [("rerank_only", "base", 1)]
     assert any(note.startswith("planned: not run, so it has no number.") for note in table.notes)
-    assert "not run: The model" in _line(told[0])
+    assert "not run: The model" in _line(planned)
     page = write_ablation_report(tmp_path / "out").read_text()
     assert "Not run" in page
     assert "no-such-checkpoint" in page

@@ -268,7 +268,9 @@ def test_a_choice_that_is_not_shown_to_be_better_is_told(
     unseen: float | None, before: float | None, span: list[float] | None, told: str
 ) -> None:
     from katha.app.reports.tuning_page import advice
+    from katha.schema.tables import TuningGain, TuningResult
 
-    found = advice({"cross_validated": unseen, "default_stg": before, "gain": {"ci95": span}})
+    gain = TuningGain(difference=None, ci95=span, p_bootstrap=None)
+    found = advice(TuningResult.model_construct(cross_validated=unseen, default_stg=before, gain=gain))
     assert told in found
     assert bool(told) == bool(found)

@@ -1,13 +1,22 @@
-"""The live view of a run: what is being drawn, asked and decided, and the time left. Silent when not on a terminal."""
+"""What verbs show: the live view of a run, bars over stories, numbers in columns, and objects for machines.
+
+Views go to standard error and are silent when that is not a terminal.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from katha.schema import Event, Stage
+import typer
+
+from katha.app.reports import page
+from katha.eval_bridge.judging.outcome import Outcome
+from katha.schema import Comparison, Event, Stage
+from katha.store import Status
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -74,3 +83,52 @@ def live_view(*, quiet: bool) -> Iterator[Callable[[Event], None] | None]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
         yield _View(progress)
+
+
+@contextmanager
+def progress_bar(title: str, words: str = "{}", *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar: call it with what was done last (`words` say it), how much is done, and of how much."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda what, done, total: bar.update(task, completed=done, total=total, description=words.format(what))
+
+
+def echo_json(value: object) -> None:
+    """Print one JSON object for machines."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def points(value: float | None) -> str:
+    """Percentage points with one decimal, or a hyphen: a terminal may have no dash."""
+    return page.points(value, none="-")
+
+
+def interval(ends: Sequence[float] | None, form: str = ".1f") -> str:
+    """The ends of a 95% interval, or a hyphen."""
+    return page.interval(ends, form) or "-"
+
+
+def comparison(row: Comparison, judge: str = "") -> str:
+    """What two methods differ by in STG, in one sentence."""
+    span = f", {interval(row.ci95)}" if row.ci95 else ""
+    p = f", corrected p {row.p_corrected:.4f} of {row.family}" if row.p_corrected is not None else ""
+    pair = f"{row.a} against {row.b}" + (f", {judge}" if judge else "")
+    return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories)"
+
+
+def tell_outcome(outcome: Outcome) -> None:
+    """Print what a person is to know of missing answers."""
+    for sentence in outcome.sentences():
+        typer.echo(sentence)
+
+
+def end(outcome: Outcome, status: Status = "finished") -> None:
+    """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
+    if outcome.exit_code or status == "incomplete":
+        raise typer.Exit(1)

@@ -1,49 +1,52 @@
-"""`katha renderers|planners|judges|doctor`: what is installed, what it can do, and what would run."""
+"""Plug-ins: what is installed, what it can do, what would run (`katha doctor`); and a skeleton for one of your own."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
+import keyword
 import os
 import re
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from katha.app.cli import options
-from katha.errors import KathaError
+from katha.agents.context import load_plugins
+from katha.app.cli.console import echo_json
+from katha.app.cli.options import Json
+from katha.config import Settings, cache_folder, preset_names, resolve
+from katha.errors import KathaError, OutputFolderError, UsageError
+from katha.jsonio import write_bytes_atomic
 from katha.registry import Family, default_registry, option_names
 
-if TYPE_CHECKING:
-    from katha.config import RunConfig
-
-_NAME, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
+_REQUIREMENT, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
 
-def renderers(as_json: options.Json = False) -> None:
+def renderers(as_json: Json = False) -> None:
     """List the renderers: what each is, and what it can do."""
     _list("renderers", as_json)
 
 
-def planners(as_json: options.Json = False) -> None:
+def planners(as_json: Json = False) -> None:
     """List the planners."""
     _list("planners", as_json)
 
 
-def judges(as_json: options.Json = False) -> None:
+def judges(as_json: Json = False) -> None:
     """List the judges."""
     _list("judges", as_json)
 
 
-def doctor(as_json: options.Json = False) -> None:
+def doctor(as_json: Json = False) -> None:
     """Show what is installed, which keys and devices are there, and what would run now."""
     value = _diagnosis()
     if as_json:
-        typer.echo(json.dumps(value, ensure_ascii=False))
+        echo_json(value)
         return
     for section, items in value.items():
         typer.echo(f"{section}:")
@@ -54,7 +57,7 @@ def doctor(as_json: options.Json = False) -> None:
 def _list(family: Family, as_json: bool) -> None:
     rows = [_describe(family, name) for name in default_registry(family).names()]
     if as_json:
-        typer.echo(json.dumps(rows, ensure_ascii=False))
+        echo_json(rows)
         return
     for row in rows:
         typer.echo(f"{row['name']:<18}{row['about']}")
@@ -87,7 +90,7 @@ def _packages() -> dict[str, str]:
     found: dict[str, str] = {}
     missing: dict[str, list[str]] = {}
     for line in requires("katha") or []:
-        name, extra = _NAME.match(line), _EXTRA.search(line)
+        name, extra = _REQUIREMENT.match(line), _EXTRA.search(line)
         if name is None:
             continue
         state = _installed(name[0])
@@ -114,8 +117,6 @@ def _devices() -> dict[str, str]:
 
 
 def _folders() -> dict[str, str]:
-    from katha.config import cache_folder
-
     folder = cache_folder()
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     state = "writable" if os.access(nearest, os.W_OK) else "not writable: set KATHA_CACHE to a folder that is"
@@ -123,8 +124,6 @@ def _folders() -> dict[str, str]:
 
 
 def _presets() -> dict[str, str]:
-    from katha.config import preset_names, resolve
-
     rows: dict[str, str] = {}
     for name in preset_names():
         config = resolve({}, preset=name, environment={})
@@ -133,12 +132,77 @@ def _presets() -> dict[str, str]:
     return rows
 
 
-def _able(config: RunConfig) -> str:
+def _able(config: Settings) -> str:
     """Whether a run would start, or the first thing that it lacks. Nothing is loaded, fetched or asked."""
-    from katha.agents.context import load_plugins
-
     try:
         load_plugins(config)
     except KathaError as error:
         return f"not now: {error.message}"
     return "ready"
+
+
+# ---
+# `katha new renderer NAME`: a small package that installs, is found by its entry point, and keeps the contract.
+
+
+new = typer.Typer(help="Write the skeleton of a plug-in of your own.", no_args_is_help=True, add_completion=False)
+
+
+@new.callback()
+def _family() -> None:
+    """Keep the name of the family in the command, although there is one only."""
+
+
+@new.command()
+def renderer(
+    name: Annotated[str, typer.Argument(help="What the renderer is called: small letters, digits, hyphens.")],
+    out: Annotated[Path | None, typer.Option("--out", help="The package's folder; katha-NAME unless told.")] = None,
+) -> None:
+    """Write a package with a renderer that works, its entry point and its contract test."""
+    folder = out if out is not None else Path(f"katha-{name}")
+    for path in new_renderer(name, folder):
+        typer.echo(str(path))
+    typer.echo(f"Now: pip install -e {folder}  and  pytest {folder}")
+
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_FILES = {
+    "pyproject.toml": "pyproject.toml.j2",
+    "README.md": "README.md.j2",
+    "{module}.py": "module.py.j2",
+    "test_{module}.py": "test_module.py.j2",
+}
+
+
+def new_renderer(name: str, folder: Path) -> list[Path]:
+    """Write the package of a renderer called `name` into `folder`; the files.
+
+    Raises:
+        UsageError: the name cannot be one, or is taken. OutputFolderError: `folder` holds something already.
+    """
+    if _NAME.fullmatch(name) is None or keyword.iskeyword(name):
+        raise UsageError(f"{name!r} cannot name a renderer.", hint="Use small letters, digits and hyphens.")
+    if name in default_registry("renderers").names():
+        raise UsageError(f"There is a renderer called {name!r} already.", hint="Choose another name.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputFolderError(f"{str(folder)!r} is not empty.", hint="Choose another --out.")
+    words = {
+        "name": name,
+        "module": "katha_" + name.replace("-", "_"),
+        "class_name": "".join(part.capitalize() for part in name.split("-")) + "Renderer",
+    }
+    return [_write(folder / target.format(**words), source, words) for target, source in _FILES.items()]
+
+
+def _write(path: Path, source: str, words: dict[str, str]) -> Path:
+    from jinja2 import Environment, StrictUndefined
+
+    text = files("katha.app.cli").joinpath("skeleton", source).read_text(encoding="utf-8")
+    # autoescape stays off: this is source code, not markup.
+    template = Environment(undefined=StrictUndefined, keep_trailing_newline=True).from_string(text)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputFolderError(f"Cannot write {str(path.parent)!r}: {error.strerror}.") from error
+    write_bytes_atomic(path, template.render(**words).encode("utf-8"))
+    return path
