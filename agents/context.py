@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
-from katha.agents.folder import RunFiles
+from katha.agents.folder import RunFiles, RunFolder
 from katha.compass.modes import Mode, load_mode
 from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import RunConfig
@@ -36,7 +36,7 @@ from katha.store import Store
 
 
 def make_planner(config: RunConfig) -> Planner:
-    """The planner.
+    """Return the planner.
 
     Raises:
         UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
@@ -46,7 +46,7 @@ def make_planner(config: RunConfig) -> Planner:
 
 
 def make_renderer(config: RunConfig) -> Renderer:
-    """The board's renderer.
+    """Return the board's renderer.
 
     Raises:
         UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
@@ -55,7 +55,7 @@ def make_renderer(config: RunConfig) -> Renderer:
 
 
 def make_bridge(config: RunConfig) -> Renderer | None:
-    """Who draws inserted frames, if that is not the board's renderer; errors are those of `make_renderer`."""
+    """Return who draws inserted frames, if that is not the board's renderer; errors are those of `make_renderer`."""
     bridge = config.bridge_renderer
     return _make(bridge, config.bridge_renderer_options, config.memory) if bridge is not None else None
 
@@ -71,7 +71,7 @@ def _options(spec: str) -> set[str]:
 
 
 def fitting_options(specs: Iterable[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """By renderer, those of the options `given` that it has.
+    """Return by renderer those of the options `given` that it has.
 
     Raises:
         UsageError: none of the renderers has one of them.
@@ -104,7 +104,7 @@ _HINT = "Give the same command again, with a higher --max-cost or --max-calls, t
 
 
 def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
-    """What `draw` gives, which asks `renderer` for one frame; free where no frame of it costs anything.
+    """Return what `draw` gives, which asks `renderer` for one frame; free where no frame of it costs anything.
 
     Raises:
         BudgetError: the frame could cost more than is left; it was not asked for.
@@ -124,7 +124,7 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
 
 
 def _cost(renderer: Renderer, expected: float) -> float:
-    """What the frame given last did cost, or was expected to."""
+    """Return what the frame given last did cost, or was expected to."""
     known = renderer.receipt().get("cost") if isinstance(renderer, KeepsReceipts) else None
     return expected if known is None else float(known)
 
@@ -165,8 +165,8 @@ class Plugins:
         """Who draws inserted frames."""
         return self.renderer if self.bridge is None else self.bridge
 
-    def specs(self) -> dict[str, Any]:
-        """Everything of theirs that can change a result, for `run.json`."""
+    def specs(self) -> dict[str, object]:
+        """Return everything of theirs that can change a result, for `run.json`."""
         return {
             "planner": dict(self.planner.spec()),
             "renderer": dict(self.renderer.spec()),
@@ -222,7 +222,7 @@ def check_able(config: RunConfig, plugins: Plugins) -> None:
 
 
 def frame_size(config: RunConfig, renderer: Renderer) -> tuple[int, int]:
-    """The frames' width and height in pixels.
+    """Return the frames' width and height in pixels.
 
     Raises:
         UsageError: the renderer cannot draw that size.
@@ -323,6 +323,13 @@ class RunContext:
         )
 
     @property
+    def folder(self) -> RunFolder:
+        """The run's folder; rows of a suite have none, and their machine ends before anything is written."""
+        if not isinstance(self.files, RunFolder):
+            raise TypeError(f"{str(self.files.path)!r} is no run's folder.")
+        return self.files
+
+    @property
     def prepared(self) -> bool:
         """Whether plan and questions are there already, as for the second mode of a story."""
         return self.ready.plan is not None and self.ready.story is not None
@@ -349,7 +356,7 @@ class RunContext:
             OutputFolderError: `plan.json` was changed since.
         """
         if self.ready.plan is None:
-            self.ready.plan = self.files.load_plan()
+            self.ready.plan = self.folder.load_plan()
         if sha256 is not None and plan_sha256(self.ready.plan) != sha256:
             raise OutputFolderError(
                 f"{str(self.files.path / 'plan.json')!r} was changed while the run was under way.",
@@ -360,7 +367,7 @@ class RunContext:
     def story(self) -> StoryRecord:
         """Return the story with its questions as used (`story.jsonl`)."""
         if self.ready.story is None:
-            self.ready.story = self.files.load_story()
+            self.ready.story = self.folder.load_story()
         return self.ready.story
 
     def trajectory(self) -> list[Transition]:

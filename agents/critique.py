@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +36,7 @@ from katha.schema import (
     Stage,
     Transition,
 )
+from katha.schema.scores import Scores
 
 # ---
 # Measuring one board: steering questions on the board and on each transition, coverage, copies (Eqs. 24 to 27).
@@ -226,7 +226,7 @@ def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, t
     """
     questions = context.questions("reporting")
 
-    def put(condition: Any, images: list[bytes], method: str | None) -> list[Answer]:
+    def put(condition: Condition, images: list[bytes], method: str | None) -> list[Answer]:
         return ask_all(context, condition, images, questions, method=method, role="reporting", stage="judge", emit=emit)
 
     rows = put("text", [], None) if text else []
@@ -239,7 +239,7 @@ def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, t
 
 def write_results(
     context: RunContext, candidates: Candidates, final: Board, keep: Callable[[Answer], bool] | None = None
-) -> dict[str, Any]:
+) -> Scores:
     """Write candidates, answers, scores and, last, the storyboard; return the scores.
 
     The scores are computed from exactly the reporting rows of `answers.jsonl`. `keep` drops rows of boards that are no
@@ -248,11 +248,11 @@ def write_results(
     from katha.eval_bridge.matching.rules import settle
     from katha.eval_bridge.scoring.scores import score
 
-    rows = [row for row in context.files.read_answers() if keep is None or keep(row)]
-    context.files.write_answers(rows)
+    rows = [row for row in context.folder.read_answers() if keep is None or keep(row)]
+    context.folder.write_answers(rows)
     reporting = [row for row in rows if row.role == "reporting"]
     unsettled = settle(context.matching, [context.story()], reporting)
     scored = score([context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None)
-    scores = scored.with_notes(unsettled).model_dump(mode="json")
-    context.files.save_results(candidates, scores, final)
+    scores = scored.with_notes(unsettled)
+    context.folder.save_results(candidates, scores, final)
     return scores

@@ -86,7 +86,7 @@ def review_request(state: RunState, context: RunContext) -> ReviewRequest:
         accepts=proposal.verdict.accepted,
         reason=proposal.verdict.reason,
         prompt=insertion_of(context, place.pair, state.get("bridge_prompt")).prompt,
-        panels=context.files.panels,
+        panels=context.folder.panels,
     )
 
 

@@ -14,23 +14,20 @@ from typing import Protocol
 from pydantic import SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from katha.config import identity_of
-from katha.errors import InputFileError, OutputFolderError, StoreError
+from katha.errors import OutputFolderError, StoreError
 from katha.jsonio import canonical, read_json, sha256_hex, write_bytes_atomic, write_json
 from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
+from katha.schema.scores import Scores
+from katha.schema.tables import ServiceUse
 from katha.store import Kind, State, Workspace
 
 
 class RunFiles(Protocol):
-    """Where a run keeps its pictures, its plan, its answers and its results: a folder, or memory."""
+    """Where a run that is drawn and measured keeps its pictures and answers: a folder, or memory."""
 
     @property
     def path(self) -> Path:
         """The folder as messages name it; what a model decides about answers is kept there, too."""
-        ...
-
-    @property
-    def panels(self) -> Path:
-        """The folder of the pictures (`SHA256.png`), for a person to look at."""
         ...
 
     def panel(self, sha256: str) -> bytes | None:
@@ -49,50 +46,23 @@ class RunFiles(Protocol):
         """Wait until the log is durable: before a checkpoint says that its rows are there."""
         ...
 
-    def read_answers(self) -> list[Answer]:
-        """Return the log's rows in a fixed order, the last of each key."""
-        ...
-
-    def write_answers(self, rows: Iterable[Answer]) -> None:
-        """Replace the log by `rows`."""
-        ...
-
-    def save_plan(self, plan: Plan, story: StoryRecord) -> None:
-        """Keep the plan, and the story with its questions."""
-        ...
-
-    def load_plan(self) -> Plan:
-        """Return the plan that was kept."""
-        ...
-
-    def load_story(self) -> StoryRecord:
-        """Return the story that was kept."""
-        ...
-
-    def save_results(self, candidates: Candidates, scores: Mapping[str, object], board: Board) -> None:
-        """Keep every board considered, the scores, and the accepted board."""
-        ...
-
 
 class MemoryFiles:
-    """The files of a run that leaves no folder: one row of a suite. Durable copies are the cache's."""
+    """Pictures and answers of a run that leaves no folder (a row of a suite); durable copies are the cache's."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.panels = path / "panels"
+        self.pictures: dict[str, bytes] = {}
         self.rows: list[Answer] = []
-        self.results: tuple[Candidates, Mapping[str, object], Board] | None = None
-        self._pictures: dict[str, bytes] = {}
-        self._ready: tuple[Plan, StoryRecord] | None = None
         self._lock = threading.Lock()
 
     def panel(self, sha256: str) -> bytes | None:
         """Return the picture of that hash, or None."""
-        return self._pictures.get(sha256)
+        return self.pictures.get(sha256)
 
     def add_panel(self, sha256: str, png: bytes) -> None:
         """Keep a picture."""
-        self._pictures[sha256] = png
+        self.pictures[sha256] = png
 
     def append_answers(self, rows: Iterable[Answer]) -> None:
         """Keep answers, in the order in which they came."""
@@ -100,36 +70,7 @@ class MemoryFiles:
             self.rows += rows
 
     def sync_answers(self) -> None:
-        """Nothing is written here."""
-
-    def read_answers(self) -> list[Answer]:
-        """Return the rows in a fixed order, the last of each key."""
-        return _latest(self.rows)
-
-    def write_answers(self, rows: Iterable[Answer]) -> None:
-        """Replace the rows."""
-        self.rows = list(rows)
-
-    def save_plan(self, plan: Plan, story: StoryRecord) -> None:
-        """Keep the plan and the story."""
-        self._ready = plan, story
-
-    def load_plan(self) -> Plan:
-        """Return the plan that was kept."""
-        return self._kept()[0]
-
-    def load_story(self) -> StoryRecord:
-        """Return the story that was kept."""
-        return self._kept()[1]
-
-    def _kept(self) -> tuple[Plan, StoryRecord]:
-        if self._ready is None:
-            raise InputFileError(f"There is no plan in {str(self.path)!r} yet.", hint="Plan the story first.")
-        return self._ready
-
-    def save_results(self, candidates: Candidates, scores: Mapping[str, object], board: Board) -> None:
-        """Keep the results as `results`."""
-        self.results = candidates, scores, board
+        """Memory is as durable as it gets."""
 
 
 class RunRecord(State):
@@ -156,14 +97,14 @@ class RunRecord(State):
     command: list[str] = []
     notes: list[str] = []
     failures: list[Mapping[str, object]] = []
-    services: list[Mapping[str, object]] = []
+    services: list[ServiceUse] = []
     redone: list[Mapping[str, object]] = []
 
     @model_serializer(mode="wrap")
     def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """A run that no service drew for and that nobody changed has no such keys."""
+        """A run that no service drew for, that nobody changed, with an answer to every question, has no such keys."""
         dump: dict[str, object] = handler(self)
-        return {key: value for key, value in dump.items() if value or key not in ("services", "redone")}
+        return {key: value for key, value in dump.items() if value or key not in ("services", "redone", "failures")}
 
     @property
     def subject(self) -> str:
@@ -250,11 +191,12 @@ class RunFolder(Workspace[RunRecord]):
 
     def read_answers(self) -> list[Answer]:
         """Return the log's rows in a fixed order, the last of each key; torn lines (after a kill) are left out."""
-        rows = []
+        rows: dict[tuple[str, ...], Answer] = {}
         for line in self.answers.read_bytes().split(b"\n") if self.answers.exists() else ():
             with suppress(ValidationError):
-                rows.append(Answer.model_validate_json(line))
-        return _latest(rows)
+                row = Answer.model_validate_json(line)
+                rows[_order(row)] = row
+        return [rows[key] for key in sorted(rows)]
 
     def write_answers(self, rows: Iterable[Answer]) -> None:
         """Replace the log by `rows`, atomically."""
@@ -273,10 +215,10 @@ class RunFolder(Workspace[RunRecord]):
         """Return the one line of `story.jsonl`."""
         return StoryRecord.model_validate(read_json(self.story))
 
-    def save_results(self, candidates: Candidates, scores: Mapping[str, object], board: Board) -> None:
+    def save_results(self, candidates: Candidates, scores: Scores, board: Board) -> None:
         """Write `candidates.json`, `scores.json` and, last, `storyboard.json`, each atomically."""
         write_json(self.candidates, candidates.model_dump(mode="json"))
-        write_json(self.scores, scores)
+        write_json(self.scores, scores.model_dump(mode="json"))
         write_json(self.storyboard, board.model_dump(mode="json"))
 
     def keep_version(self, number: int) -> str:
@@ -333,11 +275,6 @@ class RunFolder(Workspace[RunRecord]):
 
 def _lines(rows: Iterable[Answer]) -> bytes:
     return b"".join(canonical(row.model_dump(mode="json")) + b"\n" for row in rows)
-
-
-def _latest(rows: Iterable[Answer]) -> list[Answer]:
-    latest = {_order(row): row for row in rows}
-    return [latest[key] for key in sorted(latest)]
 
 
 def _order(row: Answer) -> tuple[str, ...]:

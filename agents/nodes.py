@@ -44,7 +44,7 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
             made = context.given_plan or _planned(context)
             story = prepare_story(context.record, made)
             context.use(_replanned(context, made), story)
-            context.files.save_plan(context.plan(), story)
+            context.folder.save_plan(context.plan(), story)
         else:
             context.use(_replanned(context, context.plan()))
     return {"plan_sha256": plan_sha256(context.plan()), "timings": spent}
@@ -55,7 +55,7 @@ def _planned(context: RunContext) -> Plan:
     try:
         return plan_with(context.plugins.planner, context.plugins.renderer, context.record, context.config)
     except ReplyError as error:
-        kept = context.files.path / "planner_reply.txt"
+        kept = context.folder.path / "planner_reply.txt"
         kept.write_text(error.raw, encoding="utf-8")
         message = f"{error.message} What it wrote is in {str(kept)!r}."
         raise ReplyError(message, hint=error.hint, status=error.status, raw=error.raw) from error

@@ -12,7 +12,7 @@ from katha.schema import Plan, StoryRecord, Transition
 
 
 def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
-    """The plan that a run with `config` would draw.
+    """Return the plan that a run with `config` would draw.
 
     Raises:
         UsageError: the story cannot be planned, with what to do.
@@ -21,12 +21,12 @@ def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
 
 
 def plan_with(planner: Planner, renderer: Renderer, record: StoryRecord, config: RunConfig) -> Plan:
-    """The plan of `record` by `planner`, within the limits of `renderer`, checked."""
+    """Return the plan of `record` by `planner`, within the limits of `renderer`, checked."""
     return plan_within(planner, record, config, renderer.capabilities.prompt_tokens)
 
 
 def plan_within(planner: Planner, record: StoryRecord, config: RunConfig, prompt_tokens: int | None) -> Plan:
-    """The plan of `record` by `planner`, within a prompt limit in tokens, checked.
+    """Return the plan of `record` by `planner`, within a prompt limit in tokens, checked.
 
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.

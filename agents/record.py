@@ -8,22 +8,19 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
-from katha import __version__
+from pydantic import BaseModel
+
 from katha.agents.context import Plugins
 from katha.agents.folder import RunRecord
 from katha.compass.lock import read_lock
-from katha.config import RunConfig
+from katha.config import RunConfig, katha_version
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.jsonio import digest, sha256_hex
 from katha.schema import Answer, Candidates, Plan, StoryRecord
+from katha.schema.tables import ServiceUse
 from katha.store import Store
-
-# ---
-# `run.json`: what a run was made from, what it cost, and whether its folder may be gone on with.
-
 
 _PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
 
@@ -33,7 +30,7 @@ def new_record(record: StoryRecord, config: RunConfig, plugins: Plugins, given: 
     return RunRecord.model_validate(
         {
             "format": 1,
-            "katha": __version__,
+            "katha": katha_version(),
             "run_id": uuid4().hex,
             "story_id": record.story_id,
             "record_sha256": digest(record.model_dump(mode="json")),
@@ -50,7 +47,7 @@ def new_record(record: StoryRecord, config: RunConfig, plugins: Plugins, given: 
 
 
 def prompt_hashes() -> dict[str, str]:
-    """The sha256 of every file under `prompts/` that can reach a model, by its name."""
+    """Return the sha256 of every file under `prompts/` that can reach a model, by its name."""
     found: dict[str, str] = {}
 
     def walk(folder: Traversable, prefix: str) -> None:
@@ -74,33 +71,53 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def services(store: Store, candidates: Candidates) -> list[dict[str, Any]]:
-    """Return which services drew the run's frames (G.5)."""
-    return by_service(store, [frame.sha256 for item in candidates.candidates for frame in item.board.frames])
+class _Receipt(BaseModel):
+    """How a service says that a frame came about."""
+
+    service: str
+    model: str
+    served: str
+    date: str
+    tokens: dict[str, int]
+    cost: float | None
 
 
-def by_service(store: Store, hashes: Iterable[str]) -> list[dict[str, Any]]:
-    """The receipts of frames by service: model as asked and as served, dates, frames, tokens and dollars.
+def by_service(store: Store, hashes: Iterable[str]) -> list[ServiceUse]:
+    """Return which services drew these frames: model as asked and as served, dates, frames, tokens and dollars (G.5).
 
     A frame that another run paid for counts with its own date; `cost` is None while a price is unknown.
     """
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for receipt in filter(None, map(store.frames.receipt, sorted(set(hashes)))):
-        key = (str(receipt["service"]), str(receipt["model"]), str(receipt["served"]))
-        row = found.setdefault(
-            key,
-            {"service": key[0], "model": key[1], "served": key[2], "dates": [], "frames": 0, "tokens": {}, "cost": 0.0},
+    found: dict[tuple[str, str, str], list[_Receipt]] = {}
+    for known in filter(None, map(store.frames.receipt, sorted(set(hashes)))):
+        receipt = _Receipt.model_validate(known)
+        found.setdefault((receipt.service, receipt.model, receipt.served), []).append(receipt)
+    return [
+        ServiceUse(
+            service=service,
+            model=model,
+            served=served,
+            dates=sorted({item.date for item in receipts}),
+            frames=len(receipts),
+            tokens={kind: sum(item.tokens.get(kind, 0) for item in receipts) for kind in _kinds(receipts)},
+            cost=_total(item.cost for item in receipts),
         )
-        row["dates"] = sorted({*row["dates"], receipt["date"]})
-        row["frames"] += 1
-        for kind, count in receipt["tokens"].items():
-            row["tokens"][kind] = row["tokens"].get(kind, 0) + count
-        row["cost"] = None if row["cost"] is None or receipt["cost"] is None else row["cost"] + receipt["cost"]
-    return [found[key] for key in sorted(found)]
+        for (service, model, served), receipts in sorted(found.items())
+    ]
+
+
+def _kinds(receipts: Iterable[_Receipt]) -> list[str]:
+    return list(dict.fromkeys(kind for item in receipts for kind in item.tokens))
+
+
+def _total(costs: Iterable[float | None]) -> float | None:
+    known, total = list(costs), 0.0
+    for cost in known:
+        total += cost or 0.0
+    return None if None in known else total
 
 
 def paid(store: Store, candidates: Candidates, answers: Iterable[Answer]) -> dict[str, int]:
-    """What this run drew and asked itself, over all its processes, and what it found already paid for."""
+    """Return what this run drew and asked itself, over all its processes, and what it found already paid for."""
     frames = {
         (frame.sha256, frame.prompt, frame.seed, frame.kind, frame.scene, frame.transition)
         for item in candidates.candidates
@@ -116,12 +133,11 @@ def paid(store: Store, candidates: Candidates, answers: Iterable[Answer]) -> dic
     }
 
 
-# ---
 # A run under a lock: its settings are the frozen ones, and everything that they were chosen with must be the same.
 
 
 def protocol_of_config(config: RunConfig) -> dict[str, str]:
-    """How questions are asked and matched, as a lock holds it."""
+    """Return how questions are asked and matched, as a lock holds it."""
     return {
         "answers": config.answers,
         "matching": config.matching,
@@ -130,13 +146,13 @@ def protocol_of_config(config: RunConfig) -> dict[str, str]:
     }
 
 
-def models_of(specs: Mapping[str, Any]) -> dict[str, str]:
-    """The hash of each kind of plug-in's specification."""
+def models_of(specs: Mapping[str, object]) -> dict[str, str]:
+    """Return the hash of each kind of plug-in's specification."""
     return {name: digest(spec) for name, spec in specs.items()}
 
 
 def freeze(config: RunConfig, path: Path, plugins: Plugins, records: Iterable[StoryRecord]) -> RunConfig:
-    """`config` with the weights, thresholds, seeds and candidate count that the lock at `path` froze.
+    """Return `config` with the weights, thresholds, seeds and candidate count that the lock at `path` froze.
 
     Raises:
         InputFileError: no lock, or an edited one. UsageError: models, prompts, protocol, code or a story's questions

@@ -13,13 +13,14 @@ from katha.agents.context import Plugins, RunContext, check_able, load_plugins
 from katha.agents.decide import check_choice, review_request
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.plan import check_plan
-from katha.agents.record import new_record, paid, services
+from katha.agents.record import by_service, new_record, paid
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
 from katha.config import RunConfig, cache_folder
 from katha.errors import StoreError, UsageError
 from katha.eval_bridge.judging.outcome import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
 from katha.schema import Board, Candidates, Event, Plan, StoryRecord
+from katha.schema.scores import Scores
 from katha.store import Store
 
 if TYPE_CHECKING:
@@ -89,9 +90,10 @@ def finish(context: RunContext, folder: RunFolder, state: RunRecord) -> RunResul
     """Write the final `run.json` and return the result."""
     result = load_result(folder, reused=False, first=context.engine.outcome.outcome().first)
     context.store.flush()
+    drawn = [frame.sha256 for item in result.candidates.candidates for frame in item.board.frames]
     account = {
         "paid": paid(context.store, result.candidates, folder.read_answers()),
-        "services": services(context.store, result.candidates) or state.services,
+        "services": by_service(context.store, drawn) or state.services,
         "failures": result.outcome.failures(),
     }
     folder.finish(state.model_copy(update=account), result.outcome.status())
@@ -108,7 +110,7 @@ def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) 
     return RunResult(
         outcome=load_outcome(folder, first),
         out=folder.path,
-        scores=read_json(folder.scores),
+        scores=Scores.model_validate(read_json(folder.scores)),
         candidates=Candidates.model_validate(read_json(folder.candidates)),
         board=Board.model_validate(read_json(folder.storyboard)),
         reused=reused,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, TypeVar
+from typing import Annotated, Literal, TypedDict, TypeVar
 
 from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
 from katha.eval_bridge.judging.outcome import Outcome
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Record
+from katha.schema.scores import Scores
 
 T = TypeVar("T")
 
@@ -67,7 +68,7 @@ class RunResult:
 
     out: Path
     outcome: Outcome
-    scores: dict[str, Any]
+    scores: Scores
     candidates: Candidates
     board: Board
     reused: bool

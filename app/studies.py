@@ -32,7 +32,7 @@ from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.compare import CompareJob, CompareResult
+from katha.experiments.compare import CompareJob
 from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
 from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import Method, cross_methods, read_methods
@@ -241,7 +241,7 @@ def compare(
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
     **changes: Any,
-) -> CompareResult:
+) -> comparing.CompareResult:
     """Compare renderers (or planners, or modes) by what their boards lose of the stories (STG).
 
     Every method gets the same plans, questions and judges. A story that a method cannot draw is counted as invalid,

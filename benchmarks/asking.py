@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.processes import output_of
-from katha.eval_bridge.bench.synthetic import stories
+from benchmarks.synthetic import stories
 from katha.jsonio import canonical
 
 __all__ = ["measure", "write_inputs"]

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from katha import __version__
+from katha.config import katha_version
 from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judges.api import ApiJudge
@@ -81,7 +81,7 @@ class EvalJob:
         settings = self.settings
         decider = dict(self.decider.spec()) if self.decider is not None else None
         scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
-        return digest([identity, boards, self.specs(), scored, __version__])
+        return digest([identity, boards, self.specs(), scored, katha_version()])
 
     def specs(self) -> dict[str, dict[str, Any]]:
         """The judges' specifications by name."""
@@ -350,7 +350,7 @@ def _state(job: EvalJob) -> dict[str, Any]:
     settings, identity = job.settings, job.identity()
     return {
         "format": 1,
-        "katha": __version__,
+        "katha": katha_version(),
         "identity": identity,
         "fingerprint": job.fingerprint(identity),
         "command": list(job.command),

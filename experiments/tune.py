@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from katha import __version__
 from katha.agents.boards import draw_board, draw_bridge, insertion_seeds
 from katha.agents.context import Plugins, RunContext
 from katha.agents.critique import measure
@@ -35,9 +34,9 @@ from katha.compass.tuning import (
     possible_weakest,
     sample_settings,
 )
-from katha.config import RunConfig
+from katha.config import RunConfig, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
-from katha.eval_bridge.judging.outcome import outcome_of
+from katha.eval_bridge.judging.outcome import Outcome, outcome_of
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, compare, row_counts, row_numbers
 from katha.experiments.ablate.job import AblationJob
@@ -46,7 +45,7 @@ from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, 
 from katha.jsonio import write_json
 from katha.schema import Answer, Board, CompassSettings, StoryRecord
 from katha.schema.tables import CurvePoint, TuningGain, TuningResult
-from katha.store import Kind, Store, Workspace
+from katha.store import Kind, Status, Store, Workspace
 
 # ---
 # One validation story measured for every setting at once: all candidates, and every repair that could be tried.
@@ -223,6 +222,8 @@ class TuneResult:
 
     lock: Path
     chosen: TuningResult
+    status: Status
+    outcome: Outcome
 
 
 @dataclass
@@ -287,7 +288,8 @@ def tune(job: TuneJob, out: Path, lock: Path, *, on_story: OnStep | None = None)
         UsageError: something is wrong with the input, before any work. JudgeError, StoreError: the work failed.
     """
     job.work.settle()
-    return TuneResult(lock, _Tuning(job, Workspace(out, TUNING), lock).run(on_story).table)
+    made = _Tuning(job, Workspace(out, TUNING), lock).run(on_story)
+    return TuneResult(lock, made.table, made.status, made.outcome)
 
 
 class _Tuning(Experiment[TuningState, TuningResult]):
@@ -300,7 +302,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
 
     def begin(self) -> TuningState:
         identity = self._job.work.identity
-        return TuningState(format=1, katha=__version__, identity=identity, suite={"name": "tune"})
+        return TuningState(format=1, katha=katha_version(), identity=identity, suite={"name": "tune"})
 
     def stored(self, known: TuningState, fresh: TuningState) -> None:
         """What was measured is kept; the choice is made anew, for it depends on how much is tried."""

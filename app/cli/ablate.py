@@ -63,7 +63,7 @@ def ablate(
         _tell(table)
         tell_outcome(result.outcome)
         typer.echo(f"Report: {report}")
-    end(result.outcome)
+    end(result.outcome, result.status)
 
 
 def _tell(table: AblationTable) -> None:

@@ -100,9 +100,9 @@ def split(
     """Divide stories into train, validation, public_test and hidden_test, alike in each narrative type."""
     made = save_split(path, out, seed=seed, force=force)
     if as_json:
-        echo_json({"out": str(out), "seed": seed, "counts": made["counts"]})
+        echo_json({"out": str(out), "seed": seed, "counts": made.counts})
         return
-    for name, count in made["counts"].items():
+    for name, count in made.counts.items():
         typer.echo(f"  {name:<14}{count:>7,}")
     typer.echo(f"Split: {out}")
 
@@ -125,21 +125,19 @@ def match(
     archives = [verdicts] if verdicts is not None else []
     report = measure_file(path, open_rule(rule, archives, decider=make_decider(rule, base_url), keep=verdicts))
     if as_json:
-        echo_json(report)
+        echo_json(report.model_dump(mode="json"))
         return
-    typer.echo(f"{rule} on {report['n']:,} pairs")
-    typer.echo(f"  false accepts {_percent(report['false_accept'])}, false rejects {_percent(report['false_reject'])}")
+    typer.echo(f"{rule} on {report.n:,} pairs")
+    typer.echo(f"  false accepts {_percent(report.false_accept)}, false rejects {_percent(report.false_reject)}")
     typer.echo(f"  {'kind':<16}{'pairs':>7}{'accepts':>9}{'rejects':>9}{'precision':>11}{'recall':>9}{'F1':>8}")
-    for kind, row in report["by_kind"].items():
-        counts = f"{row['n']:>7,}{row['false_accept']:>9,}{row['false_reject']:>9,}"
-        rates = f"{_percent(row['precision']):>11}{_percent(row['recall']):>9}{_percent(row['f1']):>8}"
+    for kind, row in report.by_kind.items():
+        counts = f"{row.n:>7,}{row.false_accept:>9,}{row.false_reject:>9,}"
+        rates = f"{_percent(row.precision):>11}{_percent(row.recall):>9}{_percent(row.f1):>8}"
         typer.echo(f"  {kind or 'no kind':<16}{counts}{rates}")
-    for row in report["confusions"][:_SHOWN]:
-        typer.echo(
-            f"  line {row['line']}, {row['label']}: {row['answer']!r} for {row['gold_answer']!r}: {row['reason']}"
-        )
-    if len(report["confusions"]) > _SHOWN:
-        typer.echo(f"  and {len(report['confusions']) - _SHOWN} more; --json lists them all.")
+    for item in report.confusions[:_SHOWN]:
+        typer.echo(f"  line {item.line}, {item.label}: {item.answer!r} for {item.gold_answer!r}: {item.reason}")
+    if len(report.confusions) > _SHOWN:
+        typer.echo(f"  and {len(report.confusions) - _SHOWN} more; --json lists them all.")
 
 
 @bench.command()
@@ -160,16 +158,17 @@ def ensemble(
     """
     rule = folder_rule(matching or "lemma-set", answers[-1].parent)
     outcomes = collect(read_scored_stories(stories), read_archive(answers), matching=rule, selection="all")
-    _, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
-    write_json(out, {"format": 1, "matching": rule.name, **report})
+    found, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
+    written = {**asdict(report), **asdict(found)}
+    write_json(out, {"format": 1, "matching": rule.name, **written})
     if as_json:
-        echo_json({"out": str(out), **report})
+        echo_json({"out": str(out), **written})
         return
     typer.echo(f"  {'judge':<28}{'agreement':>11}{'Spearman':>10}{'pairwise':>10}{'ECE':>8}")
-    for name, row in report["measured"].items():
-        cells = "".join(f"{_value(row[key]):>10}" for key in ("spearman", "pairwise_agreement"))
-        typer.echo(f"  {name:<28}{row['agreement']:>10.1f}%{cells}{_value(row['ece']):>8}")
-    typer.echo(f"On {report['n']:,} labelled answers of {report['stories']:,} stories. Ensemble: {out}")
+    for name, row in report.measured.items():
+        cells = "".join(f"{_value(value):>10}" for value in (row.spearman, row.pairwise_agreement))
+        typer.echo(f"  {name:<28}{row.agreement:>10.1f}%{cells}{_value(row.ece):>8}")
+    typer.echo(f"On {report.n:,} labelled answers of {report.stories:,} stories. Ensemble: {out}")
 
 
 @bench.command()
@@ -184,7 +183,7 @@ def calibrate(
     `human, judge, confidence`; `human_score, judge_score`; `rater, story_id` with `label`, with `ncs, mas, ees`, with
     `preference`; `target, top1, top2, top3`; `story_id, question_id, question_type, condition, right`.
     """
-    found = compare(path, resamples, seed)
+    found = compare(path, resamples, seed).model_dump(mode="json")
     if as_json:
         echo_json(found)
         return

@@ -71,7 +71,7 @@ def compare(
         _tell(table)
         tell_outcome(result.outcome)
         typer.echo(f"Report: {report}")
-    end(result.outcome)
+    end(result.outcome, result.status)
 
 
 def _tell(table: CompareTable) -> None:

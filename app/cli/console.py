@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from katha.app.reports import page
+from katha.eval_bridge.judging.outcome import Outcome
 from katha.schema import Comparison, Event, Stage
+from katha.store import Status
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -132,3 +134,15 @@ def comparison(row: Comparison, judge: str = "") -> str:
     p = f", corrected p {row.p_corrected:.4f} of {row.family}" if row.p_corrected is not None else ""
     pair = f"{row.a} against {row.b}" + (f", {judge}" if judge else "")
     return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories)"
+
+
+def tell_outcome(outcome: Outcome) -> None:
+    """Print what a person is to know of missing answers."""
+    for sentence in outcome.sentences():
+        typer.echo(sentence)
+
+
+def end(outcome: Outcome, status: Status = "finished") -> None:
+    """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
+    if outcome.exit_code or status == "incomplete":
+        raise typer.Exit(1)

@@ -19,7 +19,6 @@ from katha.app.reports.run_page import write_report
 from katha.config import Settings, resolve
 from katha.errors import UsageError
 from katha.jsonio import dumps
-from katha.schema import Scores
 
 _PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "panels", "style")
 _REDRAWN = ("renderer_options", "bridge_renderer_options", "memory")
@@ -106,7 +105,7 @@ def with_adapter(given: Given, adapter: str | None) -> dict[str, object]:
 
 def _tell(result: RunResult, as_json: bool) -> None:
     """Print the outcome of a run: the numbers before and after, what was decided, and where the report is."""
-    scores = Scores.model_validate(result.scores)
+    scores = result.scores
     methods = {name: headline(scores, name) for name in scores.methods}
     decision, report = result.candidates.decision, result.out / "report.html"
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import katha
-from katha.app.cli.console import echo_json, points, progress_bar
+from katha.app.cli.console import echo_json, end, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Resamples, Stories, options_from
 from katha.app.reports.page import interval
 from katha.app.reports.tuning_page import advice
@@ -52,6 +52,8 @@ def tune(
         echo_json({"lock": str(result.lock), "report": str(report), "tuning": chosen.model_dump(mode="json")})
     else:
         _tell(chosen, result.lock, report)
+        tell_outcome(result.outcome)
+    end(result.outcome, result.status)
 
 
 def _tell(chosen: TuningResult, lock: Path, report: Path) -> None:

@@ -16,11 +16,9 @@ from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersForm
 from katha.jsonio import read_json
 from katha.schema import CONDITIONS, Answer, Question, Scores, Selection, StoryRecord
 
-# ---
 # Steering and reporting never meet (Sec. B.7): the guard that every report passes before its numbers are made.
 #
 # What chose a board (its questions, the prompts they were put with, its answers) may not measure it.
-
 
 _FORMS: tuple[AnswersFormat, ...] = ("choice", "free")
 
@@ -85,9 +83,7 @@ def _leak(record: StoryRecord, what: str) -> RecordError:
     )
 
 
-# ---
 # Which verdicts differ between two scorings, and why: another rule, another answer, another selection.
-
 
 Key = tuple[str, str, str, str, str]
 """Method (empty: a text-only answer that holds for every method), judge, story, question, condition."""

@@ -13,7 +13,7 @@ from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Matching, match
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, majority
-from katha.eval_bridge.scoring.statistics import interval, resample_counts
+from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest, iter_lines, loads
 from katha.schema import (
     CONDITIONS,
@@ -21,20 +21,17 @@ from katha.schema import (
     Confidence,
     ConfidenceRow,
     ContrastiveVariant,
-    Interval,
     PairAccuracy,
     PairScores,
     Question,
     StoryRecord,
 )
 
-# ---
 # Pairwise contrastive scoring (Sec. C.8): of the story's scene and its changed twin, which one do the images show?
 #
 # A pair is put as a question of its own, `pair:VARIANT_ID`, under the image-only condition, with the two texts and
 # `Unclear` as options; their order depends on the seed and the variant's id alone. Only the source's text is right
 # (Eq. 29); `Unclear` and the twin are confusion (Eq. 30).
-
 
 PAIR_PREFIX = "pair:"
 _ASKED = "Which of these two does the storyboard show?"
@@ -171,12 +168,13 @@ class PairScorer:
         count = int(scored.sum())
         accuracy = 100.0 * float(right.sum()) / count if count else None
         kinds = np.array([self.kinds[pair] for pair in pairs])
+        stories = [self.questions[pair].story_id for pair in pairs]
         return PairAccuracy(
             n=count,
             n_unscored=len(pairs) - count,
             pair_accuracy=accuracy,
             confusion=100.0 - accuracy if accuracy is not None else None,
-            ci95=self._interval(pairs, scored, right, resamples, seed),
+            ci95=share_interval(stories, right.tolist(), resamples, seed, counted=scored.tolist()),
             by_change_type={
                 str(kind): 100.0 * float(right[own].mean())
                 for kind in sorted(set(kinds.tolist()))
@@ -184,21 +182,8 @@ class PairScorer:
             },
         )
 
-    def _interval(
-        self, pairs: list[str], scored: np.ndarray[Any, Any], right: np.ndarray[Any, Any], resamples: int, seed: int
-    ) -> Interval | None:
-        names, places = np.unique([self.questions[pair].story_id for pair in pairs], return_inverse=True)
-        if len(names) < 2 or resamples < 1 or not scored.any():
-            return None
-        counts = np.stack([np.bincount(places, weights=mask, minlength=len(names)) for mask in (scored, right)], axis=1)
-        sums = np.concatenate([drawn @ counts for drawn in resample_counts(len(names), resamples, seed)])
-        rates = np.divide(sums[:, 1], sums[:, 0], out=np.full(len(sums), np.nan), where=sums[:, 0] > 0)
-        return interval(rates)
 
-
-# ---
 # How often a judge is right when it says how sure it is: the calibration that needs no human labels.
-
 
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 

@@ -7,14 +7,14 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-import numpy as np
+from PIL import Image
 
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.matching.match import Matching, match, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.options import chance_level
-from katha.eval_bridge.scoring.statistics import interval, resample_counts
+from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest
 from katha.schema import (
     Answer,
@@ -28,15 +28,11 @@ from katha.schema import (
     StoryRecord,
 )
 
-# ---
-# Controls that any evaluation can make: what a judge answers when the pictures cannot tell (Table 72).
-#
 # `blank` shows plain frames and `foreign` another story's board: nothing of the story is left, so image-only answers
 # must fall to chance. `shuffled` shows the story's own frames in another order: its temporal-order questions must
 # fall to chance. `repeat` asks the same questions of the same board again, past the cache: how often does the judge
 # agree with itself? Controls are asked image-only and kept apart (`controls.jsonl`): as methods they would shrink the
 # common-valid set of the boards that are compared.
-
 
 Control = Literal["blank", "shuffled", "foreign", "repeat"]
 CONTROLS: tuple[Control, ...] = get_args(Control)
@@ -61,8 +57,6 @@ def parse_controls(value: str | None) -> tuple[Control, ...]:
 
 def blank_board(images: Sequence[bytes]) -> list[bytes]:
     """One plain frame for each picture, of the first one's size."""
-    from PIL import Image
-
     with Image.open(io.BytesIO(images[0])) as first:
         size = first.size
     buffer = io.BytesIO()
@@ -121,9 +115,7 @@ class ControlBoards:
         return None
 
 
-# ---
 # What the controls showed: image-only answers beside the chance level, and a judge's agreement with itself.
-
 
 Key = tuple[str, str]
 Known = Mapping[Key, Question]
@@ -193,16 +185,7 @@ def _rate(outcomes: Mapping[Key, bool], keys: Sequence[Key]) -> float | None:
 
 
 def _by_story(outcomes: Mapping[Key, bool], keys: Sequence[Key], seed: int) -> Interval | None:
-    """The story bootstrap's 95% interval of the share right; None with fewer than two stories."""
-    stories = sorted({story for story, _ in keys})
-    if len(stories) < 2:
-        return None
-    place = {story: at for at, story in enumerate(stories)}
-    counts = np.zeros((len(stories), 2))
-    for key in keys:
-        counts[place[key[0]]] += (1.0, float(outcomes[key]))
-    drawn = np.concatenate([rows @ counts for rows in resample_counts(len(stories), _RESAMPLES, seed)])
-    return interval(drawn[:, 1] / drawn[:, 0])
+    return share_interval([story for story, _ in keys], [outcomes[key] for key in keys], _RESAMPLES, seed)
 
 
 def _block(name: str, rows: _Rows, keys: Sequence[Key], known: Known, chance: bool, seed: int) -> ChanceBlock:

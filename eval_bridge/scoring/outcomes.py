@@ -24,10 +24,6 @@ from katha.schema import (
     StoryRecord,
 )
 
-# ---
-# From rows to outcomes: right, wrong or missing, for each method, judge, condition and question.
-
-
 ENSEMBLE = "ensemble"
 CALIBRATED = "ensemble-calibrated"
 """The judge that weighs the others as people's labels taught it (see `gold_ensemble`)."""
@@ -244,9 +240,7 @@ def collect(
     )
 
 
-# ---
 # The valid-set ledger: why each question left, for every method and judge (Eq. 16, Sec. 3.5).
-
 
 _BOTH = CONDITIONS.index("text+image")
 _SHOWN = 160

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.matching.match import Matching, normalise, word_rule
+from katha.eval_bridge.matching.match import Matching, moral_label, word_rule
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Aggregate, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import (
     averages,
@@ -51,7 +51,6 @@ COMPARED: tuple[BlockName, ...] = ("filtered", "common_valid")
 UNSCORED = "no question has an outcome under all three conditions"
 """What the note of a board without numbers says of it."""
 _TEXT, _IMAGE, _BOTH = range(3)
-_LABELS = {normalise(label): label for label in MORAL_LABELS}
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -207,7 +206,7 @@ class _Scorer:
             for method in members
             for at in np.flatnonzero(self.valid[method, judge])
             if out.questions[at].question_type == "moral"
-            and (label := _LABELS.get(normalise(out.questions[at].gold_answer))) is not None
+            and (label := moral_label(out.questions[at].gold_answer)) is not None
         ]
         chance = 100.0 / len(MORAL_LABELS)
         if not kept:

@@ -32,13 +32,9 @@ from katha.schema import (
     WilcoxonTest,
 )
 
-# ---
-# Resampling of stories and paired tests, from per-story counts alone.
-#
 # Questions of one story are correlated, so stories are resampled, never questions. One seeded index matrix serves
 # every method, judge, block and dimension; each comparison is therefore paired. Counts are whole numbers in float64,
 # so sums do not depend on their order.
-
 
 Floats = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000
@@ -114,6 +110,27 @@ def interval(values: Floats) -> Interval | None:
     return 100.0 * float(low), 100.0 * float(high)
 
 
+def share_interval(
+    stories: Sequence[str] | Sequence[int],
+    hits: Sequence[float],
+    resamples: int,
+    seed: int,
+    *,
+    counted: Sequence[float] | None = None,
+) -> Interval | None:
+    """Return the interval of the share of hits, one number (0 or 1) an item, when the items' stories are resampled.
+
+    counted: 0 leaves an item out, but its story is still drawn. None with fewer than two stories.
+    """
+    names, places = np.unique(np.asarray(stories), return_inverse=True)
+    if len(names) < 2 or resamples < 1:
+        return None
+    kept = np.ones(len(places)) if counted is None else np.asarray(counted, dtype=np.float64)
+    sums = np.stack([np.bincount(places, weights=kept), np.bincount(places, weights=np.asarray(hits) * kept)], axis=1)
+    drawn = np.concatenate([rows @ sums for rows in resample_counts(len(names), resamples, seed)])
+    return interval(np.divide(drawn[:, 1], drawn[:, 0], out=np.full(len(drawn), np.nan), where=drawn[:, 0] > 0))
+
+
 def paired_p(differences: Floats) -> float | None:
     """Two-sided bootstrap p of a difference: 2 (1 + smaller tail) / (1 + resamples), at most 1; None without any."""
     kept = differences[~np.isnan(differences)]
@@ -153,12 +170,10 @@ def bonferroni(p: float | None, family: int) -> float | None:
     return None if p is None else min(1.0, family * p)
 
 
-# ---
 # Rows of a table that are compared in pairs: the same stories, the same resamples, whatever each row's scoring is.
 #
 # Each row is a set of story counts (see `statistics.story_counts`); every interval and difference is computed from
 # these, with one seeded matrix of resampled stories for all rows.
-
 
 FEWEST_STORIES = 6
 """With fewer, no two-sided exact paired test can reach 5% (2 / 2**5 is more), so no interval is given."""
@@ -285,13 +300,11 @@ def _points(value: float) -> float | None:
     return None if np.isnan(value) else 100.0 * float(value)
 
 
-# ---
 # How many stories a difference in STG needs before it shows: an estimate to make before spending on judges.
 #
 # The spread of stories is taken from an archive: the standard deviation of paired differences of story STG between
 # two methods, as the Wilcoxon test sees them. The number of stories is statsmodels' for a paired t-test, divided by
 # the Wilcoxon test's asymptotic relative efficiency under normal differences (3 / pi).
-
 
 _EFFICIENCY = 3.0 / math.pi
 DIFFERENCES = (2.0, 3.0, 5.0, 7.0)

@@ -79,9 +79,9 @@ def test_the_scores_are_those_of_the_rows(tmp_path: Path) -> None:
     result = run(tmp_path / "out")
     record = StoryRecord.model_validate_json((tmp_path / "out" / "story.jsonl").read_bytes())
     reporting = [row for row in rows(tmp_path / "out") if row.role == "reporting"]
-    assert score([record], reporting, matching="lemma-set").model_dump(mode="json") == result.scores
-    assert set(result.scores["methods"]) == {"base", "full"}
-    assert result.scores["questions"] == "reporting"
+    assert score([record], reporting, matching="lemma-set") == result.scores
+    assert set(result.scores.methods) == {"base", "full"}
+    assert result.scores.questions == "reporting"
 
 
 def test_the_rows_are_named_by_board_and_role(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_several_judges_are_each_asked(tmp_path: Path) -> None:
     made = plugins(judges={name: PixelJudge(name) for name in names})
     settings = config("base").model_copy(update={"judges": names})
     result = run_story(story(), settings, tmp_path / "out", plugins=made)
-    assert set(result.scores["methods"]["base"]["judges"]) == {"pixel", "other", "ensemble"}
+    assert set(result.scores.methods["base"].judges) == {"pixel", "other", "ensemble"}
     assert Counter(row.judge for row in rows(tmp_path / "out")).keys() == {"pixel", "other"}
 
 
@@ -440,7 +440,7 @@ def test_a_busy_judge_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     judge = PixelJudge(failures=2)
     result = run_story(story(), config("base"), tmp_path / "out", plugins=plugins(judges={"pixel": judge}))
     assert {row.status for row in rows(tmp_path / "out")} == {"ok"}
-    assert result.scores["methods"]["base"]["judges"]["pixel"]["n_unscored"] == 0
+    assert result.scores.methods["base"].judges["pixel"].n_unscored == 0
 
 
 def test_plain_text_gets_its_questions_from_the_transitions(tmp_path: Path) -> None:

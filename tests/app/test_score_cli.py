@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.synthetic import stories, variants
 from katha.app.cli.main import app
 from katha.errors import InputFileError, KathaError, RecordError, UsageError
-from katha.eval_bridge.bench.synthetic import stories, variants
 from katha.eval_bridge.matching import rules
 from katha.eval_bridge.matching.match import RULES, Verdict, WordRule
 from katha.eval_bridge.scoring.contrastive import PAIR_PREFIX, PairScorer, pair_question

@@ -12,11 +12,11 @@ import pytest
 from test_eval_cli import draw
 from typer.testing import CliRunner
 
+from benchmarks.synthetic import stories as synthetic
+from benchmarks.synthetic import variants as synthetic_variants
 from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
 from katha.errors import RecordError, UsageError
-from katha.eval_bridge.bench.synthetic import stories as synthetic
-from katha.eval_bridge.bench.synthetic import variants as synthetic_variants
 from katha.eval_bridge.judges.moments import from_scenes
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, at_scene, numbered_scenes
 from katha.eval_bridge.matching.match import normalise

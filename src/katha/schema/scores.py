@@ -352,3 +352,80 @@ class PowerEstimate(_Record):
     questions_per_story: float
     estimates: list[SpreadEstimate]
     notes: list[str]
+
+
+# What people's judgments say (`katha bench calibrate`, the human columns of an ablation; Tables 22, 37 to 39).
+
+
+class LabelAgreement(_Record):
+    """How often a judge's label is the human one (Eqs. 45 and 60), and its calibration error (Eqs. 48 and 62)."""
+
+    n: int
+    agreement: float | None
+    ece: float | None
+
+
+class RaterAgreement(_Record):
+    """How far raters agree on labels: Fleiss' kappa and Krippendorff's nominal alpha."""
+
+    n: int
+    fleiss_kappa: float | None
+    krippendorff_alpha: float | None
+
+
+class HumanMoral(_Record):
+    """HMR@1 and HMR@3 in percentage points (Eqs. 52 and 53)."""
+
+    n: int
+    hmr1: float | None
+    hmr3: float | None
+
+
+class Rating(_Record):
+    """Mean, standard deviation and 95% interval of ratings by story (Eq. 54), and Krippendorff's ordinal alpha."""
+
+    n: int
+    mean: float | None
+    sd: float | None
+    ci95: Interval | None
+    krippendorff_alpha: float | None
+
+
+class PreferenceTest(_Record):
+    """The one-sided Wilcoxon test of preferences by one criterion (Eqs. 63 to 66)."""
+
+    n: int
+    n_nonzero: int
+    p: float | None
+    p_corrected: float | None
+    rank_biserial: float | None
+
+
+class HumanRecoverability(_Record):
+    """What people recover (Eqs. 56 to 59) on the questions valid for them; `gaps` by dimension."""
+
+    n_questions: int
+    n_valid: int
+    ambiguity_rate: float | None
+    text: float | None
+    image: float | None
+    text_image: float | None
+    stg: float | None
+    ci95: BlockIntervals
+    gaps: dict[Dimension, float | None]
+
+
+class Calibration(_Record):
+    """A section for each kind of judgment that a file holds; a kind that it does not hold is left out."""
+
+    rows: int
+    notes: list[str]
+    judge_labels: LabelAgreement | None = Field(default=None, exclude_if=_absent)
+    judge_scores: RankAgreement | None = Field(default=None, exclude_if=_absent)
+    labels: RaterAgreement | None = Field(default=None, exclude_if=_absent)
+    moral: HumanMoral | None = Field(default=None, exclude_if=_absent)
+    ncs: Rating | None = Field(default=None, exclude_if=_absent)
+    mas: Rating | None = Field(default=None, exclude_if=_absent)
+    ees: Rating | None = Field(default=None, exclude_if=_absent)
+    preference: dict[str, PreferenceTest] | None = Field(default=None, exclude_if=_absent)
+    recoverability: HumanRecoverability | None = Field(default=None, exclude_if=_absent)
