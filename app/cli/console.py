@@ -106,18 +106,6 @@ def echo_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
-def tell_outcome(outcome: Outcome) -> None:
-    """Print what came of asking, where something failed."""
-    for sentence in outcome.sentences():
-        typer.echo(sentence)
-
-
-def end(outcome: Outcome) -> None:
-    """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
-    if outcome.exit_code:
-        raise typer.Exit(outcome.exit_code)
-
-
 def points(value: float | None) -> str:
     """Percentage points with one decimal, or a hyphen: a terminal may have no dash."""
     return page.points(value, none="-")
