@@ -337,7 +337,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
         if outcome.failed or not any(row[0] for counts in boards for row in counts):
             told = " ".join(map(str.strip, outcome.sentences()))
             counts = {"statuses": outcome.statuses, "causes": outcome.failures()}
-            self.folder.finish(state.model_copy(update=counts), "incomplete")
+            self.folder.finish(self.state.model_copy(update=counts), "incomplete")
             raise JudgeError(told or "No question of these stories is valid, so nothing can be chosen.")
         started = time.perf_counter()
         chosen = choose(self._stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)

@@ -60,8 +60,9 @@ def ablate(
     if as_json:
         echo_json({"out": str(result.out), "report": str(report), "table": table.model_dump(mode="json")})
     else:
-        _tell(table, report)
+        _tell(table)
         tell_outcome(result.outcome)
+        typer.echo(f"Report: {report}")
     end(result.outcome, result.status)
 
 
