@@ -19,7 +19,7 @@ from katha.experiments.compare import run_comparison
 from katha.experiments.methods import CompareJob, cross_methods
 from katha.protocols import Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.diffusion.sdxl import SdxlRenderer
+from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.schema import StoryRecord
 
 INVALID = {"s1", "s4"}
@@ -57,7 +57,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     records = [_short(tale(f"s{number}")) for number in range(STORIES)]
     judge = Reader(gold={item.question: item.gold_answer for item in records[0].recoverability_questions})
     names = {
-        "sdxl": SdxlRenderer(str(build("sdxl", folder / "model")), steps=1, device="cpu"),
+        "sdxl": SdxlRenderer(str(build("sdxl", folder / "model")), SdxlOptions(steps=1, device="cpu")),
         "block": BlockRenderer(),
         "shy": Shy(),
     }
