@@ -85,21 +85,16 @@ def files_sha256(files: Mapping[str, Path]) -> str:
         InputFileError: a file cannot be read.
     """
     memory = cache_folder() / "checkpoints.json"
+    keys = {name: _state(path) for name, path in files.items()}
     known = _remembered(memory)
-    hashes: dict[str, str] = {}
-    fresh: dict[str, str] = {}
-    for name, path in sorted(files.items()):
-        key = _key(path)
-        hashes[name] = known.get(key) or _sha256(path)
-        if key not in known:
-            fresh[key] = hashes[name]
+    fresh = {keys[name]: _sha256(path) for name, path in files.items() if keys[name] not in known}
     if fresh:
         memory.parent.mkdir(parents=True, exist_ok=True)
-        write_json(memory, {**_remembered(memory), **fresh})
-    return digest(hashes)
+        write_json(memory, {**_remembered(memory), **fresh})  # read again: another process may have added some
+    return digest({name: {**known, **fresh}[key] for name, key in keys.items()})
 
 
-def _key(path: Path) -> str:
+def _state(path: Path) -> str:
     state = path.stat()
     return f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
 
@@ -137,11 +132,14 @@ class Checkpoint:
     components: Mapping[str, str]
     variant: str | None
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What `model_index.json` says of the pipeline."""
-        value: Mapping[str, Any] = read_json(self.folder / "model_index.json")
-        return value
+    def facts(self, denoiser: str) -> dict[str, object]:
+        """Return what tells variants of a family apart."""
+        index: Mapping[str, Any] = read_json(self.folder / "model_index.json")
+        return {
+            "pipeline": self.pipeline,
+            "guidance_embeds": self.config(denoiser).get("guidance_embeds"),
+            "is_distilled": index.get("is_distilled", False),
+        }
 
     def config(self, component: str) -> Mapping[str, Any]:
         """Return the configuration of one component; empty where it has none."""

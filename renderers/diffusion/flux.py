@@ -34,7 +34,7 @@ class FluxRenderer(DiffusionRenderer):
 
     family_name = "flux"
     renderer_name = "flux"
-    options_class = FluxOptions
+    options_class: ClassVar[type[FluxOptions]] = FluxOptions
     options: FluxOptions
     capabilities = Capabilities(default_size=(1024, 1024), size_multiple=16, prompt_tokens=512)
     wording_tokens: ClassVar[int] = 0
@@ -97,7 +97,7 @@ class FluxRenderer(DiffusionRenderer):
     def _guided_away(self, negative: str | None) -> bool:
         counts: Mapping[str, bool] = {
             "true_cfg": self.options.true_cfg > 1 and bool(negative),
-            "guidance": self.guidance > 1 and not self._facts()["is_distilled"],
+            "guidance": self.guidance > 1 and not self.facts["is_distilled"],
             "never": False,
         }
         return counts[self.calling.away]

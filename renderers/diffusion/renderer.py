@@ -67,7 +67,8 @@ class DiffusionRenderer(ABC):
         self.family: Family = diffusion_data().families[self.family_name]
         self.checkpoint: Checkpoint = find_checkpoint(self.family, argument, self.options)
         self.loras: tuple[Lora, ...] = find_loras(self.options.lora)
-        own = self.family.variant(self._facts())
+        self.facts = self.checkpoint.facts(self.family.denoiser)
+        own = self.family.variant(self.facts)
         self.steps = own.steps if self.options.steps is None else self.options.steps
         self.guidance = own.guidance if self.options.guidance is None else self.options.guidance
         self.prompt_tokens = own.prompt_tokens
@@ -277,15 +278,6 @@ class DiffusionRenderer(ABC):
         weights = [checkpoint.pipeline, checkpoint.revision, str(checkpoint.file or checkpoint.folder), options.variant]
         place = [self.device, self.dtype, options.memory, options.vae_tiling, options.scheduler]
         return digest([*weights, *place, [dict(lora.spec()) for lora in self.loras]])
-
-    def _facts(self) -> dict[str, object]:
-        """Return what tells variants of the family apart."""
-        config = self.checkpoint.config(self.family.denoiser)
-        return {
-            "pipeline": self.checkpoint.pipeline,
-            "guidance_embeds": config.get("guidance_embeds"),
-            "is_distilled": self.checkpoint.settings.get("is_distilled", False),
-        }
 
     def _native_side(self) -> int:
         """Return the side in pixels of the square that the weights were trained for."""

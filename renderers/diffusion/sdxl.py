@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.memory import Loaded
@@ -30,7 +30,7 @@ class SdxlRenderer(DiffusionRenderer):
 
     family_name = "sdxl"
     renderer_name = "sdxl"
-    options_class = SdxlOptions
+    options_class: ClassVar[type[SdxlOptions]] = SdxlOptions
     options: SdxlOptions
     capabilities = Capabilities(default_size=(1024, 1024), size_multiple=8)
 
