@@ -6,7 +6,7 @@ STORY  ?= examples/lion_and_mouse.txt
 OUT    ?= out/lion_and_mouse
 PACKAGES := app experiments agents compass configs eval_bridge planners prompts renderers
 
-.PHONY: story test check fast links reader bench clean
+.PHONY: story test check fast links docs wheel reader bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -17,6 +17,10 @@ $(VENV)/.core: $(BIN)/python pyproject.toml
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(BIN)/pip install -q -e ".[dev]"
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.docs: $(BIN)/python pyproject.toml
+	$(BIN)/pip install -q -e ".[docs]"
 	@touch $@ $(VENV)/.core
 
 story: $(VENV)/.core
@@ -37,6 +41,19 @@ check: $(VENV)/.dev links
 test: check
 	$(BIN)/pytest -n auto
 
+docs: $(VENV)/.docs links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Both archives, each installed into an environment of its own and used from outside the checkout.
+wheel: $(BIN)/python
+	rm -rf dist && $(BIN)/pip install -q "build>=1.3" && $(BIN)/python -m build -o dist .
+	@for archive in dist/*.whl dist/*.tar.gz; do \
+		work=$$(mktemp -d) && echo "Trying $$archive in $$work" && \
+		$(PYTHON) -m venv $$work/venv && $$work/venv/bin/pip install -q $$archive && cp $(STORY) $$work/story.txt && \
+		(cd $$work && KATHA_CACHE=$$work/cache venv/bin/katha run story.txt --out out && test -s out/report.html) && \
+		rm -rf $$work || exit 1; \
+	done
+
 reader: $(VENV)/.dev
 	$(BIN)/python -m training.reader
 
@@ -44,4 +61,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .links build dist out *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .links build dist out site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

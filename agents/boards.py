@@ -15,9 +15,6 @@ from katha.errors import UsageError
 from katha.protocols import FrameRequest
 from katha.schema import Board, Candidate, Frame, FrameKind, Plan
 
-# ---
-# Boards: the requests of one seed's panels, the board drawn from them, and a board with one frame more (Eq. 28).
-
 
 def frame_request(
     context: RunContext,
@@ -27,7 +24,7 @@ def frame_request(
     kind: FrameKind = "scene",
     scene: int | None = None,
 ) -> FrameRequest:
-    """One request to the renderer."""
+    """Return one request to the renderer."""
     width, height = context.size
     return FrameRequest(
         prompt=insertion.prompt,
@@ -44,7 +41,7 @@ def frame_request(
 
 
 def scene_requests(context: RunContext, plan: Plan, seed: int) -> list[FrameRequest]:
-    """The requests of one seed's board, a panel each."""
+    """Return the requests of one seed's board, a panel each."""
     return [
         frame_request(
             context,
@@ -58,7 +55,7 @@ def scene_requests(context: RunContext, plan: Plan, seed: int) -> list[FrameRequ
 
 
 def draw_board(context: RunContext, plan: Plan, seed: int, emit: Emit) -> Board:
-    """The board of one seed; frames that are already in the cache are not drawn.
+    """Draw the board of one seed; frames that are already in the cache are not drawn.
 
     Raises:
         RenderError: a frame could not be made.
@@ -88,23 +85,19 @@ def draw_board(context: RunContext, plan: Plan, seed: int, emit: Emit) -> Board:
 
 
 def insert_frame(board: Board, frame: Frame, method: str) -> Board:
-    """Eq. 28: `board` with `frame` before the position of its index; the other frames keep their images."""
+    """Return Eq. 28: `board` with `frame` before the position of its index; the other frames keep their images."""
     place = frame.index - 1
     frames = [*board.frames[:place], frame, *board.frames[place:]]
     return board.model_copy(update={"frames": numbered(frames), "method": method, "seed": board.seed})
 
 
 def numbered(frames: Iterable[Frame]) -> list[Frame]:
-    """`frames` with their indices from 1."""
+    """Return `frames` with their indices from 1."""
     return [frame.model_copy(update={"index": number}) for number, frame in enumerate(frames, 1)]
 
 
-# ---
-# Putting one frame into a board: what it shows, with which seeds it is drawn, and where it goes (Eq. 28).
-
-
 def insertion_of(context: RunContext, pair: tuple[int, int], prompt: str | None = None) -> Insertion:
-    """What the mode inserts at `pair`; `prompt` is a reviewing person's, if any."""
+    """Return what the mode inserts at `pair`; `prompt` is a reviewing person's, if any."""
     plan, content = context.plan(), context.mode.content
     transition = next((item for item in context.trajectory() if item.pair == pair), None)
     if transition is None or content is None:
@@ -114,15 +107,13 @@ def insertion_of(context: RunContext, pair: tuple[int, int], prompt: str | None 
 
 
 def insertion_seeds(context: RunContext, board: Board) -> tuple[int, ...]:
-    """The seeds that the inserted frame is drawn with: the run's, or the board's own for a single draw."""
+    """Return the seeds that the inserted frame is drawn with: the run's, or the board's own for a single draw."""
     return context.config.seeds if context.mode.draws == "every" else (board.seed,)
 
 
 def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
-    """The board of `task` with one frame inserted, or with one replaced (`Mode.place`), by its `inserted_name`."""
-    board = Board.model_validate(task["board"])
-    first, second = task["pair"]
-    plan, pair = context.plan(), (first, second)
+    """Draw the board of `task` with one frame inserted, or with one replaced (`Mode.place`), by its `inserted_name`."""
+    board, pair, plan = task["board"], task["pair"], context.plan()
     what = insertion_of(context, pair, task["prompt"])
     kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
     seed = _another_seed(context, board, task["seed"]) if what.other_seed else task["seed"]
@@ -133,7 +124,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         board = board.model_copy(update={"frames": numbered(item for item in board.frames if item is not replaced)})
         place = replaced.index - 1
     else:
-        place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)
+        place = next(number for number, frame in enumerate(board.frames) if frame.scene == pair[1])
     others = board_requests(context, board)
     drawn, sha256 = draw_inserted(context, request, board, others, place, emit)
     frame = Frame(
@@ -151,7 +142,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
 
 
 def inserted_name(kind: str, board: Board, seed: int) -> str:
-    """The name of `board` with one frame more, drawn from `seed`: `bridge:42`, and `bridge.2:42` for the second."""
+    """Return the name of `board` with one frame more from `seed`: `bridge:42`, and `bridge.2:42` for the second."""
     count = sum(frame.transition is not None for frame in board.frames)
     return f"{kind}:{seed}" if not count else f"{kind}.{count + 1}:{seed}"
 
@@ -167,7 +158,7 @@ def _weaker(context: RunContext, board: Board, pair: tuple[int, int]) -> Frame:
 
 
 def board_requests(context: RunContext, board: Board) -> list[FrameRequest]:
-    """What each frame of `board` was drawn from: its prompt as it was used, with its own seed."""
+    """Return what each frame of `board` was drawn from: its prompt as it was used, with its own seed."""
     return [_request_of(context, frame) for frame in board.frames]
 
 
@@ -186,7 +177,6 @@ def _another_seed(context: RunContext, board: Board, seed: int) -> int:
     return next((other for other in context.config.seeds if other != board.seed), (board.seed + 1) % 2**32)
 
 
-# ---
 # Choosing frame by frame: the best path through the lattice of scenes and seeds, by transition score.
 #
 # An edge joins two adjacent scenes' frames, each from any seed, and is worth what Eq. 27 measures on just these two
@@ -201,7 +191,7 @@ Boards = Sequence[Board]
 
 
 def choose_path(context: RunContext, candidates: Sequence[Candidate], emit: Emit) -> Candidate:
-    """The board composed of the candidates' frames by the mode's rule, measured like any other."""
+    """Return the board composed of the candidates' frames by the mode's rule, measured like any other."""
     boards = [candidate.board for candidate in candidates]
     seeds = _RULES[context.mode.select](context, candidates, emit)
     frames = [boards[at].frames[place] for place, at in enumerate(seeds)]

@@ -1,27 +1,28 @@
-"""What the nodes work with and never keep in the state: plug-ins, settings, the cache, the run's folder and its
-budget.
-"""
+"""What the nodes of a run work with and never keep in the state: settings, plug-ins, the cache and the run's files."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Self, TypeVar
 
+from katha.agents.folder import RunFiles, RunFolder
 from katha.compass.modes import Mode, load_mode
 from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import RunConfig
 from katha.errors import BudgetError, OutputFolderError, UsageError
-from katha.eval_bridge.judging.budget import Budget, Metered, Tally
-from katha.jsonio import digest, read_json
+from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
+from katha.eval_bridge.judging.engine import JudgingEngine
+from katha.eval_bridge.judging.make import make_judges
+from katha.eval_bridge.matching.match import Rule
+from katha.eval_bridge.matching.rules import make_decider, open_rule
+from katha.eval_bridge.matching.verdicts import VERDICTS
+from katha.jsonio import digest
 from katha.protocols import (
     CostsMoney,
-    Evidence,
     Judge,
-    JudgePrompt,
-    JudgeReply,
     KeepsReceipts,
     Planner,
     Renderer,
@@ -29,18 +30,13 @@ from katha.protocols import (
 )
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
-from katha.store import RunFolder, Store
+from katha.store import Store
 
-if TYPE_CHECKING:
-    from katha.eval_bridge.judging.budget import Budget
-    from katha.eval_bridge.matching.match import Rule
-
-# ---
 # Planners and renderers made from a run's settings: each with its options, and `memory` for those that have it.
 
 
 def make_planner(config: RunConfig) -> Planner:
-    """The planner.
+    """Return the planner.
 
     Raises:
         UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
@@ -50,7 +46,7 @@ def make_planner(config: RunConfig) -> Planner:
 
 
 def make_renderer(config: RunConfig) -> Renderer:
-    """The board's renderer.
+    """Return the board's renderer.
 
     Raises:
         UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
@@ -59,7 +55,7 @@ def make_renderer(config: RunConfig) -> Renderer:
 
 
 def make_bridge(config: RunConfig) -> Renderer | None:
-    """Who draws inserted frames, if that is not the board's renderer; errors are those of `make_renderer`."""
+    """Return who draws inserted frames, if that is not the board's renderer; errors are those of `make_renderer`."""
     bridge = config.bridge_renderer
     return _make(bridge, config.bridge_renderer_options, config.memory) if bridge is not None else None
 
@@ -75,7 +71,7 @@ def _options(spec: str) -> set[str]:
 
 
 def fitting_options(specs: Iterable[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """By renderer, those of the options `given` that it has.
+    """Return by renderer those of the options `given` that it has.
 
     Raises:
         UsageError: none of the renderers has one of them.
@@ -99,7 +95,6 @@ def require_memory(memory: str | None, specs: Iterable[str | None]) -> None:
         )
 
 
-# ---
 # Pictures within a command's budget: asked for before each one, settled with what it did cost.
 
 
@@ -109,7 +104,7 @@ _HINT = "Give the same command again, with a higher --max-cost or --max-calls, t
 
 
 def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
-    """What `draw` gives, which asks `renderer` for one frame; free where no frame of it costs anything.
+    """Return what `draw` gives, which asks `renderer` for one frame; free where no frame of it costs anything.
 
     Raises:
         BudgetError: the frame could cost more than is left; it was not asked for.
@@ -119,7 +114,7 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
     each = renderer.frame_price or 0.0
     if not budget.grant(1, each):
         raise BudgetError(_STOPPED, hint=_HINT)
-    cost: float | None = 0.0  # a call that failed is a call; a service charges for pictures
+    cost = 0.0  # a call that failed is a call; a service charges for pictures
     try:
         drawn = draw()
         cost = _cost(renderer, each)
@@ -129,7 +124,7 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
 
 
 def _cost(renderer: Renderer, expected: float) -> float:
-    """What the frame given last did cost, or was expected to."""
+    """Return what the frame given last did cost, or was expected to."""
     known = renderer.receipt().get("cost") if isinstance(renderer, KeepsReceipts) else None
     return expected if known is None else float(known)
 
@@ -148,58 +143,7 @@ def require_prices(budget: Budget | None, renderers: Mapping[str, Renderer | Non
             )
 
 
-def capped(judges: Mapping[str, Judge], budget: Budget | None) -> dict[str, Judge]:
-    """The judges of a run within `budget`.
-
-    Raises:
-        UsageError: the budget is in dollars and a judge's price is unknown.
-    """
-    return {name: judge if budget is None else _Capped(judge, budget) for name, judge in judges.items()}
-
-
-class _Capped:
-    """A judge of a run, which stops the run when the budget is used up: a run with unasked questions is not finished.
-
-    In `katha eval` and for a comparison's boards such questions are counted as `budget_stopped` instead.
-    """
-
-    def __init__(self, judge: Judge, budget: Budget) -> None:
-        """Take the judge's price.
-
-        Raises:
-            UsageError: the budget is in dollars and the judge's price is unknown.
-        """
-        self._metered = Metered(judge, budget, Tally())
-        self.always_chooses = self._metered.always_chooses
-        self.exclusive, self.concurrency = self._metered.exclusive, self._metered.concurrency
-
-    def spec(self) -> Mapping[str, Any]:
-        """The inner judge's."""
-        return self._metered.spec()
-
-    @property
-    def amended(self) -> Mapping[str, Any]:
-        """The inner judge's."""
-        return self._metered.amended
-
-    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
-        """Yield one reply per prompt.
-
-        Raises:
-            BudgetError: the budget is used up; the replies before are kept.
-        """
-        for reply in self._metered.ask(evidence, prompts):
-            if reply.status == "budget_stopped":
-                raise BudgetError(_STOPPED, hint=_HINT)
-            yield reply
-
-    def close(self) -> None:
-        """Let the inner judge go of its memory, if it can."""
-        self._metered.close()
-
-
-# ---
-# What the nodes work with and never keep in the state: plug-ins, the cache, the run's folder, and their locks.
+# All plug-ins of a run, and whether they can do what it asks.
 
 
 @dataclass(frozen=True)
@@ -221,8 +165,8 @@ class Plugins:
         """Who draws inserted frames."""
         return self.renderer if self.bridge is None else self.bridge
 
-    def specs(self) -> dict[str, Any]:
-        """Everything of theirs that can change a result, for `run.json`."""
+    def specs(self) -> dict[str, object]:
+        """Return everything of theirs that can change a result, for `run.json`."""
         return {
             "planner": dict(self.planner.spec()),
             "renderer": dict(self.renderer.spec()),
@@ -239,20 +183,22 @@ def load_plugins(config: RunConfig, budget: Budget | None = None) -> Plugins:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
         UsageError: the budget is in dollars and a price is unknown.
     """
-    from katha.eval_bridge.judging.make import make_judges
-
-    judges = make_judges(
-        config.judges,
-        base_url=config.base_url,
-        verify_reuse=config.verify_reuse,
-        options=config.judge_options,
+    judges = dict(
+        make_judges(
+            config.judges,
+            base_url=config.base_url,
+            verify_reuse=config.verify_reuse,
+            options=config.judge_options,
+        )
     )
+    if budget is not None:
+        require_judge_prices(judges, budget)
     renderer, bridge = make_renderer(config), make_bridge(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
     return Plugins(
         planner=make_planner(config),
         renderer=renderer,
-        judges=capped(dict(judges), budget),
+        judges=judges,
         similarity=default_registry("similarities").create(config.similarity),
         bridge=bridge,
         budget=budget,
@@ -276,7 +222,7 @@ def check_able(config: RunConfig, plugins: Plugins) -> None:
 
 
 def frame_size(config: RunConfig, renderer: Renderer) -> tuple[int, int]:
-    """The frames' width and height in pixels.
+    """Return the frames' width and height in pixels.
 
     Raises:
         UsageError: the renderer cannot draw that size.
@@ -294,40 +240,99 @@ def frame_size(config: RunConfig, renderer: Renderer) -> tuple[int, int]:
     return size
 
 
-@dataclass
-class RunContext:
-    """The surroundings of one run. `record` is the story as given; `story` has its questions prepared.
+@dataclass(frozen=True)
+class Measured:
+    """What was measured, by the frames that it was measured on.
 
-    `measured` keeps the features of boards for the other modes of a suite; None: each board is measured by its name.
-    `transitions` keeps what was measured on a transition's frames, and the answers, for the boards that share them.
+    boards: features of whole boards, for the other modes of a suite; None: each board is measured under its own name.
+    transitions: features and answers of a transition's frames, for all boards that share them.
+    """
+
+    boards: dict[BoardKey, BoardFeatures] | None = None
+    transitions: dict[TransitionKey, tuple[TransitionFeatures, list[Answer]]] = field(default_factory=dict)
+
+
+@dataclass
+class Prepared:
+    """The plan and the story with its questions; None until the machine has made them or read them from a folder."""
+
+    plan: Plan | None = None
+    story: StoryRecord | None = None
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """The surroundings of one run; `RunContext.open` makes one.
+
+    record: the story as given. size: of the frames, width and height in pixels. matching: the rule that matches
+    answers. engine: asks the judges. given_plan: drawn instead of the planner's.
     """
 
     record: StoryRecord
     config: RunConfig
     plugins: Plugins
     store: Store
-    folder: RunFolder
+    files: RunFiles
+    mode: Mode
+    size: tuple[int, int]
+    matching: Rule
+    engine: JudgingEngine
     given_plan: Plan | None = None
-    mode: Mode = field(init=False)
-    size: tuple[int, int] = field(init=False)
-    matching: Rule = field(init=False)
-    measured: dict[BoardKey, BoardFeatures] | None = field(default=None, repr=False)
-    transitions: dict[TransitionKey, tuple[TransitionFeatures, list[Answer]]] = field(default_factory=dict, repr=False)
+    measured: Measured = field(default_factory=Measured, repr=False)
+    ready: Prepared = field(default_factory=Prepared, repr=False)
     renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    judge_locks: dict[str, threading.Lock] = field(init=False, repr=False)
-    _plan: Plan | None = field(default=None, repr=False)
-    _story: StoryRecord | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        self.mode = load_mode(self.config.mode)
-        self.size = frame_size(self.config, self.plugins.renderer)
-        self.matching = _matching(self.config.matching, self.folder.path)
-        self.judge_locks = {name: threading.Lock() for name in self.plugins.judges}
+    @classmethod
+    def open(
+        cls,
+        record: StoryRecord,
+        config: RunConfig,
+        plugins: Plugins,
+        store: Store,
+        files: RunFiles,
+        *,
+        given_plan: Plan | None = None,
+        mode: Mode | None = None,
+        matching: Rule | None = None,
+        measured: Measured | None = None,
+        ready: Prepared | None = None,
+    ) -> Self:
+        """Return the surroundings of a run of `record` by `config`.
+
+        mode, matching: instead of those that `config` names. measured: what runs over the same frames share. ready:
+        a plan and story that are prepared already.
+
+        Raises:
+            UsageError: the renderer cannot draw that size. UnknownPluginError: no such mode or matching rule.
+        """
+        verdicts = files.path / VERDICTS
+        return cls(
+            record=record,
+            config=config,
+            plugins=plugins,
+            store=store,
+            files=files,
+            mode=mode or load_mode(config.mode),
+            size=frame_size(config, plugins.renderer),
+            matching=matching
+            or open_rule(config.matching, [verdicts], decider=make_decider(config.matching), keep=verdicts),
+            given_plan=given_plan,
+            measured=measured or Measured(),
+            ready=ready or Prepared(),
+            engine=JudgingEngine(plugins.judges, store, budget=plugins.budget, when_spent="stop"),
+        )
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's folder; rows of a suite have none, and their machine ends before anything is written."""
+        if not isinstance(self.files, RunFolder):
+            raise TypeError(f"{str(self.files.path)!r} is no run's folder.")
+        return self.files
 
     @property
     def prepared(self) -> bool:
         """Whether plan and questions are there already, as for the second mode of a story."""
-        return self._plan is not None and self._story is not None
+        return self.ready.plan is not None and self.ready.story is not None
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -340,54 +345,40 @@ class RunContext:
         """The seeds whose boards are candidates in this mode."""
         return self.mode.candidate_seeds(self.seeds)[: self.config.candidates]
 
-    def keep(self, plan: Plan, story: StoryRecord) -> None:
-        """Write the plan and the story with its questions into the folder, and go on with them."""
-        self.folder.write(self.folder.plan, plan.model_dump(mode="json"))
-        self.folder.write_line(self.folder.story, story.model_dump(mode="json"))
-        self.use(plan, story)
-
-    def use(self, plan: Plan, story: StoryRecord) -> None:
-        """Go on with a plan and a story that are prepared already, without writing them."""
-        self._plan, self._story = plan, story
+    def use(self, plan: Plan, story: StoryRecord | None = None) -> None:
+        """Go on with this plan (and story)."""
+        self.ready.plan, self.ready.story = plan, story or self.ready.story
 
     def plan(self, sha256: str | None = None) -> Plan:
-        """The plan in use; with `sha256`, checked against the one that the run began with.
+        """Return the plan in use; with `sha256`, checked against the one that the run began with.
 
         Raises:
             OutputFolderError: `plan.json` was changed since.
         """
-        if self._plan is None:
-            self._plan = Plan.model_validate(read_json(self.folder.plan))
-        if sha256 is not None and plan_sha256(self._plan) != sha256:
+        if self.ready.plan is None:
+            self.ready.plan = self.folder.load_plan()
+        if sha256 is not None and plan_sha256(self.ready.plan) != sha256:
             raise OutputFolderError(
-                f"{str(self.folder.plan)!r} was changed while the run was under way.",
+                f"{str(self.files.path / 'plan.json')!r} was changed while the run was under way.",
                 hint="Copy it elsewhere and run it with --plan into another --out.",
             )
-        return self._plan
-
-    def trajectory(self) -> list[Transition]:
-        """The transitions that a board is measured and repaired by: the record's own annotation, else the plan's."""
-        return self.record.transitions or self.plan().transitions
+        return self.ready.plan
 
     def story(self) -> StoryRecord:
-        """The story with its questions as used (`story.jsonl`)."""
-        if self._story is None:
-            self._story = StoryRecord.model_validate(read_json(self.folder.story))
-        return self._story
+        """Return the story with its questions as used (`story.jsonl`)."""
+        if self.ready.story is None:
+            self.ready.story = self.folder.load_story()
+        return self.ready.story
+
+    def trajectory(self) -> list[Transition]:
+        """Return the transitions that a board is measured and repaired by: the record's own, else the plan's."""
+        return self.record.transitions or self.plan().transitions
 
     def questions(self, role: Role) -> list[Question]:
-        """The steering or the reporting questions, in order."""
+        """Return the steering or the reporting questions, in order."""
         return [item for item in self.story().recoverability_questions if item.role == role]
 
 
-def _matching(name: str, folder: Path) -> Rule:
-    from katha.eval_bridge.matching.rules import make_decider, open_rule
-    from katha.eval_bridge.matching.verdicts import VERDICTS
-
-    path = folder / VERDICTS
-    return open_rule(name, [path], decider=make_decider(name), keep=path)
-
-
 def plan_sha256(plan: Plan) -> str:
-    """The hash of a plan's content."""
+    """Return the hash of a plan's content."""
     return digest(plan.model_dump(mode="json"))

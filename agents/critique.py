@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,9 @@ from katha.compass.score import (
     transition_similarity,
     weigh,
 )
-from katha.errors import JudgeError, KathaError
+from katha.eval_bridge.judging.engine import Inquiry
+from katha.eval_bridge.packets.instructions import STEERING_VARIANT
+from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
 from katha.jsonio import digest
 from katha.schema import (
     Answer,
@@ -35,6 +36,7 @@ from katha.schema import (
     Stage,
     Transition,
 )
+from katha.schema.scores import Scores
 
 # ---
 # Measuring one board: steering questions on the board and on each transition, coverage, copies (Eqs. 24 to 27).
@@ -74,42 +76,20 @@ def ask_all(
     Raises:
         JudgeError: a judge cannot be asked at all. RecordError: an image-only packet carries more than pixels.
     """
-    from katha.eval_bridge.judging.asking import ask
-    from katha.eval_bridge.packets.instructions import STEERING_VARIANT
-    from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
-
     if not questions:
         return []
     record = context.record
     packet, evidence = make_packet(record.story_id, condition, images, record.story_text)
     prompts = [panel.prompt for panel in context.plan().panels]
     scan_packet(packet, evidence, secrets_of(record, prompts)).require(record.story_id)
-    variant = variant or (STEERING_VARIANT if role == "steering" else context.config.variant)
+    used = variant or (STEERING_VARIANT if role == "steering" else context.config.variant)
+    inquiry = Inquiry(packet, evidence, questions, method, used, context.config.answers)
 
     def tell(answer: Answer, reused: bool) -> None:
         emit(_told(stage, answer, reused=reused))
 
-    rows: list[Answer] = []
-    for name, judge in context.plugins.judges.items():
-        with context.judge_locks[name], context.store.claim(f"answers:{name}:{packet.model_dump_json()}"):
-            try:
-                rows += ask(
-                    evidence,
-                    packet,
-                    questions,
-                    judge,
-                    method=method,
-                    variant=variant,
-                    answers_format=context.config.answers,
-                    cache=context.store.answers,
-                    on_answer=tell,
-                    name=name,
-                )
-            except KathaError:
-                raise
-            except Exception as error:
-                raise JudgeError(f"The judge {name!r} failed: {type(error).__name__}: {error}.") from error
-    context.folder.append_answers(rows)
+    rows = [row for name in context.plugins.judges for row in context.engine.ask(name, inquiry, tell)]
+    context.files.append_answers(rows)
     return rows
 
 
@@ -118,12 +98,12 @@ def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candida
 
     Where the context keeps features, a board that was measured before under any name is only weighed.
     """
-    known = context.measured if context.measured is not None else {}
+    known = context.measured.boards if context.measured.boards is not None else {}
     key = board_key(board.frames)
     features = known.get(key)
     if features is None:
         features = known[key] = _features(context, name, board, emit)
-        context.folder.sync_answers()
+        context.files.sync_answers()
     return weigh(name, board, features, context.config.compass)
 
 
@@ -135,7 +115,7 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
     adjacent = adjacent_similarities(vectors)
     questions = context.questions("steering")
     rows = ask_all(context, "image", images, questions, method=name, role="steering", stage="critique", emit=emit)
-    whole = recoverability(rows, questions, context.matching)["mean"]
+    whole = recoverability(rows, questions, context.matching).mean
     transitions = []
     for item in context.trajectory():
         measured, own = _measure_transition(context, name, board, item, images, vectors, adjacent, emit)
@@ -174,17 +154,17 @@ def _measure_transition(
     places = span(board.frames, pair)
     method = f"{name}/transition:{pair[0]}-{pair[1]}"
     key = (pair, board_key([board.frames[place] for place in places]))
-    known = context.transitions.get(key)
+    known = context.measured.transitions.get(key)
     if known is not None:
         measured, rows = known
         rows = [row.model_copy(update={"method": method}) for row in rows]
         for row in rows:
             emit(_told("critique", row, reused=True))
-        context.folder.append_answers(rows)
+        context.files.append_answers(rows)
         return measured, rows
     measured, rows = _ask_transition(context, method, transition, places, images, vectors, adjacent, emit)
     if all(row.status == "ok" for row in rows):
-        context.transitions[key] = (measured, rows)
+        context.measured.transitions[key] = (measured, rows)
     return measured, rows
 
 
@@ -215,7 +195,7 @@ def _ask_transition(
     )
     measured = TransitionFeatures(
         pair=pair,
-        recoverability=recoverability(rows, questions, context.matching)["mean"] if questions else None,
+        recoverability=recoverability(rows, questions, context.matching).mean if questions else None,
         n_questions=len(questions),
         similarity=transition_similarity(vectors[list(places)], text),
         adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),
@@ -246,20 +226,20 @@ def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, t
     """
     questions = context.questions("reporting")
 
-    def put(condition: Any, images: list[bytes], method: str | None) -> list[Answer]:
+    def put(condition: Condition, images: list[bytes], method: str | None) -> list[Answer]:
         return ask_all(context, condition, images, questions, method=method, role="reporting", stage="judge", emit=emit)
 
     rows = put("text", [], None) if text else []
     for method, board in boards.items():
         images = images_of(context, board)
         rows += put("image", images, method) + put("text+image", images, method)
-    context.folder.sync_answers()
+    context.files.sync_answers()
     return rows
 
 
 def write_results(
     context: RunContext, candidates: Candidates, final: Board, keep: Callable[[Answer], bool] | None = None
-) -> dict[str, Any]:
+) -> Scores:
     """Write candidates, answers, scores and, last, the storyboard; return the scores.
 
     The scores are computed from exactly the reporting rows of `answers.jsonl`. `keep` drops rows of boards that are no
@@ -268,16 +248,11 @@ def write_results(
     from katha.eval_bridge.matching.rules import settle
     from katha.eval_bridge.scoring.scores import score
 
-    folder = context.folder
-    rows = [row for row in folder.read_answers() if keep is None or keep(row)]
-    folder.write_answers(rows)
+    rows = [row for row in context.folder.read_answers() if keep is None or keep(row)]
+    context.folder.write_answers(rows)
     reporting = [row for row in rows if row.role == "reporting"]
     unsettled = settle(context.matching, [context.story()], reporting)
-    scores: dict[str, Any] = score(
-        [context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None
-    )
-    scores["notes"] += unsettled
-    folder.write(folder.candidates, candidates.model_dump(mode="json"))
-    folder.write(folder.scores, scores)
-    folder.write(folder.storyboard, final.model_dump(mode="json"))
+    scored = score([context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None)
+    scores = scored.with_notes(unsettled)
+    context.folder.save_results(candidates, scores, final)
     return scores

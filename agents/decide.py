@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import TypedDict, get_args
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
@@ -13,19 +14,19 @@ from katha.agents.context import RunContext
 from katha.agents.state import ReviewAction, ReviewChoice, ReviewRequest, RunState
 from katha.compass.score import Acceptance, accept, best_candidate
 from katha.errors import UsageError
-from katha.schema import Board, Candidate, CompassSettings, Decision
+from katha.schema import Candidate, CompassSettings, Decision
 
 
 def inserted_names(state: RunState, context: RunContext) -> list[str]:
-    """The names of the measured boards with a frame more than the selected one, in the order of their seeds."""
-    board = Board.model_validate(state["boards"][state["selected"]])
+    """Return the names of the measured boards with a frame more than the selected one, in the order of their seeds."""
+    board = state["boards"][state["selected"]]
     seeds = insertion_seeds(context, board)
     names = [inserted_name(context.mode.insert, board, seed) for seed in seeds]
     return [name for name in names if name in state.get("scored", {})]
 
 
 def all_names(state: RunState, context: RunContext) -> list[str]:
-    """Every measured board beside the seeds': the composed one, then those with frames inserted, round by round."""
+    """Return every measured board beside the seeds': the composed one, then those with frames inserted, by round."""
     kind, seeds = context.mode.insert, context.config.seeds
     order = [PATH]
     for number in range(1, context.mode.budget + 1):
@@ -47,38 +48,50 @@ _RULES: Mapping[str, Callable[[Candidate, Candidate, CompassSettings], Acceptanc
 }
 
 
-def _proposal(state: RunState, context: RunContext) -> tuple[Candidate, list[Candidate], Candidate, Acceptance]:
-    """The selected board, the inserted ones best first, the one that is tried, and what the rule says of it."""
-    selected = Candidate.model_validate(state["scored"][state["selected"]])
-    inserted = [Candidate.model_validate(state["scored"][name]) for name in inserted_names(state, context)]
+@dataclass(frozen=True)
+class _Proposal:
+    """The selected board, the inserted ones best first (the first is tried), and what the rule says of it."""
+
+    selected: Candidate
+    inserted: list[Candidate]
+    verdict: Acceptance
+
+    @property
+    def best(self) -> Candidate:
+        return self.inserted[0]
+
+
+def _propose(state: RunState, context: RunContext) -> _Proposal:
+    selected = state["scored"][state["selected"]]
+    inserted = [state["scored"][name] for name in inserted_names(state, context)]
     best = best_candidate(inserted)
-    ranked = [best, *(item for item in inserted if item.name != best.name)]
     rule = _RULES[context.mode.accept or "always"]
-    return selected, ranked, best, rule(selected, best, context.config.compass)
+    ranked = [best, *(item for item in inserted if item.name != best.name)]
+    return _Proposal(selected, ranked, rule(selected, best, context.config.compass))
 
 
 def review_request(state: RunState, context: RunContext) -> ReviewRequest:
-    """What a person is asked, from the state of a run that waits for them."""
-    selected, inserted, best, verdict = _proposal(state, context)
-    weakest = state["weakest"] or {}
-    first, second = weakest["pair"]
+    """Return what a person is asked, from the state of a run that waits for them."""
+    proposal, place = _propose(state, context), state["weakest"]
+    if place is None:
+        raise UsageError("Nothing is to be inserted, so there is nothing to review.")
     return ReviewRequest(
         story_id=context.record.story_id,
         mode=context.mode.name,
-        selected=selected,
-        weakest=(first, second),
-        weakest_reason=weakest["reason"],
-        inserted=tuple(inserted),
-        proposal=best.name,
-        accepts=verdict.accepted,
-        reason=verdict.reason,
-        prompt=insertion_of(context, (first, second), state.get("bridge_prompt")).prompt,
+        selected=proposal.selected,
+        weakest=place.pair,
+        weakest_reason=place.reason,
+        inserted=tuple(proposal.inserted),
+        proposal=proposal.best.name,
+        accepts=proposal.verdict.accepted,
+        reason=proposal.verdict.reason,
+        prompt=insertion_of(context, place.pair, state.get("bridge_prompt")).prompt,
         panels=context.folder.panels,
     )
 
 
-def read_choice(choice: ReviewChoice, request: ReviewRequest) -> dict[str, Any]:
-    """A person's choice as state.
+def check_choice(choice: ReviewChoice, request: ReviewRequest) -> ReviewChoice:
+    """Return a person's choice if it can be followed.
 
     Raises:
         UsageError: it is none of the four, names no board that is there, or has an empty prompt.
@@ -90,39 +103,47 @@ def read_choice(choice: ReviewChoice, request: ReviewRequest) -> dict[str, Any]:
         raise UsageError(f"No inserted board is called {choice.candidate!r}.", hint=f"Known: {', '.join(names)}.")
     if choice.action == "edit" and not (choice.prompt or "").strip():
         raise UsageError("The new prompt is empty.", hint="Say what the inserted frame is to show.")
-    return {"action": choice.action, "candidate": choice.candidate, "prompt": choice.prompt}
+    return choice
 
 
-def review(state: RunState, runtime: Runtime[RunContext]) -> dict[str, Any]:
+class Reviewed(TypedDict):
+    """What a person's answer changes in the state."""
+
+    choice: ReviewChoice
+    bridge_prompt: str | None
+
+
+def review(state: RunState, runtime: Runtime[RunContext]) -> Reviewed:
     """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt}`.
 
     An answer that cannot be followed is asked for again, with what is wrong with it.
     """
     request = review_request(state, runtime.context)
-    question = {
+    question: dict[str, object] = {
         "question": "Insert the frame? Answer {action: accept, reject, choose or edit, candidate, prompt}.",
         "proposal": request.proposal,
         "candidates": [item.name for item in request.inserted],
         "rule": request.reason,
         "prompt": request.prompt,
     }
-    choice: dict[str, Any] | None = None
+    choice: ReviewChoice | None = None
     while choice is None:
         try:
-            choice = read_choice(ReviewChoice(**interrupt(question)), request)
+            choice = check_choice(ReviewChoice(**interrupt(question)), request)
         except (TypeError, UsageError) as error:
             question = {**question, "wrong": str(error)}
-    edited = choice["prompt"] if choice["action"] == "edit" else state.get("bridge_prompt")
-    return {"choice": choice, "bridge_prompt": edited}
+    return {"choice": choice, "bridge_prompt": choice.prompt if choice.action == "edit" else state.get("bridge_prompt")}
 
 
 def make_decision(state: RunState, context: RunContext) -> Decision:
-    """The outcome in words and numbers. After an accepted frame, a further one that is not accepted changes nothing
-    but the reason."""
+    """Return the outcome in words and numbers.
+
+    After an accepted frame, a further one that is not accepted changes nothing but the reason.
+    """
     found = _decide(state, context)
     if not state.get("rounds"):
         return found
-    earlier = Decision.model_validate(state["decision"])
+    earlier = state["decision"]
     reason = f"{earlier.reason} Then: {found.reason}"
     if not found.accepted:
         return earlier.model_copy(update={"reason": reason})
@@ -131,29 +152,30 @@ def make_decision(state: RunState, context: RunContext) -> Decision:
 
 def _decide(state: RunState, context: RunContext) -> Decision:
     """One round's outcome; a person's choice stands above the rule and says so."""
-    weakest, localizes = state.get("weakest"), context.mode.at == "weakest"
-    known: dict[str, Any] = {
-        "selected": state["selected"],
-        "weakest": weakest["pair"] if weakest and localizes else None,
-        "weakest_reason": weakest["reason"] if weakest and localizes else None,
-    }
-    if context.mode.insert == "none":
-        total = Candidate.model_validate(state["scored"][state["selected"]]).score.total
-        return Decision(**known, reason=f"{context.mode.about} The board's score is {total:.3f}.")
-    if not inserted_names(state, context):
-        return Decision(**known, reason=state.get("note", "Nothing was inserted."))
-    _, inserted, best, verdict = _proposal(state, context)
-    choice = state.get("choice")
-    if choice is None:
-        return Decision(**known, inserted=best.name, accepted=verdict.accepted, reason=verdict.reason)
-    chosen = choice["candidate"] if choice["action"] == "choose" else best.name
-    total = next(item.score.total for item in inserted if item.name == chosen)
-    words = {
-        "accept": f"Inserted {chosen} by a person's choice (score {total:.3f}).",
-        "choose": f"Inserted {chosen} by a person's choice (score {total:.3f}) instead of {best.name}.",
-        "reject": "Kept as it was by a person's choice.",
-    }[choice["action"]]
-    accepted = choice["action"] != "reject"
-    return Decision(
-        **known, inserted=chosen, accepted=accepted, reviewed=True, reason=f"{words} The rule: {verdict.reason}"
+    place = state.get("weakest") if context.mode.at == "weakest" else None
+    decision = Decision(
+        selected=state["selected"],
+        weakest=place.pair if place is not None else None,
+        weakest_reason=place.reason if place is not None else None,
+        reason="",
     )
+    if context.mode.insert == "none":
+        total = state["scored"][state["selected"]].score.total
+        return decision.model_copy(update={"reason": f"{context.mode.about} The board's score is {total:.3f}."})
+    if not inserted_names(state, context):
+        return decision.model_copy(update={"reason": state.get("note", "Nothing was inserted.")})
+    proposal, choice = _propose(state, context), state.get("choice")
+    accepted, reason, chosen = proposal.verdict.accepted, proposal.verdict.reason, proposal.best.name
+    if choice is not None:
+        chosen = choice.candidate if choice.action == "choose" and choice.candidate else chosen
+        accepted, reason = choice.action != "reject", f"{_in_words(choice, chosen, proposal)} The rule: {reason}"
+    changes = {"inserted": chosen, "accepted": accepted, "reviewed": choice is not None, "reason": reason}
+    return decision.model_copy(update=changes)
+
+
+def _in_words(choice: ReviewChoice, chosen: str, proposal: _Proposal) -> str:
+    total = next(item.score.total for item in proposal.inserted if item.name == chosen)
+    if choice.action == "reject":
+        return "Kept as it was by a person's choice."
+    instead = f" instead of {proposal.best.name}" if choice.action == "choose" else ""
+    return f"Inserted {chosen} by a person's choice (score {total:.3f}){instead}."

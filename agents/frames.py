@@ -6,7 +6,6 @@ import io
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any
 
 from katha.agents.context import RunContext, paid
 from katha.agents.state import Emit
@@ -14,10 +13,6 @@ from katha.errors import BlankFrameError, KathaError, RenderError, UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
 from katha.schema import Board, Event, Stage
-
-# ---
-# What a renderer's PNG must be, and how one of another size is made to go with a board.
-
 
 Size = tuple[int, int]
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -29,12 +24,12 @@ _FLAT_RATIO = 200
 
 
 def png_size(png: bytes) -> Size:
-    """Width and height in pixels, from the PNG's header."""
+    """Return width and height in pixels, from the PNG's header."""
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
 
 
 def check_picture(png: object, size: Size | None, who: str) -> bytes:
-    """`png`, if it is a whole PNG of `size` (None: any) with something on it.
+    """Return `png` if it is a whole PNG of `size` (None: any) with something on it.
 
     Raises:
         RenderError: it is not; BlankFrameError: it is one colour all over.
@@ -62,7 +57,7 @@ def _flat(png: bytes) -> bool:
 
 
 def drawable_size(able: Capabilities, wanted: Size) -> Size:
-    """The size that a renderer has to draw so that `wanted` can be cut from it: the same where it can be drawn."""
+    """Return the size that a renderer has to draw so that `wanted` can be cut from it: the same where it can."""
     if able.sizes is None:
         step = able.size_multiple
         return (-(-wanted[0] // step) * step, -(-wanted[1] // step) * step)
@@ -78,7 +73,7 @@ def drawable_size(able: Capabilities, wanted: Size) -> Size:
 
 
 def fit_picture(png: bytes, size: Size) -> bytes:
-    """`png` scaled to cover `size` and cut at its centre; the same bytes when it has that size already."""
+    """Return `png` scaled to cover `size` and cut at its centre; the same bytes when it has that size already."""
     if png_size(png) == size:
         return png
     from PIL import Image, ImageOps
@@ -101,9 +96,6 @@ def named_failures(who: str) -> Iterator[None]:
         raise RenderError(f"The renderer {who!r} failed: {type(error).__name__}: {error}.") from error
 
 
-# ---
-# Frames from a renderer: each distinct one is drawn once, kept by hash, and never drawn again.
-#
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
 # where the renderer's identity makes frames depend on one another. Pictures that are found, not drawn, are never
 # remembered: their files may change. A frame of one colour is tried once more with the next seed.
@@ -121,19 +113,19 @@ class _Blank(Exception):
 
 
 def next_seed(seed: int) -> int:
-    """The seed after `seed`."""
+    """Return the seed after `seed`."""
     return (seed + 1) % 2**32
 
 
 def together(renderer: Renderer) -> bool:
-    """Whether the frames of one board depend on one another."""
+    """Return whether the frames of one board depend on one another."""
     return _TOGETHER[renderer.capabilities.identity]
 
 
 def draw_scenes(
     context: RunContext, requests: Sequence[FrameRequest], emit: Emit
 ) -> tuple[list[FrameRequest], list[str]]:
-    """The hashes of one board's frames in order, and the requests that they were drawn from.
+    """Return the hashes of one board's frames in order, and the requests that they were drawn from.
 
     Raises:
         RenderError: a frame could not be made.
@@ -216,7 +208,7 @@ def _size(renderer: Renderer, request: FrameRequest) -> tuple[int, int] | None:
     return (request.width, request.height) if renderer.capabilities.source == "drawn" else None
 
 
-def _dump(request: FrameRequest) -> dict[str, Any]:
+def _dump(request: FrameRequest) -> dict[str, object]:
     """A request as JSON; whose story it is does not change what is drawn."""
     fields = {name: value for name, value in vars(request).items() if name != "story_id"}
     return {**fields, "characters": [item.model_dump(mode="json") for item in request.characters]}
@@ -235,8 +227,8 @@ def _keys(renderer: Renderer, requests: Sequence[FrameRequest]) -> list[str]:
 
 def show(context: RunContext, sha256: str, request: FrameRequest, emit: Emit, *, reused: bool) -> None:
     """Put a frame into `panels/` and tell that it is there."""
-    if context.folder.panel(sha256) is None:
-        context.folder.add_panel(sha256, context.store.blobs.get(sha256))
+    if context.files.panel(sha256) is None:
+        context.files.add_panel(sha256, context.store.blobs.get(sha256))
     what = f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
     emit({"stage": _stage(request), "kind": "frame", "message": f"{what}, seed {request.seed}", "reused": reused})
 
@@ -251,13 +243,13 @@ def _tell_blank(request: FrameRequest) -> Event:
 
 
 def images_of(context: RunContext, board: Board) -> list[bytes]:
-    """The board's images in order, verified; a panel that was lost is taken from the cache."""
+    """Return the board's images in order, verified; a panel that was lost is taken from the cache."""
     images = []
     for frame in board.frames:
-        png = context.folder.panel(frame.sha256)
+        png = context.files.panel(frame.sha256)
         if png is None:
             png = context.store.blobs.get(frame.sha256)
-            context.folder.add_panel(frame.sha256, png)
+            context.files.add_panel(frame.sha256, png)
         images.append(png)
     return images
 
@@ -271,7 +263,7 @@ def draw_inserted(
     emit: Emit,
     renderer: Renderer | None = None,
 ) -> tuple[FrameRequest, str]:
-    """One frame that goes before `position` (from 0) of `board`, whose other frames do not change.
+    """Draw one frame that goes before `position` (from 0) of `board`, whose other frames do not change.
 
     The frame has the size of the board's pictures, whatever sizes its renderer draws. Gives the request that it was
     drawn from (its seed is the next one when the first gave one colour) and its hash.
@@ -315,14 +307,14 @@ def _insertion_key(
     alone = renderer.capabilities.insertion == "alone"
     others = [_dump(other) for other in around.requests]
     context = None if alone else [others, [frame.sha256 for frame in board.frames], around.position]
-    key: dict[str, Any] = {"insert": context, "renderer": dict(renderer.spec()), "request": _dump(request)}
+    key: dict[str, object] = {"insert": context, "renderer": dict(renderer.spec()), "request": _dump(request)}
     return digest(key if size == (request.width, request.height) else {**key, "cut": size})
 
 
 def redraw(
     context: RunContext, request: FrameRequest, around: Board, others: Sequence[FrameRequest], position: int, emit: Emit
 ) -> tuple[FrameRequest, str]:
-    """One frame drawn anew into the place it was taken from; `around` is the board without it.
+    """Draw one frame anew into the place it was taken from; `around` is the board without it.
 
     A renderer whose frames do not depend on one another draws a scene as it draws any scene, so that a seed gives the
     same picture here and in a board; otherwise the frame is inserted among the others.

@@ -1,5 +1,5 @@
-"""The state machine: plan -> render* -> critique* -> select -> [localize -> bridge* -> critique* -> review] ->
-decide -> report.
+"""The state machine: plan -> render* -> critique* -> select -> [localize -> bridge* -> critique* -> review] -> decide
+-> judge -> report, where * is one branch per seed or candidate.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from katha.agents import nodes
 from katha.agents.boards import insertion_seeds
 from katha.agents.context import RunContext
 from katha.agents.decide import review
-from katha.agents.state import BridgeTask, CritiqueTask, RenderTask, RunState
+from katha.agents.state import BridgeTask, CritiqueTask, Place, RenderTask, RunState
 from katha.errors import TransientJudgeError, TransientRenderError
-from katha.schema import Board
 
-# ---
-# Where the machine goes next. Each route reads the mode's data and the state, never a mode's name.
+# Where the machine goes next. A route reads the mode's data and the state, never a mode's name: a new mode is a row in
+# configs/modes.yaml and no branch here.
 
 
 def after_plan(state: RunState, runtime: Runtime[RunContext]) -> list[Send]:
@@ -34,20 +33,18 @@ def after_select(state: RunState, runtime: Runtime[RunContext]) -> Literal["loca
     return "decide" if runtime.context.mode.insert == "none" else "localize"
 
 
-def _bridges(state: RunState, context: RunContext) -> list[Send]:
-    board = state["boards"][state["selected"]]
-    first, second = (state["weakest"] or {})["pair"]
-    prompt = state.get("bridge_prompt")
+def _bridges(state: RunState, context: RunContext, place: Place) -> list[Send]:
+    board, prompt = state["boards"][state["selected"]], state.get("bridge_prompt")
     return [
-        Send("bridge", BridgeTask(seed=seed, board=board, pair=(first, second), prompt=prompt))
-        for seed in insertion_seeds(context, Board.model_validate(board))
+        Send("bridge", BridgeTask(seed=seed, board=board, pair=place.pair, prompt=prompt))
+        for seed in insertion_seeds(context, board)
     ]
 
 
 def after_localize(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
     """One branch of `bridge` per seed, when a frame is to go in."""
     weakest = state.get("weakest")
-    return _bridges(state, runtime.context) if weakest and weakest["insert"] else "decide"
+    return _bridges(state, runtime.context, weakest) if weakest is not None and weakest.insert else "decide"
 
 
 def after_critique(state: RunState, runtime: Runtime[RunContext]) -> Literal["review", "decide"]:
@@ -57,19 +54,15 @@ def after_critique(state: RunState, runtime: Runtime[RunContext]) -> Literal["re
 
 def after_decide(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "done"]:
     """An accepted frame is followed by another while the mode's budget lasts."""
-    again = state["decision"]["accepted"] and state.get("rounds", 0) < runtime.context.mode.budget
+    again = state["decision"].accepted and state.get("rounds", 0) < runtime.context.mode.budget
     return "localize" if again and not runtime.context.config.review else "done"
 
 
 def after_review(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
     """An edited prompt is drawn again with every seed, and reviewed again."""
-    choice = state.get("choice") or {}
-    return _bridges(state, runtime.context) if choice.get("action") == "edit" else "decide"
-
-
-# ---
-# The state machine: plan -> render* -> critique* -> select -> [localize -> bridge* -> critique* -> review] -> decide
-# -> judge -> report, where * is one branch per seed or candidate.
+    choice, weakest = state.get("choice"), state.get("weakest")
+    edited = choice is not None and choice.action == "edit"
+    return _bridges(state, runtime.context, weakest) if edited and weakest is not None else "decide"
 
 
 RETRY = RetryPolicy(
@@ -82,16 +75,15 @@ Graph = CompiledStateGraph[RunState, RunContext, RunState, RunState]
 
 
 def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports: bool = True) -> Graph:
-    """The compiled machine; run it with a `RunContext`. Without `reports` it ends with the decision."""
-    retry = RETRY
+    """Return the compiled machine; run it with a `RunContext`. Without `reports` it ends with the decision."""
     graph = StateGraph(RunState, context_schema=RunContext)
-    graph.add_node("plan", nodes.plan, retry_policy=retry)
-    graph.add_node("render", nodes.render, input_schema=RenderTask, retry_policy=retry)
-    graph.add_node("critique", nodes.critique, input_schema=CritiqueTask, retry_policy=retry)
+    graph.add_node("plan", nodes.plan, retry_policy=RETRY)
+    graph.add_node("render", nodes.render, input_schema=RenderTask, retry_policy=RETRY)
+    graph.add_node("critique", nodes.critique, input_schema=CritiqueTask, retry_policy=RETRY)
     graph.add_node("select", nodes.select)
     graph.add_node("localize", nodes.localize)
-    graph.add_node("bridge", nodes.bridge, input_schema=BridgeTask, retry_policy=retry)
-    graph.add_node("critique_bridges", nodes.critique, input_schema=CritiqueTask, retry_policy=retry)
+    graph.add_node("bridge", nodes.bridge, input_schema=BridgeTask, retry_policy=RETRY)
+    graph.add_node("critique_bridges", nodes.critique, input_schema=CritiqueTask, retry_policy=RETRY)
     graph.add_node("review", review)
     graph.add_node("decide", nodes.decide)
     graph.add_edge(START, "plan")
@@ -102,10 +94,18 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports
     graph.add_conditional_edges("critique_bridges", after_critique)
     graph.add_conditional_edges("review", after_review, ["bridge", "decide"])
     if reports:
-        graph.add_node("judge", nodes.judge, retry_policy=retry)
+        graph.add_node("judge", nodes.judge, retry_policy=RETRY)
         graph.add_node("report", nodes.report)
         graph.add_edge("judge", "report")
         graph.add_edge("report", END)
     done = "judge" if reports else END
     graph.add_conditional_edges("decide", after_decide, {"localize": "localize", "done": done})
     return graph.compile(checkpointer=checkpointer, name="katha")
+
+
+def make_graph() -> Graph:
+    """Return the machine for LangGraph Studio and `langgraph dev` (`langgraph.json`), which bring their checkpointer.
+
+    The drawing of the graph is what Studio is for here; a run needs the `RunContext` that `run_story` makes.
+    """
+    return build_graph()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from katha.agents.context import RunContext, make_planner, make_renderer
+from katha.agents.context import make_planner, make_renderer
 from katha.config import RunConfig
 from katha.errors import PlanError
+from katha.eval_bridge.questions.build import build_questions
+from katha.eval_bridge.questions.options import prepare_questions
 from katha.protocols import Planner, PlanRequest, Renderer
-from katha.schema import Plan, Question, StoryRecord, Transition
+from katha.schema import Plan, StoryRecord, Transition
 
 
 def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
-    """The plan that a run with `config` would draw.
+    """Return the plan that a run with `config` would draw.
 
     Raises:
         UsageError: the story cannot be planned, with what to do.
@@ -21,12 +21,12 @@ def make_plan(record: StoryRecord, config: RunConfig) -> Plan:
 
 
 def plan_with(planner: Planner, renderer: Renderer, record: StoryRecord, config: RunConfig) -> Plan:
-    """The plan of `record` by `planner`, within the limits of `renderer`, checked."""
+    """Return the plan of `record` by `planner`, within the limits of `renderer`, checked."""
     return plan_within(planner, record, config, renderer.capabilities.prompt_tokens)
 
 
 def plan_within(planner: Planner, record: StoryRecord, config: RunConfig, prompt_tokens: int | None) -> Plan:
-    """The plan of `record` by `planner`, within a prompt limit in tokens, checked.
+    """Return the plan of `record` by `planner`, within a prompt limit in tokens, checked.
 
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
@@ -86,13 +86,9 @@ def _check_transitions(what: str, plan: Plan) -> None:
         raise PlanError(f"{what} has a transition twice.")
 
 
-def prepare_story(context: RunContext, plan: Plan, pool: Sequence[Question] = ()) -> StoryRecord:
-    """The story with the questions that will be asked: its own, or built from the transitions; halved, with options."""
-    from katha.eval_bridge.questions.build import build_questions
-    from katha.eval_bridge.questions.options import prepare_questions
-
-    record = context.record
+def prepare_story(record: StoryRecord, plan: Plan) -> StoryRecord:
+    """Return the story with the questions that will be asked: its own, or built from the transitions; with options."""
     annotated = plan.model_copy(update={"transitions": record.transitions}) if record.transitions else plan
     questions = record.recoverability_questions or plan.questions or build_questions(record, annotated)
-    prepared = prepare_questions(questions, pool, seed=42)
+    prepared = prepare_questions(questions, (), seed=42)
     return record.model_copy(update={"recoverability_questions": prepared})

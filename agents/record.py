@@ -8,96 +8,46 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
-from katha import __version__
-from katha.agents.context import Plugins, RunContext
+from pydantic import BaseModel
+
+from katha.agents.context import Plugins
+from katha.agents.folder import RunRecord
 from katha.compass.lock import read_lock
-from katha.config import RunConfig, identity_of
-from katha.errors import OutputFolderError
+from katha.config import RunConfig, katha_version
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.jsonio import digest, sha256_hex
 from katha.schema import Answer, Candidates, Plan, StoryRecord
+from katha.schema.tables import ServiceUse
 from katha.store import Store
 
-# ---
-# `run.json`: what a run was made from, what it cost, and whether its folder may be gone on with.
-
-
 _PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
-_PARTS = {
-    "record_sha256": "another story (or another version of it)",
-    "config": "other settings",
-    "given_plan_sha256": "another plan",
-    "katha": "another version of katha",
-    "planner": "another planner",
-    "renderer": "another renderer",
-    "bridge_renderer": "another bridge renderer",
-    "judges": "other judges",
-    "similarity": "another similarity model",
-    "prompts": "other prompts",
-}
 
 
-def new_record(record: StoryRecord, config: RunConfig, plugins: Plugins, given: Plan | None) -> dict[str, Any]:
-    """The record of a run that begins."""
-    return {
-        "format": 1,
-        "katha": __version__,
-        "run_id": uuid4().hex,
-        "status": "running",
-        "story_id": record.story_id,
-        "record_sha256": digest(record.model_dump(mode="json")),
-        "given_plan_sha256": digest(given.model_dump(mode="json")) if given is not None else None,
-        "config": config.model_dump(mode="json"),
-        **plugins.specs(),
-        "matching": config.matching,
-        "prompts": prompt_hashes(),
-        "versions": _versions(),
-        "seeds": list(config.seeds),
-        "timings": {},
-        "paid": {},
-        "command": list(sys.argv),
-        "notes": [],
-    }
-
-
-def check_same(old: Mapping[str, Any], new: Mapping[str, Any], out: Path) -> None:
-    """Refuse a folder that holds a run of something else.
-
-    Raises:
-        OutputFolderError: it does; what differs is named.
-    """
-    differs = [words for key, words in _PARTS.items() if digest(_part(old, key)) != digest(_part(new, key))]
-    if differs:
-        raise OutputFolderError(
-            f"{str(out)!r} holds a run of {old.get('story_id')!r} with {' and '.join(differs)}.",
-            hint="Choose another --out, or remove that folder.",
-        )
-
-
-def _part(record: Mapping[str, Any], key: str) -> Any:
-    """One part of a run's record; of the configuration what its plug-ins' specifications do not hold."""
-    value = record.get(key)
-    return identity_of(value) if key == "config" and isinstance(value, Mapping) else value
-
-
-def same_plugins(old: Mapping[str, Any], plugins: Plugins, out: Path) -> None:
-    """Refuse to go on with a run whose plug-ins have changed since.
-
-    Raises:
-        OutputFolderError: they have; which ones is named.
-    """
-    differs = [_PARTS[key] for key, spec in plugins.specs().items() if digest(old.get(key)) != digest(spec)]
-    if differs:
-        raise OutputFolderError(
-            f"{str(out)!r} was made with {' and '.join(differs)}.", hint="Run the story anew into another --out."
-        )
+def new_record(record: StoryRecord, config: RunConfig, plugins: Plugins, given: Plan | None) -> RunRecord:
+    """Return the record of a run that begins."""
+    return RunRecord.model_validate(
+        {
+            "format": 1,
+            "katha": katha_version(),
+            "run_id": uuid4().hex,
+            "story_id": record.story_id,
+            "record_sha256": digest(record.model_dump(mode="json")),
+            "given_plan_sha256": digest(given.model_dump(mode="json")) if given is not None else None,
+            "config": config.model_dump(mode="json"),
+            **plugins.specs(),
+            "matching": config.matching,
+            "prompts": prompt_hashes(),
+            "versions": _versions(),
+            "seeds": list(config.seeds),
+            "command": list(sys.argv),
+        }
+    )
 
 
 def prompt_hashes() -> dict[str, str]:
-    """The sha256 of every file under `prompts/` that can reach a model, by its name."""
+    """Return the sha256 of every file under `prompts/` that can reach a model, by its name."""
     found: dict[str, str] = {}
 
     def walk(folder: Traversable, prefix: str) -> None:
@@ -121,40 +71,60 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def services(context: RunContext, candidates: Candidates) -> list[dict[str, Any]]:
-    """Which services drew the run's frames (G.5)."""
-    return by_service(context.store, [frame.sha256 for item in candidates.candidates for frame in item.board.frames])
+class _Receipt(BaseModel):
+    """How a service says that a frame came about."""
+
+    service: str
+    model: str
+    served: str
+    date: str
+    tokens: dict[str, int]
+    cost: float | None
 
 
-def by_service(store: Store, hashes: Iterable[str]) -> list[dict[str, Any]]:
-    """The receipts of frames by service: model as asked and as served, dates, frames, tokens and dollars.
+def by_service(store: Store, hashes: Iterable[str]) -> list[ServiceUse]:
+    """Return which services drew these frames: model as asked and as served, dates, frames, tokens and dollars (G.5).
 
     A frame that another run paid for counts with its own date; `cost` is None while a price is unknown.
     """
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for receipt in filter(None, map(store.frames.receipt, sorted(set(hashes)))):
-        key = (str(receipt["service"]), str(receipt["model"]), str(receipt["served"]))
-        row = found.setdefault(
-            key,
-            {"service": key[0], "model": key[1], "served": key[2], "dates": [], "frames": 0, "tokens": {}, "cost": 0.0},
+    found: dict[tuple[str, str, str], list[_Receipt]] = {}
+    for known in filter(None, map(store.frames.receipt, sorted(set(hashes)))):
+        receipt = _Receipt.model_validate(known)
+        found.setdefault((receipt.service, receipt.model, receipt.served), []).append(receipt)
+    return [
+        ServiceUse(
+            service=service,
+            model=model,
+            served=served,
+            dates=sorted({item.date for item in receipts}),
+            frames=len(receipts),
+            tokens={kind: sum(item.tokens.get(kind, 0) for item in receipts) for kind in _kinds(receipts)},
+            cost=_total(item.cost for item in receipts),
         )
-        row["dates"] = sorted({*row["dates"], receipt["date"]})
-        row["frames"] += 1
-        for kind, count in receipt["tokens"].items():
-            row["tokens"][kind] = row["tokens"].get(kind, 0) + count
-        row["cost"] = None if row["cost"] is None or receipt["cost"] is None else row["cost"] + receipt["cost"]
-    return [found[key] for key in sorted(found)]
+        for (service, model, served), receipts in sorted(found.items())
+    ]
 
 
-def paid(context: RunContext, candidates: Candidates, answers: Iterable[Answer]) -> dict[str, int]:
-    """What this run drew and asked itself, over all its processes, and what it found already paid for."""
+def _kinds(receipts: Iterable[_Receipt]) -> list[str]:
+    return list(dict.fromkeys(kind for item in receipts for kind in item.tokens))
+
+
+def _total(costs: Iterable[float | None]) -> float | None:
+    known, total = list(costs), 0.0
+    for cost in known:
+        total += cost or 0.0
+    return None if None in known else total
+
+
+def paid(store: Store, candidates: Candidates, answers: Iterable[Answer]) -> dict[str, int]:
+    """Return what this run drew and asked itself, over all its processes, and what it found already paid for."""
     frames = {
         (frame.sha256, frame.prompt, frame.seed, frame.kind, frame.scene, frame.transition)
         for item in candidates.candidates
         for frame in item.board.frames
     }
     questions = {(row.judge, row.packet_sha256, row.prompt_sha256) for row in answers if row.status == "ok"}
-    rendered, asked = context.store.frames.rendered(), context.store.answers.asked()
+    rendered, asked = store.frames.rendered(), store.answers.asked()
     return {
         "frames_rendered": rendered,
         "frames_reused": max(0, len(frames) - rendered),
@@ -163,12 +133,11 @@ def paid(context: RunContext, candidates: Candidates, answers: Iterable[Answer])
     }
 
 
-# ---
 # A run under a lock: its settings are the frozen ones, and everything that they were chosen with must be the same.
 
 
 def protocol_of_config(config: RunConfig) -> dict[str, str]:
-    """How questions are asked and matched, as a lock holds it."""
+    """Return how questions are asked and matched, as a lock holds it."""
     return {
         "answers": config.answers,
         "matching": config.matching,
@@ -177,13 +146,13 @@ def protocol_of_config(config: RunConfig) -> dict[str, str]:
     }
 
 
-def models_of(specs: Mapping[str, Any]) -> dict[str, str]:
-    """The hash of each kind of plug-in's specification."""
+def models_of(specs: Mapping[str, object]) -> dict[str, str]:
+    """Return the hash of each kind of plug-in's specification."""
     return {name: digest(spec) for name, spec in specs.items()}
 
 
 def freeze(config: RunConfig, path: Path, plugins: Plugins, records: Iterable[StoryRecord]) -> RunConfig:
-    """`config` with the weights, thresholds, seeds and candidate count that the lock at `path` froze.
+    """Return `config` with the weights, thresholds, seeds and candidate count that the lock at `path` froze.
 
     Raises:
         InputFileError: no lock, or an edited one. UsageError: models, prompts, protocol, code or a story's questions

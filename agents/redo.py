@@ -10,14 +10,14 @@ from typing import Any
 from katha.agents.boards import board_requests
 from katha.agents.context import Plugins, RunContext, load_plugins, require_memory
 from katha.agents.critique import judge_boards, measure, write_results
+from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.frames import redraw
-from katha.agents.record import same_plugins
-from katha.agents.run import finish, load_result
-from katha.agents.state import Emit, RunResult, unheard
+from katha.agents.run import finish, load_outcome, load_result
+from katha.agents.state import Emit, RunResult, ignore_event
 from katha.config import RunConfig, cache_folder
-from katha.errors import OutputFolderError, UsageError
-from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, StoryRecord
-from katha.store import RunFolder, Store
+from katha.errors import JudgeError, OutputFolderError, UsageError
+from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame
+from katha.store import Store
 
 
 def redo_frame(
@@ -37,35 +37,36 @@ def redo_frame(
 
     Raises:
         UsageError: there is no such frame. OutputFolderError: `run` is no finished run, or its plug-ins have changed.
+        JudgeError: questions about the new frame got no answer; the run is as it was.
     """
-    if not run.is_dir():
+    if not run.exists():
         raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
     folder = RunFolder(run)
-    emit = on_event or unheard
+    emit = on_event or ignore_event
     with folder.claim():
         folder.restore()
         state = _finished(folder)
-        config = RunConfig.model_validate(state["config"]).with_plugins(**changes or {})
+        config = RunConfig.model_validate(state.config).with_plugins(**changes or {})
         require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
         made = plugins or load_plugins(config)
-        same_plugins(state, made, run)
-        with Store(cache_folder(), owner=state["run_id"]) as store:
-            record = StoryRecord.model_validate_json(folder.story.read_bytes())
-            context = RunContext(record, config, made, store, folder)
-            return _redo(context, state, frame, seed, emit)
+        folder.resume(state.model_copy(update=made.specs()))
+        with Store(cache_folder(), owner=state.run_id) as store:
+            context = RunContext.open(folder.load_story(), config, made, store, folder)
+            return _redo(context, folder, state, (frame, seed), emit)
 
 
-def _finished(folder: RunFolder) -> dict[str, Any]:
-    state = folder.read_run()
-    if state is None or state["status"] != "finished":
+def _finished(folder: RunFolder) -> RunRecord:
+    state = folder.read()
+    if state is None or state.status == "running" or load_outcome(folder).failed:
         raise OutputFolderError(
             f"{str(folder.path)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
         )
     return state
 
 
-def _redo(context: RunContext, state: dict[str, Any], number: int, seed: int, emit: Emit) -> RunResult:
-    before = load_result(context.folder, reused=False)
+def _redo(context: RunContext, folder: RunFolder, state: RunRecord, asked: tuple[int, int], emit: Emit) -> RunResult:
+    """Draw frame number `asked[0]` again with the seed `asked[1]`, between a version that is kept and its commit."""
+    (number, seed), before = asked, load_result(folder, reused=False)
     frames = before.board.frames
     if not 1 <= number <= len(frames):
         raise UsageError(f"There is no frame {number}.", hint=f"The storyboard has frames 1 to {len(frames)}.")
@@ -75,18 +76,22 @@ def _redo(context: RunContext, state: dict[str, Any], number: int, seed: int, em
     board = _with_frame(context, before.board, old, seed, emit)
     emit(Event(stage="render", kind="finished"))
     if board.frames == frames:
-        return load_result(context.folder, reused=True)
+        return load_result(folder, reused=True)
     name = f"redo:{number}:{seed}"
-    version = context.folder.keep_version()
+    version = folder.keep_version(len(state.redone) + 1)
     candidate = measure(context, name, board.model_copy(update={"method": name}), emit)
     final = board.model_copy(update={"method": context.mode.name})
     candidates = _replaced(before.candidates, candidate, old, seed)
     judge_boards(context, {context.mode.name: final}, emit, text=False)
     write_results(context, candidates, final, _kept(candidates))
     emit(Event(stage="decide", kind="decision", message=candidates.decision.reason))
-    redone = [*state.get("redone", []), {"frame": number, "seed": seed, "version": version.name}]
-    result = finish(context, {**state, "redone": redone})
-    context.folder.commit_version()
+    outcome = load_outcome(folder, context.engine.outcome.outcome().first)
+    if outcome.failed:
+        folder.restore()
+        raise JudgeError(f"Frame {number} stays as it was. {' '.join(map(str.strip, outcome.sentences()))}")
+    redone = [*state.redone, {"frame": number, "seed": seed, "version": version}]
+    result = finish(context, folder, state.model_copy(update={"redone": redone}))
+    folder.commit_version()
     return result
 
 

@@ -5,26 +5,36 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from katha.agents.context import Plugins, RunContext, check_able, load_plugins
+from katha.agents.decide import check_choice, review_request
+from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.plan import check_plan
-from katha.agents.record import check_same, new_record, paid, services
-from katha.agents.state import Emit, ReviewChoice, ReviewRequest, RunResult, RunState, unheard
-from katha.compass.modes import load_mode
+from katha.agents.record import by_service, new_record, paid
+from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
 from katha.config import RunConfig, cache_folder
 from katha.errors import StoreError, UsageError
+from katha.eval_bridge.judging.outcome import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
 from katha.schema import Board, Candidates, Event, Plan, StoryRecord
-from katha.store import RunFolder, Store
+from katha.schema.scores import Scores
+from katha.store import Store
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.sqlite import SqliteSaver
     from langgraph.types import StreamMode
 
+    from katha.agents.graph import Graph
+
 Review = Callable[[ReviewRequest], ReviewChoice]
 _SEED_NOTE = "In an ablation this mode reports the mean over the seeds; these numbers are the first seed's."
+_THREAD = "{run_id}/records"
+"""The checkpoints' thread. The name changes with the form of the state: a run that an older katha left half done then
+begins anew, and finds everything that it paid for in the cache."""
 
 
 def run_story(
@@ -50,67 +60,72 @@ def run_story(
         check_plan(plan, record, config)
     if config.review and review is None:
         raise UsageError("A run with review needs a person to ask.", hint="Leave --review out.")
-    load_mode(config.mode)
     made = plugins or load_plugins(config)
     check_able(config, made)
     folder = RunFolder(out)
     fresh = new_record(record, config, made, plan)
     with folder.claim():
         folder.restore()
-        known = folder.read_run()
-        if known is not None:
-            check_same(known, fresh, out)
-        state = {**known, "config": fresh["config"]} if known is not None else fresh
-        with Store(cache_folder(), owner=state["run_id"]) as store:
-            context = RunContext(record, config, made, store, folder, plan)
-            if state["status"] == "finished" and _is_whole(context):
+        known = folder.resume(fresh)
+        state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
+        with Store(cache_folder(), owner=state.run_id) as store:
+            context = RunContext.open(record, config, made, store, folder, given_plan=plan)
+            if state.status != "running" and not load_outcome(folder).failed and _is_whole(folder, store):
                 return load_result(folder, reused=True)
-            if known is None:
-                folder.write(folder.run_json, state)
+            state = state.model_copy(update={"status": "running"})
+            if known is None or known.status != "running":
+                folder.write(state)
             try:
-                values = _drive(context, state["run_id"], on_event or unheard, review)
+                values = _drive(context, folder, state.run_id, on_event or ignore_event, review)
             except UsageError:
                 if known is None:
                     folder.abandon()
                 raise
             notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
-            return finish(context, {**state, "timings": values.get("timings", {}), "notes": notes})
+            changes = {"timings": values.get("timings", {}), "notes": notes}
+            return finish(context, folder, state.model_copy(update=changes))
 
 
-def finish(context: RunContext, state: dict[str, Any]) -> RunResult:
-    """Write the final `run.json` and give the result."""
-    folder = context.folder
-    result = load_result(folder, reused=False)
+def finish(context: RunContext, folder: RunFolder, state: RunRecord) -> RunResult:
+    """Write the final `run.json` and return the result."""
+    result = load_result(folder, reused=False, first=context.engine.outcome.outcome().first)
     context.store.flush()
-    folder.tidy()
-    account = paid(context, result.candidates, folder.read_answers())
-    drawn_by = services(context, result.candidates)
-    more = {"services": drawn_by} if drawn_by else {}
-    folder.write(folder.run_json, {**state, **more, "status": "finished", "paid": account})
+    drawn = [frame.sha256 for item in result.candidates.candidates for frame in item.board.frames]
+    account = {
+        "paid": paid(context.store, result.candidates, folder.read_answers()),
+        "services": by_service(context.store, drawn) or state.services,
+        "failures": result.outcome.failures(),
+    }
+    folder.finish(state.model_copy(update=account), result.outcome.status())
     return result
 
 
-def load_result(folder: RunFolder, *, reused: bool) -> RunResult:
-    """The result that a finished run's folder holds."""
+def load_outcome(folder: RunFolder, first: Cause | None = None) -> Outcome:
+    """Return what came of asking; `first`: what failed first, where the process that asked still knows."""
+    return outcome_of(folder.read_answers(), first=first)
+
+
+def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) -> RunResult:
+    """Return the result that the folder of a run holds that went to its end."""
     return RunResult(
+        outcome=load_outcome(folder, first),
         out=folder.path,
-        scores=read_json(folder.scores),
+        scores=Scores.model_validate(read_json(folder.scores)),
         candidates=Candidates.model_validate(read_json(folder.candidates)),
         board=Board.model_validate(read_json(folder.storyboard)),
         reused=reused,
     )
 
 
-def _is_whole(context: RunContext) -> bool:
+def _is_whole(folder: RunFolder, store: Store) -> bool:
     """Whether every file of a finished run is there; a lost or changed panel is brought back from the cache."""
-    folder = context.folder
-    if folder.missing(()):
+    if not folder.whole():
         return False
-    candidates = Candidates.model_validate(read_json(folder.candidates))
-    boards = [item.board for item in candidates.candidates] + [Board.model_validate(read_json(folder.storyboard))]
+    result = load_result(folder, reused=True)
+    boards = [*(item.board for item in result.candidates.candidates), result.board]
     for sha256 in sorted({frame.sha256 for board in boards for frame in board.frames}):
         if folder.panel(sha256) is None:
-            png = context.store.blobs.find(sha256)
+            png = store.blobs.find(sha256)
             if png is None:
                 return False
             folder.add_panel(sha256, png)
@@ -124,12 +139,13 @@ def _checkpoints(path: Path) -> Iterator[SqliteSaver]:
     Raises:
         StoreError: the disk is full or failed.
     """
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     for attempt in (1, 2):
         connection = sqlite3.connect(path, check_same_thread=False)
         try:
-            saver = SqliteSaver(connection)
+            saver = SqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED))
             saver.setup()
             connection.execute("PRAGMA synchronous = NORMAL")
             break
@@ -147,39 +163,40 @@ def _checkpoints(path: Path) -> Iterator[SqliteSaver]:
             raise StoreError(f"Cannot write {str(path)!r}: {error}.", hint=hint) from error
 
 
-def _drive(context: RunContext, run_id: str, on_event: Emit, review: Review | None) -> dict[str, Any]:
+def _drive(context: RunContext, folder: RunFolder, run_id: str, on_event: Emit, review: Review | None) -> RunState:
     """Run the machine to its end, with a person's answers where it stops for them; the final state."""
     from langgraph.types import Command
 
-    from katha.agents.decide import read_choice, review_request
     from katha.agents.graph import build_graph
 
-    config: Any = {"configurable": {"thread_id": run_id}, "recursion_limit": 1000}
-    modes: list[StreamMode] = ["updates"] if on_event is unheard else ["custom", "updates"]
-    with _checkpoints(context.folder.graph) as saver:
+    config: RunnableConfig = {"configurable": {"thread_id": _THREAD.format(run_id=run_id)}, "recursion_limit": 1000}
+    modes: list[StreamMode] = ["updates"] if on_event is ignore_event else ["custom", "updates"]
+    with _checkpoints(folder.graph) as saver:
         graph = build_graph(saver)
-        todo: Any = _resume(context, graph, saver, config)
+        todo: RunState | Command[None] | None = _begin(context, folder, graph, saver, config)
         while True:
             waits = False
             for kind, chunk in graph.stream(todo, config, context=context, stream_mode=modes, durability="async"):
                 if kind == "custom":
                     on_event(cast(Event, chunk))
                 waits = waits or (kind == "updates" and "__interrupt__" in chunk)
-            values = graph.get_state(config).values
+            values = cast(RunState, graph.get_state(config).values)
             if not waits or review is None:
-                return dict(values)
-            request = review_request(cast(RunState, values), context)
-            todo = Command(resume=read_choice(review(request), request))
+                return values
+            request = review_request(values, context)
+            todo = Command(resume=asdict(check_choice(review(request), request)))
 
 
-def _resume(context: RunContext, graph: Any, saver: SqliteSaver, config: Any) -> dict[str, Any] | None:
+def _begin(
+    context: RunContext, folder: RunFolder, graph: Graph, saver: SqliteSaver, config: RunnableConfig
+) -> RunState | None:
     """What the machine is started with: None to go on from its last checkpoint, an empty state to begin."""
     state = graph.get_state(config)
-    files = context.folder.plan.is_file() and context.folder.story.is_file()
+    files = folder.plan.is_file() and folder.story.is_file()
     if state.next and (files or "plan_sha256" not in state.values):
         if "plan_sha256" in state.values:
             context.plan(state.values["plan_sha256"])
         return None
     saver.delete_thread(config["configurable"]["thread_id"])
-    context.folder.answers.unlink(missing_ok=True)
+    folder.answers.unlink(missing_ok=True)
     return {"timings": {}}

@@ -1,94 +1,18 @@
-"""The state of the machine, and what goes into a run and comes out of it."""
+"""The state of the machine, the tasks of its branches, and what goes into a run and comes out of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict, TypeVar
 
 from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
-from katha.schema import Board, Candidate, Candidates, Event
+from katha.eval_bridge.judging.outcome import Outcome
+from katha.schema import Board, Candidate, Candidates, Decision, Event, Record
+from katha.schema.scores import Scores
 
-# ---
-# The state of the machine, JSON only: images are named by hash, answers are in the log, plug-ins in the context.
-
-
-def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
-    """Reducer: keys of parallel branches side by side, in sorted order; a key written again is replaced."""
-    return dict(sorted({**(old or {}), **new}.items()))
-
-
-def add(old: Mapping[str, float] | None, new: Mapping[str, float]) -> dict[str, float]:
-    """Reducer: numbers added up by key."""
-    total = dict(old or {})
-    for key, value in new.items():
-        total[key] = total.get(key, 0) + value
-    return total
-
-
-class RunState(TypedDict, total=False):
-    """What passes between the nodes and is kept in `graph.sqlite`."""
-
-    plan_sha256: str
-    """The hash of the plan in use (`plan.json`)."""
-
-    boards: Annotated[dict[str, dict[str, Any]], merge]
-    """Every board drawn, by candidate name (`candidate:SEED`, `bridge:SEED`), as `Board` dumps."""
-
-    scored: Annotated[dict[str, dict[str, Any]], merge]
-    """Every board measured, by the same names, as `Candidate` dumps."""
-
-    selected: str
-    """The name of the base board that goes on."""
-
-    weakest: dict[str, Any] | None
-    """Where a frame goes in: `pair`, `score`, `reason`; None when nothing is to be inserted."""
-
-    note: str
-    """Why nothing is inserted, when nothing is."""
-
-    bridge_prompt: str | None
-    """The prompt that a reviewing person wrote, if any."""
-
-    choice: dict[str, Any] | None
-    """The reviewing person's choice: `action`, `candidate`, `prompt`."""
-
-    rounds: int
-    """How many frames were accepted so far."""
-
-    decision: dict[str, Any]
-    """The outcome, as a `Decision` dump."""
-
-    timings: Annotated[dict[str, float], add]
-    """Seconds spent by stage, over all processes of this run."""
-
-
-class RenderTask(TypedDict):
-    """One branch of `render`: a seed's board."""
-
-    seed: int
-
-
-class BridgeTask(TypedDict):
-    """One branch of `bridge`: the selected board with a frame drawn from `seed` inserted."""
-
-    seed: int
-    board: dict[str, Any]
-    pair: tuple[int, int]
-    prompt: str | None
-
-
-class CritiqueTask(TypedDict):
-    """One branch of `critique`: the board of that name."""
-
-    name: str
-    board: dict[str, Any]
-
-
-# ---
-# What goes into a run and comes out of it: the result, and the question put to a reviewing person.
-
+T = TypeVar("T")
 
 Emit = Callable[[Event], None]
 """Called with everything that happens, as it happens."""
@@ -97,23 +21,11 @@ OF_ONE_STORY = (RenderError, InputFileError, RecordError, PlanError, UnfitFrameE
 """What leaves one story without a board while the others go on; of any other error (a wrong key, a device that is taken
 or too small, a spent budget) the next story would fail, too."""
 
-
-def unheard(event: Event) -> None:
-    """Nobody listens: the machine then carries no events at all."""
-
-
 ReviewAction = Literal["accept", "reject", "choose", "edit"]
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """A finished run. `reused` is True when the folder already held it and nothing was done."""
-
-    out: Path
-    scores: dict[str, Any]
-    candidates: Candidates
-    board: Board
-    reused: bool
+def ignore_event(event: Event) -> None:
+    """Nobody listens: the machine then carries no events at all."""
 
 
 @dataclass(frozen=True)
@@ -145,3 +57,105 @@ class ReviewChoice:
     action: ReviewAction
     candidate: str | None = None
     prompt: str | None = None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run that went to its end. `outcome` says what came of asking, and with it whether the run is finished.
+
+    `reused` is True when the folder already held it and nothing was done.
+    """
+
+    out: Path
+    outcome: Outcome
+    scores: Scores
+    candidates: Candidates
+    board: Board
+    reused: bool
+
+
+class Place(Record):
+    """Where a frame goes in: the transition, why this one, and whether it is weak enough for a frame to go in."""
+
+    pair: tuple[int, int]
+    reason: str
+    insert: bool
+
+
+# The state holds records, never pixels: images are named by hash, answers are in the log, plug-ins in the context.
+# LangGraph writes a record into a checkpoint by its class and fields; `CHECKPOINTED` lists the classes that it may
+# make when it reads one.
+
+CHECKPOINTED = (Board, Candidate, Decision, Place, ReviewChoice)
+
+
+def merge(old: Mapping[str, T] | None, new: Mapping[str, T]) -> dict[str, T]:
+    """Reducer: keys of parallel branches side by side, in sorted order; a key written again is replaced."""
+    return dict(sorted({**(old or {}), **new}.items()))
+
+
+def add(old: Mapping[str, float] | None, new: Mapping[str, float]) -> dict[str, float]:
+    """Reducer: numbers added up by key."""
+    total = dict(old or {})
+    for key, value in new.items():
+        total[key] = total.get(key, 0) + value
+    return total
+
+
+class RunState(TypedDict, total=False):
+    """What passes between the nodes and is kept in `graph.sqlite`."""
+
+    plan_sha256: str
+    """The hash of the plan in use (`plan.json`)."""
+
+    boards: Annotated[dict[str, Board], merge]
+    """Every board drawn, by candidate name (`candidate:SEED`, `bridge:SEED`)."""
+
+    scored: Annotated[dict[str, Candidate], merge]
+    """Every board measured, by the same names."""
+
+    selected: str
+    """The name of the base board that goes on."""
+
+    weakest: Place | None
+    """Where a frame may go in; None when the story has no such place."""
+
+    note: str
+    """Why nothing is inserted, when nothing is."""
+
+    bridge_prompt: str | None
+    """The prompt that a reviewing person wrote, if any."""
+
+    choice: ReviewChoice | None
+    """The reviewing person's choice."""
+
+    rounds: int
+    """How many frames were accepted so far."""
+
+    decision: Decision
+    """The outcome."""
+
+    timings: Annotated[dict[str, float], add]
+    """Seconds spent by stage, over all processes of this run."""
+
+
+class RenderTask(TypedDict):
+    """One branch of `render`: a seed's board."""
+
+    seed: int
+
+
+class BridgeTask(TypedDict):
+    """One branch of `bridge`: the selected board with a frame drawn from `seed` inserted."""
+
+    seed: int
+    board: Board
+    pair: tuple[int, int]
+    prompt: str | None
+
+
+class CritiqueTask(TypedDict):
+    """One branch of `critique`: the board of that name."""
+
+    name: str
+    board: Board

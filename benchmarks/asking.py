@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.processes import output_of
-from katha.eval_bridge.bench.synthetic import stories
+from benchmarks.synthetic import stories
 from katha.jsonio import canonical
 
 __all__ = ["measure", "write_inputs"]
@@ -76,10 +76,11 @@ def evaluate(folder: Path) -> Account:
     from katha.eval_bridge.judges.scripted import ScriptedJudge
     from katha.experiments.evaluate import EvalJob
     from katha.experiments.evaluate import evaluate as run
-    from katha.experiments.inputs import prepare_stories, read_stories
+    from katha.experiments.inputs import prepare_stories
     from katha.experiments.judging import EvalSettings
     from katha.protocols import Evidence, JudgePrompt, JudgeReply
     from katha.store import Store
+    from katha.stories import load_stories
 
     asked = 0
 
@@ -89,7 +90,7 @@ def evaluate(folder: Path) -> Account:
         return JudgeReply("ok", (prompt.options or ("Unclear",))[len(prompt.question) % 2], confidence="high")
 
     start, work = time.perf_counter(), time.process_time()
-    records = read_stories(str(folder / "stories.jsonl"))
+    records = load_stories(str(folder / "stories.jsonl"))
     job = EvalJob(
         records=records,
         methods=[Boards("boards", folder / "boards")],

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.processes import run, script
-from katha.eval_bridge.bench.synthetic import stories
+from benchmarks.synthetic import stories
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, collect
 from katha.eval_bridge.scoring.statistics import Floats, replicates, story_counts

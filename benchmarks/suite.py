@@ -15,8 +15,8 @@ from katha.compass.similarity import ReaderSimilarity
 from katha.config import RunConfig
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.reader import load_reader
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
 from katha.planners.rule import RulePlanner
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.renderers.sketch import SketchRenderer
@@ -83,8 +83,8 @@ def _suite(stories: Sequence[str], renderer: _Renderer, judge: _Judge) -> tuple[
         os.environ["KATHA_CACHE"] = f"{folder}/cache"
         job = AblationJob(records, load_suite("length"), RunConfig(judges=("recording",)), given=plugins)
         start, started = time.perf_counter(), time.process_time()
-        budget = run_ablation(job, Path(folder) / "out").table["budget"]
-        return budget, time.perf_counter() - start, time.process_time() - started
+        budget = run_ablation(job, Path(folder) / "out").table.budget
+        return budget.model_dump(), time.perf_counter() - start, time.process_time() - started
 
 
 def measure() -> dict[str, Any]:

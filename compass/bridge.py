@@ -13,10 +13,6 @@ from katha.prompting import load_prompt
 from katha.protocols import Similarity
 from katha.schema import Panel, Plan, Transition
 
-# ---
-# What an inserted frame is asked to show, by the mode's `content`, and at which transition a random one goes.
-
-
 MASTER_SEED = 42
 """The seed of every random choice that is not a generation (Table 44)."""
 
@@ -164,10 +160,6 @@ _BUILDERS: dict[Content, Callable[[Plan, Transition, tuple[Panel, Panel], str], 
     "captions": _captions,
     "transition": _transition,
 }
-
-
-# ---
-# Re-planning before drawing: the transition that the prompts tell least is told in the later scene's prompt.
 
 
 _TOKENS_A_WORD = 1.4

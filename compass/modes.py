@@ -14,10 +14,6 @@ from katha.errors import KathaError, UnknownPluginError, UsageError
 from katha.jsonio import read_text
 from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension
 
-# ---
-# The ablation modes (Tables 43, 55, 75) as typed data, read from `configs/modes.yaml`.
-
-
 Content = Literal["neighbour_scene", "establishing", "captions", "transition"]
 
 
@@ -71,12 +67,8 @@ def load_mode(name: str) -> Mode:
     return modes[name]
 
 
-# ---
-# An ablation suite as typed data, read from `configs/suites/NAME.yaml` or a YAML file of one's own.
-#
 # A suite is a set of rows that are compared with one of them, the baseline. A row says which boards it makes (a mode,
 # with fields of it, settings, planner or renderer replaced), what is asked of them, and how the answers are scored.
-
 
 Half = Literal["held_out", "same"]
 

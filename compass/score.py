@@ -11,14 +11,10 @@ from numpy.typing import NDArray
 
 from katha.schema import Board, Candidate, CandidateScore, CompassSettings, Frame, Record, TransitionScore
 
-# ---
-# Eqs. 24 to 26: how good a board is.
-#
 # The annotation of T scenes has T-1 transitions whatever the number of displayed frames is. Coverage (Eq. 25)
 # averages over the annotated transitions; a frame inserted in a transition counts for it, so the maximum runs over t,
 # the inserted frame, and t+1. The copy penalty (Eq. 26) averages over the adjacent pairs of the displayed frames.
 # Without an inserted frame both are the paper's formulas to the letter.
-
 
 Vectors = NDArray[np.float64]
 
@@ -63,12 +59,8 @@ def candidate_score(
     return CandidateScore(recoverability=recoverability, coverage=coverage, copy_penalty=copy, total=total)
 
 
-# ---
-# What is measured on a board, apart from how it is weighed: everything that Eqs. 24 to 27 need but the settings.
-#
 # A board is measured once; any number of weights and thresholds can be tried on its features, without judge or
 # renderer.
-
 
 _UNSCORED = "No steering question was scored; coverage alone counts."
 
@@ -130,9 +122,6 @@ def _weighed(item: TransitionFeatures, settings: CompassSettings) -> TransitionS
     )
 
 
-# ---
-# Algorithm 1's choices: the best candidate, the weakest transition, and whether an inserted frame stays.
-#
 # Each choice comes with a sentence of reason that holds the numbers it rests on.
 
 

@@ -15,10 +15,6 @@ from katha.compass.score import BoardFeatures, TransitionFeatures, weakest_trans
 from katha.eval_bridge.scoring.statistics import averages
 from katha.schema import DIMENSIONS, CompassSettings, Record, TransitionScore
 
-# ---
-# What `katha tune` works on: the features of every board that any setting could end with, measured once a story.
-
-
 Counts = list[list[float]]
 """Story counts of one board on the reporting questions: (dimensions, 4), see `eval_bridge.statistics`."""
 
@@ -73,13 +69,9 @@ def weakest_at(transitions: Sequence[TransitionFeatures], delta: float) -> tuple
     return (weakest.pair, weakest.score) if weakest is not None else (None, 0.0)
 
 
-# ---
-# Choosing the compass's settings: thousands of them a second over features that were measured once.
-#
 # Everything that a setting decides (which candidate, whether it is repaired, whether the repair stays) is array
 # arithmetic over all stories at once. `Table.boards` follows Eqs. 24 to 27 and Algorithm 1 to the letter; the tests
 # hold it against the functions that a run uses.
-
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -11,14 +11,11 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from katha.compass.modes import suite_names
 from katha.experiments.ablate.conclusions import p_words
-
-__all__ = ["main", "markdown", "put"]
+from katha.schema.tables import AblationRow, AblationTable
 
 PAGE = Path(__file__).parent / "ablations.md"
 BEGIN, END = "<!-- measured: make_ablations.py -->", "<!-- measured: end -->"
@@ -26,8 +23,8 @@ _FIRST = ("length", "components")
 """The suites that draw most boards go first, so that the others find them in the cache."""
 
 
-def run(suite: str, stories: Path, out: Path) -> dict[str, Any]:
-    """The table of one suite, with `seconds` of processor time in words beside it, kept in `OUT/SUITE.seconds`."""
+def run(suite: str, stories: Path, out: Path) -> tuple[AblationTable, str]:
+    """Return the table of one suite and its seconds of processor time in words, kept in `OUT/SUITE.seconds`."""
     note = out / f"{suite}.seconds"
     begun = (out / suite / "ablation.json").exists()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -45,52 +42,51 @@ def run(suite: str, stories: Path, out: Path) -> dict[str, Any]:
     note.parent.mkdir(parents=True, exist_ok=True)
     if not note.exists():
         note.write_text(f"{'at least ' if begun else ''}{spent:,.0f}")
-    table: dict[str, Any] = json.loads(done.stdout)["table"]
-    return {**table, "seconds": note.read_text()}
+    return AblationTable.model_validate(json.loads(done.stdout)["table"]), note.read_text()
 
 
-def markdown(table: Mapping[str, Any]) -> str:
-    """One suite's measured rows, budget, conclusion and pairs."""
-    budget = table["budget"]
+def markdown(table: AblationTable, seconds: str) -> str:
+    """Return one suite's measured rows, budget, conclusion and pairs."""
+    budget = table.budget
     lines = [
-        f"### `{table['suite']}`",
+        f"### `{table.suite}`",
         "",
-        f"{table['stories']} stories; {budget['frames_distinct']:,} frames (naively {budget['frames_naive']:,}), "
-        f"{budget['questions_distinct']:,} questions (naively {budget['questions_naive']:,}); {table['seconds']} s "
+        f"{table.stories} stories; {budget.frames_distinct:,} frames (naively {budget.frames_naive:,}), "
+        f"{budget.questions_distinct:,} questions (naively {budget.questions_naive:,}); {seconds} s "
         "of processor time with what other suites left in the cache.",
         "",
-        f"| row | image | STG | change against `{table['baseline']}` (95%) | corrected p | frames a board |",
+        f"| row | image | STG | change against `{table.baseline}` (95%) | corrected p | frames a board |",
         "|---|---|---|---|---|---|",
-        *(_line(row) for row in table["rows"]),
+        *(_line(row) for row in table.rows),
         "",
-        f"{table['conclusion']['text']}",
+        f"{table.conclusion.text}",
         "",
     ]
     pairs = _pairs(table)
     return "\n".join([*lines, *pairs, ""] if pairs else lines)
 
 
-def _pairs(table: Mapping[str, Any]) -> list[str]:
+def _pairs(table: AblationTable) -> list[str]:
     """What the intervals support of the pairs that the suite declares: over all stories, then at equal length where
     that is another comparison."""
-    told = list(zip(table["comparisons"], table["conclusion"]["sentences"], strict=True))
-    pairs = {(row["a"], row["b"]) for row, _ in told if row["what"] == "equal length"}
-    found: dict[tuple[Any, ...], str] = {}
+    told = list(zip(table.comparisons, table.conclusion.sentences, strict=True))
+    pairs = {(row.a, row.b) for row, _ in told if row.what == "equal length"}
+    found: dict[tuple[object, ...], str] = {}
     for row, sentence in told:
-        if (row["a"], row["b"]) in pairs and row["nothing"] is None:
-            found.setdefault((row["a"], row["b"], row["difference"], row["n_stories"]), f"- {sentence}")
+        if (row.a, row.b) in pairs and row.nothing is None:
+            found.setdefault((row.a, row.b, row.difference, row.n_stories), f"- {sentence}")
     return list(found.values())
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    name = f"`{row['mode']}`" + (" (steered)" if row["steered"] else "")
-    if row["not_run"] is not None or row["frames"] is None:
-        why = "not run" if row["not_run"] is not None else "no story has a board"
+def _line(row: AblationRow) -> str:
+    name = f"`{row.mode}`" + (" (steered)" if row.steered else "")
+    if row.not_run is not None or row.frames is None:
+        why = "not run" if row.not_run is not None else "no story has a board"
         return f"| {name} | {why} | | | | |"
-    span = "" if row["ci95"] is None else f" ({row['ci95'][0]:+.1f} to {row['ci95'][1]:+.1f})"
-    change = "-" if row["delta_stg"] is None else f"{row['delta_stg']:+.1f}{span}"
-    p = "-" if row["p_corrected"] is None else p_words(row["p_corrected"])
-    return f"| {name} | {_points(row['image'])} | {_points(row['stg'])} | {change} | {p} | {row['frames']:.2f} |"
+    span = "" if row.ci95 is None else f" ({row.ci95[0]:+.1f} to {row.ci95[1]:+.1f})"
+    change = "-" if row.delta_stg is None else f"{row.delta_stg:+.1f}{span}"
+    p = "-" if row.p_corrected is None else p_words(row.p_corrected)
+    return f"| {name} | {_points(row.image)} | {_points(row.stg)} | {change} | {p} | {row.frames:.2f} |"
 
 
 def _points(value: float | None) -> str:
@@ -108,7 +104,7 @@ def main(stories: Path, out: Path) -> None:
     rest = [name for name in suite_names() if name not in _FIRST]
     parts = []
     for suite in (*_FIRST, *rest):
-        parts.append(markdown(run(suite, stories, out)))
+        parts.append(markdown(*run(suite, stories, out)))
         print(f"{suite}: done", flush=True)
     PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), "\n".join(parts)), encoding="utf-8")
 

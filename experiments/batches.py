@@ -16,13 +16,14 @@ from typing import Any, BinaryIO
 from katha.errors import UsageError
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.batches import BatchResult, Sent
-from katha.eval_bridge.judging.asking import reply_key
-from katha.eval_bridge.judging.budget import STOPPED, Budget, Tally, estimate_tokens, expected_cost
+from katha.eval_bridge.judging.budget import STOPPED, Budget, estimate_tokens, expected_cost, require_prices
+from katha.eval_bridge.judging.engine import JudgingEngine, reply_key
 from katha.eval_bridge.packets.instructions import prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.experiments.judging import Evaluator
 from katha.jsonio import canonical, digest, read_json, write_json
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.store import Store
 
 # ---
 # The batches of one evaluation on disk: `OUT/batches/`, where every step is durable before the next one is taken.
@@ -216,11 +217,7 @@ class Collector(_Keyed):
         self._waiting = {key for chunk in folder.chunks(name) for key in chunk.keys if chunk.spec == self._spec}
         price, share = judge.price, judge.batch_terms["price"]
         self._price = {kind: value * share for kind, value in price.items()} if price is not None else None
-        if self._price is None and budget.max_cost is not None:
-            raise UsageError(
-                f"The price of the judge {name!r} is unknown, so --max-cost cannot hold.",
-                hint="Limit it by --max-calls.",
-            )
+        require_prices({name: judge}, budget)
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Collect each prompt; yields `not_asked`, because the answer comes later."""
@@ -329,9 +326,9 @@ def recover(judges: Mapping[str, ApiJudge], folder: BatchFolder) -> None:
 class BatchAnswers(_Keyed):
     """The second pass: answers from what the batches brought; what they did not bring is a typed failure."""
 
-    def __init__(self, name: str, judge: ApiJudge, folder: BatchFolder, tally: Tally, denied: set[str]) -> None:
+    def __init__(self, name: str, judge: ApiJudge, folder: BatchFolder, denied: set[str]) -> None:
         super().__init__(judge)
-        self._places, self._tally, self._denied = folder.index(name), tally, denied
+        self._places, self._denied = folder.index(name), denied
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield each prompt's reply."""
@@ -341,9 +338,7 @@ class BatchAnswers(_Keyed):
             elif key not in self._places:
                 yield JudgeReply("transport_failed", error="the batch brought no result for this question")
             else:
-                reply = self._judge.batch_reply(read_result(self._places[key]), prompt)
-                self._tally.count(reply)
-                yield reply
+                yield self._judge.batch_reply(read_result(self._places[key]), prompt)
 
 
 def ask_in_batches(
@@ -351,7 +346,7 @@ def ask_in_batches(
     evaluator: Evaluator,
     folder: BatchFolder,
     budget: Budget,
-    tallies: Mapping[str, Tally],
+    store: Store,
     on_batch: OnBatch | None = None,
 ) -> dict[str, BatchAnswers]:
     """Collect what `evaluator` would ask of `judges`, send it, wait for it: judges that answer from what came.
@@ -361,11 +356,8 @@ def ask_in_batches(
     """
     recover(judges, folder)
     collectors = {name: Collector(name, judge, folder, budget) for name, judge in judges.items()}
-    replace(evaluator, judges=collectors).run()
+    replace(evaluator, engine=JudgingEngine(collectors, store)).run()
     for collector in collectors.values():
         collector.finish()
     fetch(judges, folder, on_batch)
-    return {
-        name: BatchAnswers(name, judge, folder, tallies[name], collectors[name].denied)
-        for name, judge in judges.items()
-    }
+    return {name: BatchAnswers(name, judge, folder, collectors[name].denied) for name, judge in judges.items()}

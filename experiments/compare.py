@@ -3,41 +3,193 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from katha import __version__
 from katha.agents.boards import draw_board
-from katha.agents.context import RunContext
+from katha.agents.context import Plugins, Prepared, RunContext, check_able
+from katha.agents.folder import RunFolder
 from katha.agents.plan import plan_within
+from katha.agents.record import by_service, prompt_hashes
 from katha.agents.run import run_story
-from katha.agents.state import OF_ONE_STORY, Emit, unheard
-from katha.config import cache_folder
-from katha.errors import BudgetError, InputFileError, OutputFolderError, RecordError, TransientRenderError, UsageError
+from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
+from katha.config import RunConfig, identity_of, katha_version
+from katha.errors import BudgetError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.answers import iter_answers
-from katha.eval_bridge.matching.match import Rule, require_rule
+from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
+from katha.eval_bridge.judging.make import make_judges
+from katha.eval_bridge.judging.outcome import Outcome, outcome_of
+from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
-from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
+from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.scores import score
+from katha.eval_bridge.scoring.statistics import averages, row_counts
 from katha.experiments.eval_folder import EvalFolder
-from katha.experiments.evaluate import EvalJob, EvalResult, evaluate
+from katha.experiments.evaluate import EvalJob, EvalResult, evaluate, name_judges
 from katha.experiments.judging import EvalSettings
-from katha.experiments.methods import CompareJob, CompareResult, Method
+from katha.experiments.methods import Method
+from katha.experiments.runner import (
+    Experiment,
+    ExperimentState,
+    Made,
+    OnStep,
+    Result,
+    Shelf,
+    read_kept,
+    worth_another_try,
+)
 from katha.jsonio import canonical, digest, dumps, iter_lines, read_json, write_bytes_atomic, write_json
-from katha.schema import DIMENSIONS, Answer, Dimension, Plan, StoryRecord
-from katha.store import LockTaken, RunFolder, Store, file_lock
+from katha.protocols import Judge
+from katha.registry import default_registry
+from katha.schema import DIMENSIONS, Dimension, Plan, Record, Scores, Selection, StoryRecord
+from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, Standing, StoryCell, StoryRow
+from katha.store import Kind, Store, Workspace
+
+# ---
+# What a comparison is made from, and what makes two of them the same.
+
+
+Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
+
+
+CompareResult = Result[CompareTable]
+
+
+class Failure(Record):
+    """Why a story has no board. again: the same command tries it again."""
+
+    reason: str
+    again: bool
+
+
+class CompareState(ExperimentState):
+    """`compare.json`: the methods, what they were made with, and by board and story why one is missing."""
+
+    differs: ClassVar[str] = "other stories, methods or settings"
+
+    command: list[str] = []
+    config: Mapping[str, object] = {}
+    methods: list[Mapping[str, object]]
+    failures: Mapping[str, Mapping[str, Failure]] = {}
+
+
+COMPARISON = Kind("comparison", "compare.json", CompareState)
+
+
+@dataclass
+class CompareJob:
+    """Methods over stories. `config` is what they share; `prepare` fills in questions, halves and options.
+
+    budget: what its pictures and answers may cost. given: plug-ins by method instead of the named ones, and judges (for
+    tests and callers that made them).
+    """
+
+    records: Sequence[StoryRecord]
+    methods: Sequence[Method]
+    config: RunConfig
+    prepare: Prepare = list
+    resamples: int = 10_000
+    seed: int = 42
+    command: Sequence[str] = ()
+    budget: Budget | None = None
+    given: Mapping[str, Plugins] = field(default_factory=dict)
+
+    @cached_property
+    def judges(self) -> dict[str, Judge]:
+        """The judges by the name that their answers carry."""
+        if self.given:
+            return dict(next(iter(self.given.values())).judges)
+        config = self.config
+        options, reuse = config.judge_options, config.verify_reuse
+        return name_judges(make_judges(config.judges, base_url=config.base_url, verify_reuse=reuse, options=options))
+
+    @cached_property
+    def plugins(self) -> dict[str, Plugins]:
+        """Each method's plug-ins; equal ones are made once.
+
+        Raises:
+            UnknownPluginError, MissingExtraError: a plug-in cannot be made. UsageError: it cannot do what is asked.
+        """
+        made = dict(self.given) or self._make()
+        for method in self.methods:
+            check_able(method.config, made[method.name])
+        return made
+
+    def _make(self) -> dict[str, Plugins]:
+        if self.budget is not None:
+            require_judge_prices(self.judges, self.budget)
+        similarity = default_registry("similarities").create(self.config.similarity)
+        shelf = Shelf(self.judges, similarity, self.budget)
+        return {method.name: shelf.plugins(method.config) for method in self.methods}
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """The strictest prompt limit of all renderers, so that every one of them gets the same plan."""
+        limits = [made.renderer.capabilities.prompt_tokens for made in self.plugins.values()]
+        known = [limit for limit in limits if limit is not None]
+        return min(known) if known else None
+
+    def seeds(self, method: Method) -> tuple[int, ...]:
+        """Return a seed for each board: one where a renderer has no seeds, or the mode chooses one (Table 44)."""
+        able = self.plugins[method.name].renderer.capabilities
+        several = able.source == "drawn" and able.deterministic and not method.repairs
+        return method.config.seeds if several else method.config.seeds[:1]
+
+    def boards(self, method: Method) -> dict[str, int]:
+        """Return the names of a method's boards as they are judged, each with its seed."""
+        seeds = self.seeds(method)
+        return {f"{method.name}@{seed}" if len(seeds) > 1 else method.name: seed for seed in seeds}
+
+    @property
+    def selection(self) -> Selection:
+        """Which questions are asked: all, or the reporting half where a mode chooses by the steering half."""
+        return "reporting" if any(method.repairs for method in self.methods) else "all"
+
+    def identity(self) -> str:
+        """Return the hash of everything that a finished comparison depends on."""
+        return digest(
+            {
+                "katha": katha_version(),
+                "stories": [record.model_dump(mode="json") for record in self.records],
+                "methods": [
+                    [method.name, identity_of(method.config.model_dump(mode="json"))] for method in self.methods
+                ],
+                "plugins": {name: made.specs() for name, made in self.plugins.items()},
+                "config": identity_of(self.config.model_dump(mode="json")),
+                "resamples": [self.resamples, self.seed],
+                "prompts": prompt_hashes(),
+            }
+        )
+
+    def state(self) -> CompareState:
+        """Return what the folder begins with."""
+        return CompareState(
+            format=1,
+            katha=katha_version(),
+            identity=self.identity(),
+            command=list(self.command),
+            config=self.config.model_dump(mode="json"),
+            methods=[
+                {
+                    "name": method.name,
+                    "slug": method.slug,
+                    "config": method.config.model_dump(mode="json"),
+                    "plugins": self.plugins[method.name].specs(),
+                }
+                for method in self.methods
+            ],
+        )
+
 
 # ---
 # The boards of a comparison: the same plan for every renderer, a folder a board, and each failure with its reason.
-
-
-Failure = dict[str, Any]
 
 
 @dataclass
@@ -51,35 +203,34 @@ class Artist:
     failures: dict[str, dict[str, Failure]] = field(default_factory=dict)
 
     def folder(self, method: Method, seed: int) -> Path:
-        """Where a method's boards of one seed are, a folder a story."""
+        """Return where a method's boards of one seed are, a folder a story."""
         return self.out / "boards" / method.slug / str(seed)
 
     def draw(self, method: Method, record: StoryRecord) -> None:
-        """The boards of one story by one method.
+        """Draw the boards of one story by one method.
 
         Raises:
             UsageError: the renderer cannot be used at all (a wrong key). StoreError: the disk failed.
         """
         for name, seed in self.job.boards(method).items():
             known = self.failures.setdefault(name, {})
-            if record.story_id in known and not known[record.story_id]["again"]:
+            before = known.pop(record.story_id, None)
+            if before is not None and not before.again:
+                known[record.story_id] = before
                 continue
-            known.pop(record.story_id, None)
             try:
                 plan = self._plan(method, record)
-                (self._repair if method.repairs else self._board)(method, name, seed, record, plan)
-            except _NoPlan as error:
-                known[record.story_id] = {"reason": str(error), "again": False}
+                if isinstance(plan, Failure):
+                    known[record.story_id] = plan
+                elif not method.repairs:
+                    self._board(method, name, seed, record, plan)
+                elif (failed := self._repair(method, seed, record, plan)) is not None:
+                    known[record.story_id] = failed
             except (*OF_ONE_STORY, BudgetError) as error:
-                again = isinstance(error, (TransientRenderError, BudgetError))
-                known[record.story_id] = {"reason": str(error), "again": again}
+                known[record.story_id] = Failure(reason=str(error), again=worth_another_try(error))
 
-    def _plan(self, method: Method, record: StoryRecord) -> Plan:
-        """The plan of one planner, made once for all renderers and kept.
-
-        Raises:
-            _NoPlan: the planner cannot plan the story.
-        """
+    def _plan(self, method: Method, record: StoryRecord) -> Plan | Failure:
+        """Return the plan of one planner, made once for all renderers and kept; or why it has none."""
         config = method.config
         planner = self.job.plugins[method.name].planner
         limit, panels = self.job.prompt_tokens, len(record.scenes) or config.panels
@@ -90,8 +241,7 @@ class Artist:
         try:
             plan = plan_within(planner, record, config.model_copy(update={"panels": panels}), limit)
         except UsageError as error:
-            raise _NoPlan(f"no plan by {config.planner!r}: {error.message}") from error
-        path.parent.mkdir(parents=True, exist_ok=True)
+            return Failure(reason=f"no plan by {config.planner!r}: {error.message}", again=False)
         write_json(path, plan.model_dump(mode="json"))
         return plan
 
@@ -100,29 +250,22 @@ class Artist:
         folder.panels.mkdir(parents=True, exist_ok=True)
         update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
         config = method.config.model_copy(update=update)
-        context = RunContext(record, config, self.job.plugins[method.name], self.store, folder, plan)
-        context.use(plan, record)
+        made = self.job.plugins[method.name]
+        context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
         board = draw_board(context, plan, seed, self.emit).model_copy(update={"method": name})
         _write_once(folder.storyboard, board.model_dump(mode="json"))
 
-    def _repair(self, method: Method, name: str, seed: int, record: StoryRecord, plan: Plan) -> None:
+    def _repair(self, method: Method, seed: int, record: StoryRecord, plan: Plan) -> Failure | None:
+        """Run the story; a board that was chosen and repaired without the judge's answers is none."""
         config = method.config.model_copy(update={"panels": len(plan.panels)})
-        made = self.job.plugins[method.name]
-        run_story(
-            record,
-            config,
-            self.folder(method, seed) / record.story_id,
-            plan=plan,
-            on_event=self.emit,
-            plugins=made,
-        )
+        out = self.folder(method, seed) / record.story_id
+        result = run_story(record, config, out, plan=plan, on_event=self.emit, plugins=self.job.plugins[method.name])
+        if not result.outcome.failed:
+            return None
+        return Failure(reason=" ".join(map(str.strip, result.outcome.sentences()[:2])), again=True)
 
 
-class _NoPlan(Exception):
-    """A planner cannot plan a story."""
-
-
-def _write_once(path: Path, value: Any) -> None:
+def _write_once(path: Path, value: Mapping[str, object]) -> None:
     """Write a JSON file unless it holds that already: its time tells whether a board has changed."""
     data = dumps(value).encode("utf-8")
     if not path.is_file() or path.read_bytes() != data:
@@ -133,7 +276,7 @@ def _write_once(path: Path, value: Any) -> None:
 # `table.json`: each method's validity (Table 57), where it loses, and the same story side by side (Tables 69, 70).
 
 
-_TEXT, _IMAGE, _BOTH = range(3)
+_TEXT, _IMAGE = range(2)
 LOSS_WORDS: dict[Dimension, str] = {
     "action_visibility": "missing action",
     "causal": "weak causality",
@@ -150,147 +293,125 @@ _NOTES = (
 )
 
 
-def build_table(
-    job: CompareJob,
-    records: Sequence[StoryRecord],
-    scores: Mapping[str, Any],
-    reasons: Mapping[str, Mapping[str, str]],
-    answers: Callable[[], Iterable[Answer]],
-    matching: Rule,
-    services: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Everything that the report shows. Percentages are percentage points; what cannot be computed is None."""
-    outcomes = collect(records, answers(), matching=matching, selection=job.selection)
-    judge = outcomes.judges[-1] if outcomes.judges else None
-    return {
-        "format": 1,
-        "judge": judge,
-        "questions": job.selection,
-        "methods": [
-            _method(job, place, records, scores, reasons, judge, services) for place in range(len(job.methods))
+@dataclass(frozen=True)
+class Judged:
+    """What a comparison's table is made from.
+
+    scores: of methods, their seeds counted together. outcomes: of single boards. reasons: why a board is not there or
+    cannot be judged, by board and story. services: which services drew a method's frames, by method. outcome: what came
+    of asking.
+    """
+
+    records: Sequence[StoryRecord]
+    scores: Scores
+    outcomes: Outcomes
+    reasons: Mapping[str, Mapping[str, str]]
+    services: Mapping[str, Sequence[ServiceUse]]
+    outcome: Outcome
+
+    @property
+    def judge(self) -> str | None:
+        """The judge whose numbers are shown: the ensemble where there are several."""
+        return self.outcomes.judges[-1] if self.outcomes.judges else None
+
+
+def build_table(job: CompareJob, found: Judged, status: Standing) -> CompareTable:
+    """Return everything that the report shows."""
+    return CompareTable(
+        judge=found.judge,
+        questions=job.selection,
+        methods=[_method(job, method, found) for method in job.methods],
+        comparisons=[row for row in found.scores.comparisons if row.judge == found.judge],
+        stories=[_story(job, record, found) for record in found.records],
+        invalid=[
+            InvalidBoard(board=name, story_id=story, reason=reason)
+            for name, reasons in sorted(found.reasons.items())
+            for story, reason in sorted(reasons.items())
         ],
-        "comparisons": [row for row in scores["comparisons"] if row["judge"] == judge],
-        "stories": [_story(job, record, outcomes, reasons) for record in records],
-        "invalid": [
-            {"board": name, "story_id": story, "reason": reason}
-            for name, found in sorted(reasons.items())
-            for story, reason in sorted(found.items())
-        ],
-        "notes": [*scores["notes"], *_NOTES],
-    }
+        notes=[*found.scores.notes, *_NOTES],
+        status=status,
+    )
 
 
-def _method(
-    job: CompareJob,
-    place: int,
-    records: Sequence[StoryRecord],
-    scores: Mapping[str, Any],
-    reasons: Mapping[str, Mapping[str, str]],
-    judge: str | None,
-    services: Mapping[str, Any],
-) -> dict[str, Any]:
-    method = job.methods[place]
-    boards = job.boards(method)
-    total = len(records) * len(boards)
-    invalid = sum(len(reasons.get(name, {})) for name in boards)
-    entry = scores["methods"][method.name]["judges"].get(judge)
-    dimensions = entry["filtered"]["dimensions"] if entry else {}
-    losses = [(row["gap"], name) for name, row in dimensions.items() if row["n"] and row["gap"] > 0]
-    block = entry["filtered"] if entry else {}
-    return {
-        "name": method.name,
-        "planner": method.config.planner,
-        "renderer": method.config.renderer,
-        "mode": method.config.mode,
-        "seeds": list(boards.values()),
-        "closed": bool(services.get(method.name)),
-        "services": services.get(method.name, []),
-        "boards": total,
-        "boards_valid": total - invalid,
-        "invalid_rate": 100.0 * invalid / total if total else None,
-        "stories": len(records),
-        "stories_valid": scores["methods"][method.name]["stories"],
-        "text": block.get("text"),
-        "image": block.get("image"),
-        "raw_stg": entry["raw"]["stg"] if entry else None,
-        "filtered_stg": block.get("stg"),
-        "common_valid_stg": entry["common_valid"]["stg"] if entry else None,
-        "ci95": block.get("ci95", {}).get("stg"),
-        "latent_gap": block.get("latent_gap"),
-        "ambiguity_rate": entry["ambiguity_rate"] if entry else None,
-        "dimensions": dimensions,
-        "signature": [LOSS_WORDS[name] for _, name in sorted(losses, key=lambda item: (-item[0], item[1]))[:2]],
-    }
+def _method(job: CompareJob, method: Method, found: Judged) -> MethodRow:
+    boards, scored = job.boards(method), found.scores.methods[method.name]
+    total = len(found.records) * len(boards)
+    invalid = sum(len(found.reasons.get(name, {})) for name in boards)
+    entry = scored.judges.get(found.judge) if found.judge is not None else None
+    block = entry.filtered if entry else None
+    dimensions = block.dimensions if block else {}
+    losses = [(row.gap, name) for name, row in dimensions.items() if row.n and row.gap is not None and row.gap > 0]
+    services = list(found.services.get(method.name, ()))
+    return MethodRow(
+        name=method.name,
+        planner=method.config.planner,
+        renderer=method.config.renderer,
+        mode=method.config.mode,
+        seeds=list(boards.values()),
+        closed=bool(services),
+        services=services,
+        boards=total,
+        boards_valid=total - invalid,
+        invalid_rate=100.0 * invalid / total if total else None,
+        stories=len(found.records),
+        stories_valid=scored.stories,
+        text=block.text if block else None,
+        image=block.image if block else None,
+        raw_stg=entry.raw.stg if entry else None,
+        filtered_stg=block.stg if block else None,
+        common_valid_stg=entry.common_valid.stg if entry else None,
+        ci95=block.ci95.stg if block else None,
+        latent_gap=block.latent_gap if block else None,
+        ambiguity_rate=entry.ambiguity_rate if entry else None,
+        dimensions=dimensions,
+        signature=[LOSS_WORDS[name] for _, name in sorted(losses, key=lambda item: (-item[0], item[1]))[:2]],
+    )
 
 
-def _story(
-    job: CompareJob, record: StoryRecord, outcomes: Outcomes, reasons: Mapping[str, Mapping[str, str]]
-) -> dict[str, Any]:
-    return {
-        "story_id": record.story_id,
-        "title": record.title or record.story_id,
-        "moral": record.moral_label or "",
-        "methods": {
-            method.name: _cell(record.story_id, list(job.boards(method)), outcomes, reasons) for method in job.methods
-        },
-    }
+def _story(job: CompareJob, record: StoryRecord, found: Judged) -> StoryRow:
+    return StoryRow(
+        story_id=record.story_id,
+        title=record.title or record.story_id,
+        moral=record.moral_label or "",
+        methods={method.name: _cell(record.story_id, list(job.boards(method)), found) for method in job.methods},
+    )
 
 
-def _cell(
-    story: str, boards: Sequence[str], outcomes: Outcomes, reasons: Mapping[str, Mapping[str, str]]
-) -> dict[str, Any]:
-    """One method on one story: what is recovered of its valid questions, and where it fails (Tables 69 and 70)."""
-    why = [reasons[name][story] for name in boards if story in reasons.get(name, {})]
-    counts = np.zeros((len(DIMENSIONS), 3), dtype=int)
+def _cell(story: str, boards: Sequence[str], found: Judged) -> StoryCell:
+    """Return one method on one story: what is recovered of its valid questions, and where it fails."""
+    outcomes = found.outcomes
+    why = [found.reasons[name][story] for name in boards if story in found.reasons.get(name, {})]
+    judged = [name for name in boards if name in outcomes.methods and story not in found.reasons.get(name, {})]
+    counts = np.zeros((len(DIMENSIONS), 4))
     if story in outcomes.stories:
-        mine = outcomes.story_of == outcomes.stories.index(story)
-        for name in boards:
-            if name in outcomes.methods and story not in reasons.get(name, {}):
-                cells = outcomes.cells[outcomes.methods.index(name), -1]
-                valid = mine & (cells != MISSING).all(axis=0) & (cells[_BOTH] == RIGHT)
-                for row, right in enumerate((None, cells[_TEXT] == RIGHT, cells[_IMAGE] == RIGHT)):
-                    chosen = valid if right is None else valid & right
-                    counts[:, row] += np.bincount(outcomes.dimension_of[chosen], minlength=len(DIMENSIONS))
-    return {"reason": why[0] if len(why) == len(boards) else None, "boards_invalid": len(why), **_verdict(counts)}
-
-
-def _verdict(counts: np.ndarray[Any, np.dtype[np.int_]]) -> dict[str, Any]:
-    """counts: (dimensions, 3), valid questions and those right under text and under images."""
-    has = counts[:, 0] > 0
-    if not has.any():
-        return {"n": 0, "text": None, "image": None, "stg": None, "recovered": "none", "failures": []}
-    rates = counts[has, 1:] / counts[has, :1]
-    text, image = (100.0 * float(value) for value in rates.mean(axis=0))
-    gaps = {
-        name: float(counts[at, 1] - counts[at, 2]) / float(counts[at, 0])
-        for at, name in enumerate(DIMENSIONS)
-        if has[at]
-    }
-    worst = sorted((name for name in gaps if gaps[name] > 0), key=lambda name: (-gaps[name], DIMENSIONS.index(name)))
-    recovered = "yes" if image == 100.0 else "no" if image == 0.0 else "partial"
-    return {
-        "n": int(counts[:, 0].sum()),
-        "text": text,
-        "image": image,
-        "stg": text - image,
-        "recovered": recovered,
-        "failures": [LOSS_WORDS[name] for name in worst],
-    }
+        counts = row_counts(outcomes, judged, outcomes.stories).pooled()[outcomes.stories.index(story)]
+    text = image = None
+    recovered: Literal["yes", "partial", "no", "none"] = "none"
+    if counts[:, 0].any():
+        text, image = (100.0 * float(averages(counts)[at]) for at in (_TEXT, _IMAGE))
+        recovered = "yes" if image == 100.0 else "no" if image == 0.0 else "partial"
+    gaps = (counts[:, 1 + _TEXT] - counts[:, 1 + _IMAGE]) / np.maximum(counts[:, 0], 1)
+    return StoryCell(
+        reason=why[0] if len(why) == len(boards) else None,
+        boards_invalid=len(why),
+        n=int(counts[:, 0].sum()),
+        text=text,
+        image=image,
+        stg=text - image if text is not None and image is not None else None,
+        recovered=recovered,
+        failures=[LOSS_WORDS[DIMENSIONS[at]] for at in np.argsort(-gaps, kind="stable") if gaps[at] > 0],
+    )
 
 
 # ---
 # Draw every method's boards, judge them all alike, and make the table. After a kill it goes on where it stopped.
 
 
-OnStory = Callable[[str, str], None]
-_FILE, _LOCK, _HINT = "compare.json", ".lock", "Choose another --out."
-
-
 def run_comparison(
     job: CompareJob,
     out: Path,
     *,
-    on_story: OnStory | None = None,
+    on_story: OnStep | None = None,
     on_event: Emit | None = None,
 ) -> CompareResult:
     """Compare into the folder `out`: boards, answers, `scores.json` and `table.json`.
@@ -304,107 +425,53 @@ def run_comparison(
         refuses the key. JudgeError, StoreError: the work failed; call again to go on.
     """
     require_rule(job.config.matching)
-    _check_ids(job)
-    identity, _ = job.identity(), job.judges
-    with _claim(out):
-        state = _state(out, job, identity)
-        if state["status"] == "finished" and (out / "table.json").is_file():
-            return CompareResult(out, read_json(out / "table.json"), reused=True)
-        records = _prepared(job, out)
-        with Store(cache_folder(), owner=identity[:32]) as store:
-            artist = Artist(job, out, store, on_event or unheard, state["failures"])
-            write_json(out / _FILE, state)
-            for method in job.methods:
-                for record in records:
-                    artist.draw(method, record)
-                    write_json(out / _FILE, {**state, "failures": artist.failures})
-                    if on_story is not None:
-                        on_story(method.name, record.story_id)
-            judged = _judge(job, artist, records, store)
-            store.flush()
-            services = _services(job, artist, records, store)
-        table = _finish(job, artist, records, judged, services)
-        again = any(failure["again"] for found in artist.failures.values() for failure in found.values())
-        status = "incomplete" if again or judged.state["status"] != "finished" else "finished"
-        table["status"] = status
-        write_json(out / "table.json", table)
-        write_json(out / _FILE, {**state, "failures": artist.failures, "status": status})
-        return CompareResult(out, table, reused=False)
-
-
-def _check_ids(job: CompareJob) -> None:
-    """A story's id becomes the name of a folder: refuse what is none."""
-    for record in job.records:
+    for record in job.records:  # a story's id becomes the name of a folder
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
+    return _Comparison(job, Workspace(out, COMPARISON), on_event or ignore_event).run(on_story)
 
 
-@contextmanager
-def _claim(out: Path) -> Iterator[None]:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        entries = {entry.name for entry in out.iterdir()}
-    except OSError as error:
-        raise OutputFolderError(f"Cannot use {str(out)!r}: {error.strerror}.", hint=_HINT) from error
-    if entries - {_LOCK} and _FILE not in entries:
-        named = sorted(entries - {_LOCK})[0]
-        raise OutputFolderError(f"{str(out)!r} holds files of something else, {named!r} for one.", hint=_HINT)
-    try:
-        with file_lock(out / _LOCK, wait=False):
-            yield
-    except LockTaken as error:
-        raise OutputFolderError(f"Another katha is working in {str(out)!r}.", hint=f"Wait for it. {_HINT}") from error
+class _Comparison(Experiment[CompareState, CompareTable]):
+    def __init__(self, job: CompareJob, folder: Workspace[CompareState], emit: Emit) -> None:
+        super().__init__(folder)
+        self._job, self._emit = job, emit
 
+    def begin(self) -> CompareState:
+        return self._job.state()
 
-def _state(out: Path, job: CompareJob, identity: str) -> dict[str, Any]:
-    """What the folder says of itself, or a new state.
+    def stored(self, known: CompareState, fresh: CompareState) -> CompareTable | None:
+        return read_kept(self.folder.path / "table.json", CompareTable) if known.status == "finished" else None
 
-    Raises:
-        OutputFolderError: it holds another comparison.
-    """
-    path = out / _FILE
-    if path.is_file():
-        try:
-            known = read_json(path)
-        except InputFileError as error:
-            raise OutputFolderError(error.message, hint=_HINT) from error
-        if not isinstance(known, dict) or known.get("identity") != identity:
-            raise OutputFolderError(
-                f"{str(out)!r} holds a comparison of other stories, methods or settings.", hint=_HINT
-            )
-        return known
-    return {
-        "format": 1,
-        "katha": __version__,
-        "identity": identity,
-        "status": "running",
-        "command": list(job.command),
-        "config": job.config.model_dump(mode="json"),
-        "methods": [
-            {
-                "name": method.name,
-                "slug": method.slug,
-                "config": method.config.model_dump(mode="json"),
-                **_specs(job, method.name),
-            }
-            for method in job.methods
-        ],
-        "failures": {},
-    }
+    def work(self, state: CompareState, store: Store) -> Iterator[str]:
+        self._records = self._prepared()
+        before = {name: dict(found) for name, found in state.failures.items()}
+        self._artist = Artist(self._job, self.folder.path, store, self._emit, before)
+        for method in self._job.methods:
+            for record in self._records:
+                self._artist.draw(method, record)
+                self.folder.write(self._told(state))
+                yield f"{method.name}: {record.story_id}"
 
+    def conclude(self, state: CompareState, store: Store) -> Made[CompareState, CompareTable]:
+        judged = _judge(self._job, self._artist, self._records, store)
+        found = _scored(self._job, self._artist, self._records, judged)
+        lost = any(failure.again for failures in self._artist.failures.values() for failure in failures.values())
+        again = lost or judged.state["status"] != "finished"
+        table = build_table(self._job, found, "incomplete" if again or found.outcome.nothing else "finished")
+        write_json(self.folder.path / "table.json", table.model_dump(mode="json"))
+        return Made(table, self._told(state), found.outcome, again)
 
-def _specs(job: CompareJob, name: str) -> dict[str, Any]:
-    return {"plugins": job.plugins[name].specs()}
+    def _told(self, state: CompareState) -> CompareState:
+        return state.model_copy(update={"failures": self._artist.failures})
 
-
-def _prepared(job: CompareJob, out: Path) -> list[StoryRecord]:
-    """The stories with the questions that every method is asked, made once."""
-    path = out / "stories.jsonl"
-    if path.is_file():
-        return [StoryRecord.model_validate_json(line) for _, line in iter_lines(path)]
-    records = job.prepare(job.records)
-    write_bytes_atomic(path, b"".join(canonical(record.model_dump(mode="json")) + b"\n" for record in records))
-    return records
+    def _prepared(self) -> list[StoryRecord]:
+        """Return the stories with the questions that every method is asked, made once."""
+        path = self.folder.path / "stories.jsonl"
+        if path.is_file():
+            return [StoryRecord.model_validate_json(line) for _, line in iter_lines(path)]
+        records = self._job.prepare(self._job.records)
+        write_bytes_atomic(path, b"".join(canonical(record.model_dump(mode="json")) + b"\n" for record in records))
+        return records
 
 
 def _judge(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], store: Store) -> EvalResult:
@@ -433,10 +500,8 @@ def _judge(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], stor
     return evaluate(made, artist.out / "judging", store, budget=job.budget)
 
 
-def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], store: Store) -> dict[str, Any]:
-    """By method, which services drew its frames: model, served version, dates, frames and dollars (G.5)."""
-    from katha.agents.record import by_service
-
+def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord]) -> dict[str, list[ServiceUse]]:
+    """Return by method which services drew its frames: model, served version, dates, frames and dollars (G.5)."""
     found = {}
     for method in job.methods:
         panels = [
@@ -445,16 +510,12 @@ def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], s
             for record in records
             for path in sorted((artist.folder(method, seed) / record.story_id / "panels").glob("*.png"))
         ]
-        drawn = by_service(store, panels)
-        if drawn:
-            found[method.name] = drawn
+        found[method.name] = by_service(artist.store, panels)
     return found
 
 
-def _finish(
-    job: CompareJob, artist: Artist, records: Sequence[StoryRecord], judged: EvalResult, services: dict[str, Any]
-) -> dict[str, Any]:
-    """Write `scores.json`, where a method's seeds count together, and make the table."""
+def _scored(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], judged: EvalResult) -> Judged:
+    """Write `scores.json`, where a method's seeds count together, and return what the table is made from."""
     folder = EvalFolder(artist.out / "judging")
     reasons = _reasons(judged.state["invalid"], artist)
     boards = {method.name: list(job.boards(method)) for method in job.methods}
@@ -476,18 +537,17 @@ def _finish(
         seed=job.seed,
         invalid=missing,
         pooled=boards,
-    )
-    for name, found in missing.items():
-        if name not in scores["methods"]:
-            scores["methods"][name] = {"stories": 0, "invalid_stories": found, "judges": {}}
-            scores["notes"].append(f"{name}: no story has a board that can be judged.")
-    write_json(artist.out / "scores.json", scores)
-    return build_table(job, records, scores, reasons, lambda: iter_answers(folder.answers), rule, services)
+    ).with_empty(missing)
+    write_json(artist.out / "scores.json", scores.model_dump(mode="json"))
+    outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)
+    told = [reason for found in reasons.values() for reason in found.values()]
+    outcome = outcome_of(iter_answers(folder.answers), unusable=told, first=judged.outcome.first)
+    return Judged(records, scores, outcomes, reasons, _services(job, artist, records), outcome)
 
 
-def _reasons(invalid: dict[str, dict[str, str]], artist: Artist) -> dict[str, dict[str, str]]:
-    """Why a board is not there or cannot be judged: what its renderer said, else what the reader of boards found."""
+def _reasons(invalid: Mapping[str, Mapping[str, str]], artist: Artist) -> dict[str, dict[str, str]]:
+    """Return why a board is missing or cannot be judged: what its renderer said, else what the reader of boards did."""
     merged = {name: dict(found) for name, found in invalid.items()}
     for name, failures in artist.failures.items():
-        merged.setdefault(name, {}).update({story: failure["reason"] for story, failure in failures.items()})
+        merged.setdefault(name, {}).update({story: failure.reason for story, failure in failures.items()})
     return merged

@@ -19,7 +19,7 @@ from katha.eval_bridge.judging.answers import AnswerLog, iter_answers
 from katha.eval_bridge.matching.verdicts import VERDICTS
 from katha.jsonio import canonical, read_json, write_json
 from katha.schema import Answer, AnswerStatus
-from katha.store.locking import LockTaken, file_lock
+from katha.store import LockTaken, file_lock
 
 SETTLED: frozenset[AnswerStatus] = frozenset(("ok", "unparseable", "refused", "truncated"))
 """What a judge has said, well or badly: not asked again. Every other status is asked again by the same command."""

@@ -9,13 +9,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from katha import __version__
+from katha.config import katha_version
 from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judges.api import ApiJudge
+from katha.eval_bridge.judging.abilities import judge_abilities, judge_name
 from katha.eval_bridge.judging.answers import AnswerLog, iter_answers
-from katha.eval_bridge.judging.asking import Retry, judge_name
-from katha.eval_bridge.judging.budget import Budget, Estimate, Metered, Tally, Weighed
+from katha.eval_bridge.judging.budget import Budget, Estimate, Weighed, require_prices
+from katha.eval_bridge.judging.engine import JudgingEngine, Retry
+from katha.eval_bridge.judging.outcome import FAILED, Outcome, outcome_of
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import open_rule, settle
 from katha.eval_bridge.matching.verdicts import Decider, RecordingRule, recording
@@ -79,7 +81,7 @@ class EvalJob:
         settings = self.settings
         decider = dict(self.decider.spec()) if self.decider is not None else None
         scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
-        return digest([identity, boards, self.specs(), scored, __version__])
+        return digest([identity, boards, self.specs(), scored, katha_version()])
 
     def specs(self) -> dict[str, dict[str, Any]]:
         """The judges' specifications by name."""
@@ -93,6 +95,7 @@ class EvalResult:
     out: Path
     state: dict[str, Any]
     scores: dict[str, Any]
+    outcome: Outcome
     reused: bool
 
 
@@ -146,37 +149,43 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
         seed=settings.seed,
         invalid=evaluator.invalid,
     )
-    scores["notes"] += unsettled
     if job.variants:
-        scores["contrastive"] = pairs.scores(settings.resamples, settings.seed)
-    _add_empty(scores, evaluator.invalid)
-    write_json(folder.scores, scores)
+        scores = scores.model_copy(update={"contrastive": pairs.scores(settings.resamples, settings.seed)})
+    scores = scores.with_notes(unsettled).with_empty(evaluator.invalid)
+    write_json(folder.scores, scores.model_dump(mode="json"))
     if isinstance(rule, RecordingRule):
         rule.write(folder.verdicts)
     left = list(
         question_ledger(records, answers, matching=rule, questions=settings.questions, invalid=evaluator.invalid)
     )
-    write_bytes_atomic(folder.left, b"".join(canonical(item) + b"\n" for item in left))
-    statuses = _statuses(iter_answers(folder.answers), iter_answers(folder.controls))
-    asked_again = {"transport_failed", "budget_stopped", "not_asked"} & set(statuses)
+    write_bytes_atomic(folder.left, b"".join(canonical(item.model_dump(mode="json")) + b"\n" for item in left))
+    outcome = outcome_of(
+        chain(iter_answers(folder.answers), iter_answers(folder.controls)),
+        unusable=[reason for reasons in evaluator.invalid.values() for reason in reasons.values()],
+        first=evaluator.engine.outcome.outcome().first,
+    )
     final = {
         **state,
-        "status": "budget_stopped" if budget.stopped else "incomplete" if asked_again else "finished",
+        "status": outcome.status(stopped=budget.stopped, open_ones={*FAILED, "not_asked"}),
         "stories": len(records),
         "questions": sum(len(settings.selected(record)) for record in records),
         "rows": rows,
-        "statuses": statuses,
-        "calls": {name: tally.as_json() for name, tally in evaluator.tallies.items()},
+        "statuses": outcome.statuses,
+        "failures": outcome.failures(),
+        "calls": {name: tally.as_json() for name, tally in evaluator.engine.tallies.items()},
         "kept": evaluator.kept,
         "budget": {"max_calls": budget.max_calls, "max_cost": budget.max_cost, "stopped": budget.stopped},
         "leakage": evaluator.leakage.as_json(),
         "invalid": {name: dict(sorted(reasons.items())) for name, reasons in evaluator.invalid.items()},
-        "left": summarise(left),
+        "left": [item.model_dump(mode="json") for item in summarise(left)],
         "controls": _controls(job, folder, records, answers(), rule),
-        "confidence": confidence_table(_questions(settings, records), answers(), judges, rule),
+        "confidence": [
+            row.model_dump(mode="json")
+            for row in confidence_table(_questions(settings, records), answers(), judges, rule)
+        ],
     }
     folder.write(final)
-    return EvalResult(folder.path, final, scores, reused=False)
+    return EvalResult(folder.path, final, scores.model_dump(mode="json"), outcome, reused=False)
 
 
 def _controls(
@@ -185,8 +194,8 @@ def _controls(
     settings = job.settings
     if not settings.controls:
         return []
-    chooses = all(getattr(judge, "always_chooses", False) for judge in job.judges.values())
-    return control_results(
+    chooses = all(judge_abilities(judge).always_chooses for judge in job.judges.values())
+    results = control_results(
         _questions(settings, records),
         answers,
         iter_answers(folder.controls),
@@ -196,26 +205,11 @@ def _controls(
         chance=settings.answers == "choice" or chooses,
         seed=settings.seed,
     )
+    return [item.model_dump(mode="json") for item in results]
 
 
 def _questions(settings: EvalSettings, records: Sequence[StoryRecord]) -> dict[tuple[str, str], Question]:
     return {(record.story_id, item.question_id): item for record in records for item in settings.selected(record)}
-
-
-def _statuses(*logs: Iterator[Answer]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for log in logs:
-        for row in log:
-            counts[row.status] = counts.get(row.status, 0) + 1
-    return dict(sorted(counts.items()))
-
-
-def _add_empty(scores: dict[str, Any], invalid: Mapping[str, Mapping[str, str]]) -> None:
-    """A method without a single usable board is shown with its reasons instead of being left out."""
-    for name, reasons in invalid.items():
-        if name not in scores["methods"]:
-            scores["methods"][name] = {"stories": 0, "invalid_stories": dict(reasons), "judges": {}}
-            scores["notes"].append(f"{name}: no story has a board that can be judged.")
 
 
 # ---
@@ -232,21 +226,19 @@ def estimate(
     """
     share = {name: judge.batch_terms["price"] for name, judge in (_batchable(job) if batch else {}).items()}
     sums = {name: Estimate() for name in job.judges}
-    tallies = {name: Tally() for name in job.judges}
+    weighed = {name: Weighed(judge, sums[name], share.get(name, 1.0)) for name, judge in job.judges.items()}
     evaluator = Evaluator(
         records=job.prepare(job.records),
         methods=job.methods,
-        judges={name: Weighed(judge, sums[name], share.get(name, 1.0)) for name, judge in job.judges.items()},
+        engine=JudgingEngine(weighed, store),
         settings=job.settings,
-        store=store,
         log=_forget,
         control_log=_forget,
-        tallies=tallies,
         pairs=pair_questions(job.records, job.variants, job.settings.seed),
         scanner=job.scanner,
     )
     evaluator.run(on_story)
-    for name, tally in tallies.items():
+    for name, tally in evaluator.engine.tallies.items():
         sums[name].reused = tally.reused
     return sums, evaluator
 
@@ -276,9 +268,8 @@ def evaluate(
     """
     folder = EvalFolder(out)
     limits = budget or Budget()
-    tallies = {name: Tally() for name in job.judges}
     waiting = _batchable(job) if batch else {}
-    metered = {name: Metered(judge, limits, tallies[name]) for name, judge in job.judges.items()}
+    require_prices(job.judges, limits)
     with folder.claim():
         known, state = folder.read(), _state(job)
         done = _finished(known, state, folder)
@@ -288,25 +279,22 @@ def evaluate(
         evaluator = Evaluator(
             records=records,
             methods=job.methods,
-            judges=metered,
+            engine=JudgingEngine({}, store),
             settings=job.settings,
-            store=store,
             log=_forget,
             control_log=_forget,
             settled=folder.settled(),
-            retry=retry,
             pairs=pair_questions(records, job.variants, job.settings.seed),
             scanner=job.scanner,
         )
         batches = BatchFolder(folder.batches)
-        brought = ask_in_batches(waiting, evaluator, batches, limits, tallies, on_batch) if waiting else {}
+        brought = ask_in_batches(waiting, evaluator, batches, limits, store, on_batch) if waiting else {}
         with AnswerLog(folder.answers) as log, AnswerLog(folder.controls) as control_log:
             evaluator = replace(
                 evaluator,
-                judges={**metered, **brought},
+                engine=JudgingEngine({**job.judges, **brought}, store, budget=limits, paid=brought, retry=retry),
                 log=Writer(log),
                 control_log=Writer(control_log),
-                tallies=tallies,
                 leakage=Leakage(),
                 kept=0,
             )
@@ -344,7 +332,8 @@ def _finished(known: Mapping[str, Any] | None, state: Mapping[str, Any], folder:
     same = known["status"] == "finished" and known["fingerprint"] == state["fingerprint"]
     if not same or not all(file.is_file() for file in files):
         return None
-    return EvalResult(folder.path, dict(known), read_json(folder.scores), reused=True)
+    outcome = Outcome.of_finished(known["statuses"], known.get("failures", ()))
+    return EvalResult(folder.path, dict(known), read_json(folder.scores), outcome, reused=True)
 
 
 def _begin(
@@ -361,7 +350,7 @@ def _state(job: EvalJob) -> dict[str, Any]:
     settings, identity = job.settings, job.identity()
     return {
         "format": 1,
-        "katha": __version__,
+        "katha": katha_version(),
         "identity": identity,
         "fingerprint": job.fingerprint(identity),
         "command": list(job.command),

@@ -2,59 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from katha.errors import InputFileError, UsageError
+from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR
 from katha.schema import ContrastiveVariant, Question, StoryRecord
+from katha.stories import VARIANTS_FILE
 
 if TYPE_CHECKING:
     from katha.eval_bridge.questions.evaluators import EvaluatorSpec
 
-_VARIANTS = "contrastive_variants.jsonl"
 _POOL = 240
-_RECORDS = (".json", ".jsonl")
 
 
-def read_stories(spec: str) -> list[StoryRecord]:
-    """Every story of a JSON Lines file, a record, a plain text, `FILE.jsonl#story_id`, or a folder of them.
+class EvalOptions(BaseModel):
+    """How boards that are there are judged, beside the settings that every judging has."""
 
-    Raises:
-        InputFileError, RecordError: nothing to read, or a broken line (file and number are named).
-    """
-    records: dict[str, StoryRecord] = {}
-    folder = Path(spec)
-    for record in _from_folder(folder) if folder.is_dir() else _from_file(spec):
-        if record.story_id in records and not folder.is_dir():
-            raise UsageError(f"{spec!r} holds the story {record.story_id!r} twice.", hint="Remove one of them.")
-        records.setdefault(record.story_id, record)
-    if not records:
-        raise InputFileError(f"{spec!r} holds no story.", hint="Give a JSON Lines file or a folder of stories.")
-    return list(records.values())
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-
-def _from_file(spec: str) -> Iterator[StoryRecord]:
-    from katha.stories import iter_records, load_story
-
-    path = Path(spec)
-    if path.is_file() and path.suffix.lower() in _RECORDS:
-        yield from iter_records(path)
-    else:
-        yield load_story(spec)
-
-
-def _from_folder(folder: Path) -> Iterator[StoryRecord]:
-    """Records first, so that a text beside its record does not hide the questions."""
-    from katha.stories import iter_records, load_story
-
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    for path in files:
-        if path.suffix.lower() in _RECORDS and path.name != _VARIANTS:
-            yield from iter_records(path)
-    for path in files:
-        if path.suffix.lower() == ".txt":
-            yield load_story(str(path))
+    questions: str | None = Field(
+        default=None, description="all, reporting or steering; reporting where stories carry roles."
+    )
+    controls: str | None = Field(
+        default=None, description="Any of blank, shuffled, foreign, repeat, with commas; or all."
+    )
+    evaluator: str = Field(
+        default=DEFAULT_EVALUATOR,
+        description="kathatrace (unless told), or a baseline: object-overlap, generic-qa, tifa, dsg, ...",
+    )
+    variants: Path | None = Field(default=None, description="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
+    scan_words: bool = Field(default=False, description="Look for words of the story drawn into the pictures (OCR).")
+    resamples: int = Field(
+        default=10_000, ge=0, description="Bootstrap resamples for the intervals; 10000 unless told."
+    )
+    concurrency: int | None = Field(
+        default=None, ge=1, description="At most so many calls to a server at once; 16 unless told."
+    )
+    batch: bool = Field(
+        default=False, description="Ask APIs by their batches: cheaper, within a day. The command waits."
+    )
 
 
 def choose_questions(asked: str | None, records: Sequence[StoryRecord]) -> Literal["reporting", "steering", "all"]:
@@ -76,9 +66,15 @@ def choose_questions(asked: str | None, records: Sequence[StoryRecord]) -> Liter
     return "reporting" if split else "all"
 
 
-def prepare_stories(spec: str, seed: int = 42, *, evaluator: EvaluatorSpec | None = None) -> PrepareStories:
-    """A function that gives stories their questions (if they bring none) and every question its options."""
-    return PrepareStories(Path(spec.partition("#")[0]), seed, evaluator)
+def prepare_stories(
+    source: str | Path | None, seed: int = 42, *, evaluator: EvaluatorSpec | None = None
+) -> PrepareStories:
+    """Return a function that gives stories their questions (if they bring none) and every question its options.
+
+    source: the file or folder that they came from, if they did (`#story_id` does not matter).
+    """
+    path = Path(str(source).partition("#")[0]) if source is not None else None
+    return PrepareStories(path, seed, evaluator)
 
 
 def read_pairs(path: Path | None, records: Sequence[StoryRecord], evaluator: EvaluatorSpec) -> list[ContrastiveVariant]:
@@ -102,9 +98,11 @@ def read_pairs(path: Path | None, records: Sequence[StoryRecord], evaluator: Eva
 
 
 class PrepareStories:
-    """Questions and options for stories from `source`; the contrastive variants beside it come first as distractors."""
+    """Questions and options for stories; the contrastive variants beside the file that they came from, if they did come
+    from one, are the first distractors.
+    """
 
-    def __init__(self, source: Path, seed: int, evaluator: EvaluatorSpec | None = None) -> None:
+    def __init__(self, source: Path | None, seed: int, evaluator: EvaluatorSpec | None = None) -> None:
         self._source, self._seed, self._evaluator = source, seed, evaluator
 
     def __call__(self, records: Sequence[StoryRecord]) -> list[StoryRecord]:
@@ -151,9 +149,11 @@ class PrepareStories:
     def _variants(self) -> dict[str, list[ContrastiveVariant]]:
         from katha.jsonio import iter_lines
 
+        if self._source is None:
+            return {}
         folder = self._source if self._source.is_dir() else self._source.parent
         found: dict[str, list[ContrastiveVariant]] = {}
-        path = folder / _VARIANTS
+        path = folder / VARIANTS_FILE
         for number, line in iter_lines(path) if path.is_file() else ():
             try:
                 variant = ContrastiveVariant.model_validate_json(line)

@@ -13,18 +13,16 @@ from typing import Any, TypeVar
 
 from katha.errors import RecordError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
-from katha.eval_bridge.judging.asking import OnAnswer, Retry, ask, concurrency_of
-from katha.eval_bridge.judging.budget import Tally
+from katha.eval_bridge.judging.abilities import JudgeAbilities
+from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.images import WordScanner, leaked_words
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.packets.packets import LeakageReport, make_packet, packet_sha256, scan_packet, secrets_of
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, load_evaluator
 from katha.eval_bridge.scoring.controls import Control, ControlBoards
-from katha.eval_bridge.scoring.outcomes import Selection
 from katha.experiments.eval_folder import mark
-from katha.protocols import Evidence, Judge
-from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
-from katha.store import Store
+from katha.protocols import Evidence
+from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, Selection, StoryRecord
 
 # ---
 # Which judges are asked together, and how many stories at once.
@@ -45,15 +43,15 @@ class Lane:
     alone: bool = False
 
 
-def lanes_of(judges: Mapping[str, Judge]) -> list[Lane]:
-    """The passes that an evaluation by `judges` takes."""
-    alone = [name for name, judge in judges.items() if getattr(judge, "exclusive", False)]
-    waiting = [name for name, judge in judges.items() if name not in alone and concurrency_of(judge) > 1]
-    here = tuple(name for name in judges if name not in alone and name not in waiting)
+def lanes_of(able: Mapping[str, JudgeAbilities]) -> list[Lane]:
+    """The passes that an evaluation takes by judges with these abilities, by name."""
+    alone = [name for name, can in able.items() if can.exclusive]
+    waiting = [name for name, can in able.items() if not can.exclusive and can.concurrency > 1]
+    here = tuple(name for name in able if name not in alone and name not in waiting)
     lanes = [Lane(here)] if here else []
     if waiting:
         # Of a story's questions the first of each packet is asked alone: two stories keep about five calls under way.
-        lanes.append(Lane(tuple(waiting), sum(-(-concurrency_of(judges[name]) // 2) for name in waiting)))
+        lanes.append(Lane(tuple(waiting), sum(-(-able[name].concurrency // 2) for name in waiting)))
     return lanes + [Lane((name,), alone=len(alone) > 1) for name in alone]
 
 
@@ -171,22 +169,19 @@ class Leakage:
 class Evaluator:
     """One evaluation under way.
 
-    judges: by the name their answers carry. log, control_log: where each answer goes as it arrives. settled: marks of
-    questions that need no asking. pairs: contrastive questions by story, chosen from the images alone. scanner:
+    engine: asks the judges. log, control_log: where each answer goes as it arrives. settled: marks of questions that
+    need no asking. pairs: contrastive questions by story, chosen from the images alone. scanner:
     reads words in the pictures. After `run`:
     `invalid` says by method which stories left and why.
     """
 
     records: Sequence[StoryRecord]
     methods: Sequence[Boards]
-    judges: Mapping[str, Judge]
+    engine: JudgingEngine
     settings: EvalSettings
-    store: Store
     log: Sink
     control_log: Sink
-    tallies: Mapping[str, Tally] = field(default_factory=dict)
     settled: set[bytes] = field(default_factory=set)
-    retry: Retry | None = None
     pairs: Mapping[str, Sequence[Question]] = field(default_factory=dict)
     scanner: WordScanner | None = None
     invalid: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -205,7 +200,7 @@ class Evaluator:
         """
         self.invalid = {method.name: {} for method in self.methods}
         asked = [record for record in self.records if self.settings.selected(record)]
-        lanes, done = lanes_of(self.judges), 0
+        lanes, done = lanes_of(self.engine.abilities), 0
 
         def tell(record: StoryRecord) -> None:
             nonlocal done
@@ -218,7 +213,7 @@ class Evaluator:
         for place, lane in enumerate(lanes):
             in_turn(partial(self._story, lane, first=not place), asked, lane.stories, tell, self._stopping)
             for name in lane.judges if lane.alone else ():
-                _close(self.judges[name])
+                self.engine.let_go(name)
         for method, found in self.invalid.items():
             self.invalid[method] = {name.story_id: found[name.story_id] for name in asked if name.story_id in found}
 
@@ -302,30 +297,9 @@ class Evaluator:
             self.kept += len(questions) - len(open_ones)
         if not open_ones or self._stopping.is_set():
             return
-        with self.store.claim(f"answers:{name}:{hashed}"):
-            ask(
-                evidence,
-                packet,
-                open_ones,
-                self.judges[name],
-                method=method,
-                variant=self.settings.variant,
-                answers_format=form or self.settings.answers,
-                cache=self.store.answers if cached else None,
-                on_answer=self._hearer(name, sink),
-                name=name,
-                retry=self.retry,
-            )
-
-    def _hearer(self, name: str, sink: Sink) -> OnAnswer:
-        tally = self.tallies.get(name)
-
-        def hear(answer: Answer, reused: bool) -> None:
-            sink(answer)
-            if reused and tally is not None:
-                tally.count_reused()
-
-        return hear
+        wanted = form or self.settings.answers
+        inquiry = Inquiry(packet, evidence, open_ones, method, self.settings.variant, wanted, cached)
+        self.engine.ask(name, inquiry, lambda answer, reused: sink(answer))
 
     def _controls(
         self, lane: Lane, record: StoryRecord, board: JudgedBoard, questions: Sequence[Question], *, first: bool
@@ -343,12 +317,6 @@ class Evaluator:
             packet, evidence = make_packet(record.story_id, "image", images)
             for judge in lane.judges:
                 self._put(judge, packet, evidence, questions, control, self.control_log, cached=not again)
-
-
-def _close(judge: Judge) -> None:
-    close = getattr(judge, "close", None)
-    if close is not None:
-        close()
 
 
 def row_order(

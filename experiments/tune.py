@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from katha.agents.boards import draw_board, draw_bridge, insertion_seeds
-from katha.agents.context import RunContext
+from katha.agents.context import Plugins, RunContext
 from katha.agents.critique import measure
+from katha.agents.graph import build_graph
 from katha.agents.record import models_of, prompt_hashes, protocol_of_config
-from katha.agents.state import OF_ONE_STORY, BridgeTask, Emit, unheard
+from katha.agents.state import OF_ONE_STORY, BridgeTask, Emit, ignore_event
 from katha.compass.lock import TEST_SPLITS, Lock, make_lock, text_sha256, write_lock
 from katha.compass.modes import Row, Suite
 from katha.compass.score import BoardFeatures, board_key
 from katha.compass.tuning import (
     CandidateData,
+    Counts,
     Grid,
     RepairData,
     Setting,
@@ -33,39 +34,39 @@ from katha.compass.tuning import (
     possible_weakest,
     sample_settings,
 )
-from katha.config import RunConfig, cache_folder
-from katha.errors import InputFileError, TransientRenderError, UsageError
+from katha.config import RunConfig, katha_version
+from katha.errors import JudgeError, TransientRenderError, UsageError
+from katha.eval_bridge.judging.outcome import Outcome, outcome_of
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, compare, row_counts, row_numbers
-from katha.experiments.ablate.folder import AblationFolder, AblationJob
-from katha.experiments.ablate.runner import StoryBench
-from katha.jsonio import read_json, write_json
-from katha.schema import Board, CompassSettings, StoryRecord
-from katha.store import Store
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import StoryBench
+from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, kept_rule, read_kept
+from katha.jsonio import write_json
+from katha.schema import Answer, Board, CompassSettings, StoryRecord
+from katha.schema.tables import CurvePoint, TuningGain, TuningResult
+from katha.store import Kind, Status, Store, Workspace
 
 # ---
 # One validation story measured for every setting at once: all candidates, and every repair that could be tried.
 
 
-Counts = list[list[float]]
-
-
 class TuningBench(StoryBench):
     """A story whose boards are all measured with steering questions and judged with reporting questions."""
 
-    def data(self, row: Row, seeds: Sequence[int], emit: Emit) -> StoryData:
-        """The features and outcomes of every board that `row`'s mode could end with, whatever the settings are.
+    def data(self, row: Row, seeds: Sequence[int], emit: Emit, identity: str) -> StoryData:
+        """Return the features and outcomes of every board that `row`'s mode could end with, whatever the settings are.
 
         Raises:
             RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
         """
         context = self.open(row, seeds)
         candidates = [self._candidate(context, row, seed, emit) for seed in seeds]
-        return StoryData(story_id=context.record.story_id, candidates=candidates)
+        return StoryData(story_id=self.record.story_id, identity=identity, candidates=candidates)
 
     def _candidate(self, context: RunContext, row: Row, seed: int, emit: Emit) -> CandidateData:
         board = draw_board(context, context.plan(), seed, emit)
-        features = self._measured(context, f"candidate:{seed}", board, emit)
+        features = self._features(context, f"candidate:{seed}", board, emit)
         repairs: dict[str, list[RepairData]] = {}
         inserts = context.mode.insert != "none"
         for pair in possible_weakest(features.transitions) if inserts else ():
@@ -78,20 +79,20 @@ class TuningBench(StoryBench):
     def _repair(
         self, context: RunContext, row: Row, board: Board, pair: tuple[int, int], seed: int, emit: Emit
     ) -> RepairData:
-        task = BridgeTask(seed=seed, board=board.model_dump(mode="json"), pair=pair, prompt=None)
+        task = BridgeTask(seed=seed, board=board, pair=pair, prompt=None)
         repaired = draw_bridge(context, task, emit)
-        features = self._measured(context, f"{repaired.method}/{board.seed}", repaired, emit)
+        features = self._features(context, f"{repaired.method}/{board.seed}", repaired, emit)
         closest = max((step.adjacent for step in features.transitions if step.pair == pair), default=0.0)
         return RepairData(
             seed=seed, features=features, closest=closest, counts=self._counts(context, row, repaired, emit)
         )
 
-    def _measured(self, context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
+    def _features(self, context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
         measure(context, name, board, emit)
-        return (context.measured or {})[board_key(board.frames)]
+        return (context.measured.boards or {})[board_key(board.frames)]
 
     def _counts(self, context: RunContext, row: Row, board: Board, emit: Emit) -> Counts:
-        """The board's reporting outcomes, shape (dimensions, 4)."""
+        """Return the board's reporting outcomes, shape (dimensions, 4)."""
         story = self.story()
         rows = self.report(context, board, row, "board", emit)
         outcomes = collect([story], rows, matching=context.matching, selection="reporting")
@@ -116,8 +117,8 @@ def choose(
     tried: int,
     resamples: int,
     seed: int,
-) -> dict[str, Any]:
-    """The setting with the smallest STG on the stories, and everything that says how far to trust it.
+) -> TuningResult:
+    """Return the setting with the smallest STG on the stories, and everything that says how far to trust it.
 
     All gaps are percentage points. `cross_validated` is the STG on stories that the choice did not see: with
     `folds` parts, each part is scored by the setting that the others choose.
@@ -137,31 +138,27 @@ def choose(
     notes = []
     if len(stories) < FEWEST_STORIES:
         notes.append(f"Stories: {len(stories)}, fewer than a bootstrap can carry ({FEWEST_STORIES}): no intervals.")
-    return {
-        "format": 1,
-        "setting": asdict(chosen),
-        "default": asdict(first),
-        "stories": len(stories),
-        "tried": len(settings),
-        "stg": numbers["chosen"]["stg"],
-        "ci95": numbers["chosen"]["stg_ci95"],
-        "default_stg": numbers["default"]["stg"],
-        "gain": {"difference": gain["difference"], "ci95": gain["ci95"], "p_bootstrap": gain["p_bootstrap"]},
-        "cross_validated": _cross_validated(sums),
-        "folds": int(folds.max()) + 1,
-        "equally_good": int((np.round(fold_gaps(sums.sum(axis=1)), 12) <= _lowest(sums)).sum()),
-        "repaired": 100.0 * float(table.repaired(boards[best])),
-        "curve": _curve(table, chosen, grid, resamples, seed),
-        "notes": notes,
-    }
-
-
-def _lowest(sums: Floats) -> float:
-    return float(np.nanmin(np.round(fold_gaps(sums.sum(axis=1)), 12)))
+    gaps = fold_gaps(sums.sum(axis=1))
+    return TuningResult(
+        setting=asdict(chosen),
+        default=asdict(first),
+        stories=len(stories),
+        tried=len(settings),
+        stg=numbers["chosen"].stg,
+        ci95=numbers["chosen"].stg_ci95,
+        default_stg=numbers["default"].stg,
+        gain=TuningGain(difference=gain.difference, ci95=gain.ci95, p_bootstrap=gain.p_bootstrap),
+        cross_validated=_cross_validated(sums),
+        folds=int(folds.max()) + 1,
+        equally_good=int((np.round(gaps, 12) <= np.nanmin(np.round(gaps, 12))).sum()),
+        repaired=100.0 * float(table.repaired(boards[best])),
+        curve=_curve(table, chosen, grid, resamples, seed),
+        notes=notes,
+    )
 
 
 def _folds(count: int, seed: int) -> NDArray[np.int64]:
-    """Each story's part, shape (stories,): equal in size, by seed."""
+    """Return each story's part, shape (stories,): equal in size, by seed."""
     order = list(range(count))
     Random(seed).shuffle(order)
     folds = np.zeros(count, dtype=np.int64)
@@ -170,7 +167,7 @@ def _folds(count: int, seed: int) -> NDArray[np.int64]:
 
 
 def _cross_validated(sums: Floats) -> float | None:
-    """STG on stories that the choice did not see; None with a single story."""
+    """Return STG on stories that the choice did not see; None with a single story."""
     parts = sums.shape[1]
     if parts < 2:
         return None
@@ -180,8 +177,8 @@ def _cross_validated(sums: Floats) -> float | None:
     return None if np.isnan(gap) else 100.0 * gap
 
 
-def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int) -> dict[str, list[dict[str, Any]]]:
-    """STG along each setting with the others as chosen; each point with its interval and difference to the choice."""
+def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int) -> dict[str, list[CurvePoint]]:
+    """Return STG along each setting with the others as chosen; differences are to the choice."""
     points = [
         (name, value, replace(chosen, **{name: value}))
         for name in _VARIED
@@ -193,11 +190,17 @@ def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int)
     everyone = np.ones(table.size, dtype=bool)
     numbers = row_numbers({str(at): item for at, item in enumerate(counts)}, resamples, seed)
     against = compare([(item, own, everyone) for item in counts], resamples, seed)
-    curve: dict[str, list[dict[str, Any]]] = {}
+    curve: dict[str, list[CurvePoint]] = {}
     for at, (name, value, _) in enumerate(points):
-        point = {"value": value, "chosen": value == getattr(chosen, name), "stg": numbers[str(at)]["stg"]}
-        point |= {"ci95": numbers[str(at)]["stg_ci95"], "repaired": 100.0 * float(table.repaired(boards[at]))}
-        point |= {"difference": against[at]["difference"], "difference_ci95": against[at]["ci95"]}
+        point = CurvePoint(
+            value=value,
+            chosen=value == getattr(chosen, name),
+            stg=numbers[str(at)].stg,
+            ci95=numbers[str(at)].stg_ci95,
+            repaired=100.0 * float(table.repaired(boards[at])),
+            difference=against[at].difference,
+            difference_ci95=against[at].ci95,
+        )
         curve.setdefault(name, []).append(point)
     return curve
 
@@ -210,7 +213,6 @@ def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int)
 # these questions stay unseen.
 
 
-OnStory = Callable[[str, int], None]
 _MODE = "full"
 
 
@@ -219,7 +221,9 @@ class TuneResult:
     """Where the lock is, and how it was chosen (`tuning.json`)."""
 
     lock: Path
-    chosen: dict[str, Any]
+    chosen: TuningResult
+    status: Status
+    outcome: Outcome
 
 
 @dataclass
@@ -232,7 +236,7 @@ class TuneJob:
     settings: int = 10_000
     resamples: int = 2_000
     seed: int = 42
-    given: Any = None
+    given: Plugins | None = None
     work: AblationJob = field(init=False)
 
     def __post_init__(self) -> None:
@@ -266,34 +270,88 @@ class TuneJob:
         return self.work.suite.rows[0]
 
 
-def tune(job: TuneJob, out: Path, lock: Path, *, on_story: OnStory | None = None) -> TuneResult:
+class TuningState(ExperimentState):
+    """`ablation.json` of a tuning: it keeps its stories as a suite of one row does."""
+
+    differs: ClassVar[str] = "other settings or plug-ins"
+
+    suite: Mapping[str, object]
+
+
+TUNING = Kind("tuning", "ablation.json", TuningState)
+
+
+def tune(job: TuneJob, out: Path, lock: Path, *, on_story: OnStep | None = None) -> TuneResult:
     """Measure the stories into the folder `out`, choose, and write `lock`. After a kill it goes on.
 
     Raises:
         UsageError: something is wrong with the input, before any work. JudgeError, StoreError: the work failed.
     """
     job.work.settle()
-    folder = AblationFolder(out)
-    with folder.claim():
-        if folder.read_state() is None:
-            write_json(folder.state, {"format": 1, "suite": {"name": "tune"}, "identity": job.work.identity})
-        stories, invalid = _measure(job, folder, on_story)
-        if not stories:
-            reason = next(iter(invalid.values()), "there is none")
+    made = _Tuning(job, Workspace(out, TUNING), lock).run(on_story)
+    return TuneResult(lock, made.table, made.status, made.outcome)
+
+
+class _Tuning(Experiment[TuningState, TuningResult]):
+    def __init__(self, job: TuneJob, folder: Workspace[TuningState], lock: Path) -> None:
+        super().__init__(folder)
+        self._job, self._lock = job, lock
+        self._stories: list[StoryData] = []
+        self._invalid: dict[str, str] = {}
+        self._rows: list[Answer] = []
+
+    def begin(self) -> TuningState:
+        identity = self._job.work.identity
+        return TuningState(format=1, katha=katha_version(), identity=identity, suite={"name": "tune"})
+
+    def stored(self, known: TuningState, fresh: TuningState) -> None:
+        """What was measured is kept; the choice is made anew, for it depends on how much is tried."""
+
+    def work(self, state: TuningState, store: Store) -> Iterator[str]:
+        work, out = self._job.work, self.folder.path
+        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, out)
+        for record in self._job.records:
+            place, identity = out / "stories" / record.story_id, work.story_identity(record)
+            data = read_kept(place / "features.json", StoryData)
+            if data is None or data.identity != identity:
+                bench = TuningBench(record, work, store, place, graph, rule)
+                try:
+                    data = bench.data(self._job.row, self._job.config.seeds, ignore_event, identity)
+                except TransientRenderError:
+                    raise  # nothing is chosen without a story that may come back
+                except OF_ONE_STORY as error:
+                    data, self._invalid[record.story_id] = None, error.message
+                self._rows += bench.rows
+                if data is not None and not bench.unanswered:
+                    write_json(place / "features.json", data.model_dump(mode="json"))
+            self._stories += [data] if data is not None else []
+            yield record.story_id
+
+    def conclude(self, state: TuningState, store: Store) -> Made[TuningState, TuningResult]:
+        job = self._job
+        if not self._stories:
+            reason = next(iter(self._invalid.values()), "there is none")
             raise UsageError(f"No validation story could be measured: {reason}", hint="Check the stories.")
+        outcome = outcome_of(self._rows)
+        boards = [one.counts for item in self._stories for one in item.candidates]
+        if outcome.failed or not any(row[0] for counts in boards for row in counts):
+            told = " ".join(map(str.strip, outcome.sentences()))
+            raise JudgeError(told or "No question of these stories is valid, so nothing can be chosen.")
         started = time.perf_counter()
-        chosen = choose(stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)
-        chosen |= {"invalid_stories": invalid, "seconds": round(time.perf_counter() - started, 2)}
-        write_json(out / "tuning.json", chosen)
-        write_lock(_lock(job, stories, chosen), lock)
-    return TuneResult(lock, chosen)
+        chosen = choose(self._stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)
+        taken = round(time.perf_counter() - started, 2)
+        chosen = chosen.model_copy(update={"invalid_stories": self._invalid, "seconds": taken})
+        write_json(self.folder.path / "tuning.json", chosen.model_dump(mode="json"))
+        write_lock(_lock(job, self._stories, chosen), self._lock)
+        return Made(chosen, state, outcome)
 
 
-def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: Mapping[str, Any]) -> Lock:
-    values = dict(chosen["setting"])
-    count = values.pop("candidates")
+def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: TuningResult) -> Lock:
+    values = dict(chosen.setting)
+    count = int(values.pop("candidates"))
     used = {item.story_id for item in stories}
-    summary = {key: chosen[key] for key in ("stg", "ci95", "default_stg", "gain", "cross_validated", "tried")}
+    told = chosen.model_dump(mode="json")
+    summary = {key: told[key] for key in ("stg", "ci95", "default_stg", "gain", "cross_validated", "tried")}
     return make_lock(
         settings=job.config.compass.model_validate(values),
         candidates=count,
@@ -305,43 +363,3 @@ def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: Mapping[str, Any])
         prompts=prompt_hashes(),
         validation=summary,
     )
-
-
-def _measure(job: TuneJob, folder: AblationFolder, on_story: OnStory | None) -> tuple[list[StoryData], dict[str, str]]:
-    """Every story's features, from the folder where they are there; stories without a board are named."""
-    found: list[StoryData] = []
-    invalid: dict[str, str] = {}
-    with Store(cache_folder(), owner=job.work.identity) as store:
-        for place, record in enumerate(job.records, 1):
-            path = folder.story(record.story_id) / "features.json"
-            data = _known(path, job.work.story_identity(record))
-            if data is None:
-                try:
-                    data = _one(job, folder, store, record)
-                    write_json(path, data.model_dump(mode="json"))
-                except TransientRenderError:
-                    raise
-                except OF_ONE_STORY as error:
-                    invalid[record.story_id] = error.message
-            found += [data] if data is not None else []
-            if on_story is not None:
-                on_story(record.story_id, place)
-        store.flush()
-    return found, invalid
-
-
-def _known(path: Path, identity: str) -> StoryData | None:
-    try:
-        data = StoryData.model_validate(read_json(path))
-    except (InputFileError, ValidationError):
-        return None
-    return data if data.identity == identity else None
-
-
-def _one(job: TuneJob, folder: AblationFolder, store: Store, record: StoryRecord) -> StoryData:
-    from katha.agents.graph import build_graph
-
-    machine = build_graph(reports=False), folder.rule(job.config.matching)
-    bench = TuningBench(record, job.work, store, folder.story(record.story_id), *machine)
-    data = bench.data(job.row, job.config.seeds, unheard)
-    return data.model_copy(update={"identity": job.work.story_identity(record)})

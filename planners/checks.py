@@ -6,35 +6,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from katha.errors import PlanError, UsageError
 from katha.language import load_vocabulary
 from katha.language.tokens import Sentence, split_sentences
+from katha.protocols import PlanRequest
 from katha.schema import Plan, Scene, StoryRecord
-
-# ---
-# Input that cannot be planned, said in one sentence: what, where, and what to do.
-
 
 LONGEST_STORY = 200_000
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FEWEST_KNOWN = 0.3
 
 
-def no_argument(planner: str, argument: str | None) -> None:
-    """Refuse an argument that a planner does not take.
-
-    Raises:
-        UsageError: one was given.
-    """
-    if argument is not None:
-        raise UsageError(
-            f"Planner {planner!r} takes no argument, but was given {argument!r}.", hint=f"Use --planner {planner}."
-        )
-
-
-def check_text(record: StoryRecord, planner: str = "rule") -> None:
+def check_text(record: StoryRecord, planner: str) -> None:
     """Refuse a story that is empty, one word long, or longer than `LONGEST_STORY` characters.
 
     Raises:
@@ -114,10 +99,6 @@ def check_scenes(record: StoryRecord, panels: int) -> None:
         )
 
 
-# ---
-# A plan that a person has edited, against the story it is for.
-
-
 def validate_plan(plan: Plan, record: StoryRecord) -> None:
     """Refuse a plan that does not fit `record` or does not hold together.
 
@@ -175,12 +156,8 @@ def _check_transitions(plan: Plan, panels: int) -> None:
         )
 
 
-# ---
-# What each planner of the ladder may see (Table 41), and records cut down to it.
-#
 # Every planner restricts its record before it reads a word of it, so that what it must not see cannot reach its plan,
 # and names in `Plan.information` what was there to be seen.
-
 
 _SCENES = ("scene_text",)
 _STRUCTURE = (*_SCENES, "characters", "objects", "action", "state", "emotion")
@@ -238,10 +215,6 @@ def _present(record: StoryRecord, name: str) -> bool:
     return any(getattr(scene, name) for scene in record.scenes)
 
 
-# ---
-# What makes a plan drawable, each a switch that an ablation can turn off (`--planner-option without=shots`).
-
-
 ABOUT: Mapping[str, str] = MappingProxyType(
     {
         "sheets": "a sheet and an anchor prompt for each character",
@@ -284,3 +257,32 @@ class Switches:
     def off(self) -> list[str]:
         """The names of what is turned off."""
         return [item.name for item in fields(self) if not getattr(self, item.name)]
+
+
+class LadderPlanner:
+    """The base of the planners that take no argument: each has a name, a version, and sees what Table 41 allows it."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+
+    def __init__(self, argument: str | None = None) -> None:
+        if argument is not None:
+            raise UsageError(
+                f"Planner {self.name!r} takes no argument, but was given {argument!r}.",
+                hint=f"Use --planner {self.name}.",
+            )
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return name and version."""
+        return {"name": self.name, "version": self.version}
+
+    def seen(self, story: StoryRecord, request: PlanRequest) -> tuple[StoryRecord, list[str]]:
+        """Return what of a checked `story` this planner may see, and the names of it.
+
+        Raises:
+            PlanError: the story is empty or too long, or its scenes do not fit the number of panels.
+        """
+        check_text(story, self.name)
+        if story.scenes:
+            check_scenes(story, request.panels)
+        return restrict(story, self.name)

@@ -17,10 +17,6 @@ from katha.planners.moments import scene_texts
 from katha.planners.narrated import cut, raw_sentences
 from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Link, StoryRecord, TransitionType
 
-# ---
-# The JSON schema of what a language model writes: the model's share of a `Plan`, every text bounded.
-
-
 SIZES = ("close-up", "medium", "wide")
 ANGLES = ("eye level", "low angle", "high angle")
 TIMES = ("morning", "day", "evening", "night", "unclear")
@@ -105,10 +101,6 @@ def reply_schema(shape: Shape, switches: Switches) -> dict[str, Any]:
     fields["panels"] = _list(_panel(shape, switches), shape.panels, shape.panels)
     fields["transitions"] = _list(_transition(switches), shape.transitions, shape.transitions)
     return _object(fields)
-
-
-# ---
-# What a language model wrote, as records, and everything that is wrong with it: what it is repaired by.
 
 
 _PRONOUN = re.compile(r"\b(he|she|they|him|them|his|hers|their|theirs|it|its|himself|herself|itself)\b", re.IGNORECASE)
@@ -272,12 +264,8 @@ def _told(name: str, text: str) -> bool:
     return any(word[:_STEM] in told for word in content)
 
 
-# ---
-# A long story in windows that a model plans one at a time: whole sentences, in order, each in exactly one window.
-
-
 _MOST_PANELS = 6
-_windows_MOST_CHARACTERS = 30_000
+_MOST_LETTERS = 30_000
 """Of a window's text: about 5,000 words."""
 
 
@@ -324,7 +312,7 @@ def windows_of(story: StoryRecord, panels: int) -> list[Window]:
             hint=f"Use --panels {max(2, len(sentences))}, or tell more.",
         )
     size = sum(map(len, sentences))
-    count = min(panels, max(-(-panels // _MOST_PANELS), -(-size // _windows_MOST_CHARACTERS)))
+    count = min(panels, max(-(-panels // _MOST_PANELS), -(-size // _MOST_LETTERS)))
     shares = [len(part) for part in cut(["x"] * panels, count)]
     return _windows(_shared(sentences, shares), shares)
 

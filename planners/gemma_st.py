@@ -29,10 +29,6 @@ from katha.prompting import load_prompt
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Question, StoryRecord, Transition
 
-# ---
-# A model's drafts to a plan: prompts completed with looks, signs, place and shot, and cut to the renderer's limit.
-
-
 _SHOTS: Mapping[str, str] = {"close-up": "Close-up", "medium": "Medium shot", "wide": "Wide shot"}
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 _NO_PLACE = frozenset({"", "unclear", "unknown", "none"})
@@ -172,10 +168,6 @@ def _with_looks(prompt: str, shown: Sequence[Character]) -> str:
 
 def _bare(phrase: str) -> str:
     return re.sub(r"^(?:the|an?)\s+", "", phrase.strip(), flags=re.IGNORECASE)
-
-
-# ---
-# `gemma-st`: a language model plans the transitions (Gemma 3 by default), held to a schema and repaired once.
 
 
 _VERSION = 1

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from katha.errors import PlanError
 from katha.language import Actor, SceneReading, describe_actor, describe_scene, load_vocabulary, read_scene
 from katha.language.looks import clash
-from katha.planners.checks import check_scenes, check_text, no_argument, restrict
+from katha.planners.checks import LadderPlanner, check_text
 from katha.planners.moments import scene_texts
 from katha.planners.prompts import (
     NEGATIVE_PROMPT,
@@ -25,9 +24,6 @@ from katha.planners.prompts import (
 )
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Scene, StoryRecord, Transition
-
-# ---
-# Character sheets from annotated scenes: one name, one look and one anchor prompt each, the same in every panel.
 
 
 @dataclass(frozen=True)
@@ -141,25 +137,33 @@ def _places(readings: Sequence[SceneReading]) -> dict[int, str]:
     return found
 
 
-# ---
-# The two planners that draw from annotations: `scene` (who, what, doing what, in which state) and `oracle` (all).
+class AnnotationPlanner(LadderPlanner):
+    """The base of the planners that need a record with scenes."""
+
+    def seen(self, story: StoryRecord, request: PlanRequest) -> tuple[StoryRecord, list[str]]:
+        """Return the record's allowed part with its scenes in order, and the names of what there was to see.
+
+        Raises:
+            PlanError: the record has no scenes, or they do not fit the number of panels.
+        """
+        check_text(story, self.name)
+        if not story.scenes:
+            raise PlanError(
+                f"Story {story.story_id!r} is a plain text; planner {self.name!r} draws annotated scenes.",
+                hint="Give a record with 'scenes', or use --planner rule.",
+            )
+        seen, information = super().seen(story, request)
+        scenes = sorted(seen.scenes, key=lambda scene: scene.scene_index)
+        return seen.model_copy(update={"scenes": scenes}), information
 
 
-_VERSION = 1
-
-
-class ScenePlanner:
+class ScenePlanner(AnnotationPlanner):
     """Structured scene prompts: each scene's characters, objects, action, state and feeling, as the record has them.
 
     It needs a record with scenes, and sees no transition, no prompt and no list of what must be visible.
     """
 
-    def __init__(self, argument: str | None = None) -> None:
-        no_argument("scene", argument)
-
-    def spec(self) -> Mapping[str, Any]:
-        """Name and version."""
-        return {"name": "scene", "version": _VERSION}
+    name = "scene"
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """One structured prompt a scene.
@@ -167,7 +171,7 @@ class ScenePlanner:
         Raises:
             PlanError: the record has no scenes, or they do not fit the number of panels.
         """
-        seen, information = _seen(story, "scene", request)
+        seen, information = self.seen(story, request)
         sheets = sheets_of(seen)
         drawn = [
             _panel(scene, sheets, [*_structured(scene, sheets)], [], request.prompt_tokens) for scene in seen.scenes
@@ -175,18 +179,13 @@ class ScenePlanner:
         return _plan(seen, "scene", information, sheets, drawn, request)
 
 
-class OraclePlanner:
+class OraclePlanner(AnnotationPlanner):
     """The gold annotation drawn: prompts, what must be visible, and what each transition must make readable.
 
     An upper bound, not a planner to deploy: it needs a record with scenes and transitions.
     """
 
-    def __init__(self, argument: str | None = None) -> None:
-        no_argument("oracle", argument)
-
-    def spec(self) -> Mapping[str, Any]:
-        """Name and version."""
-        return {"name": "oracle", "version": _VERSION}
+    name = "oracle"
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """One panel a scene, with the record's transitions and questions.
@@ -194,7 +193,7 @@ class OraclePlanner:
         Raises:
             PlanError: the record has no scenes or no transitions, or they do not fit the number of panels.
         """
-        seen, information = _seen(story, "oracle", request)
+        seen, information = self.seen(story, request)
         if not seen.transitions:
             raise PlanError(
                 f"Record {story.story_id!r} has no transitions, which planner 'oracle' draws.",
@@ -226,18 +225,6 @@ class OraclePlanner:
         seen = [*deeds, *(item.consequence for item in into if item.consequence.strip())]
         _complete(sentences, seen)
         return _panel(scene, sheets, sentences, [*scene.visual_must_show, *seen], limit)
-
-
-def _seen(story: StoryRecord, planner: str, request: PlanRequest) -> tuple[StoryRecord, list[str]]:
-    check_text(story, planner)
-    if not story.scenes:
-        raise PlanError(
-            f"Story {story.story_id!r} is a plain text; planner {planner!r} draws annotated scenes.",
-            hint="Give a record with 'scenes', or use --planner rule.",
-        )
-    check_scenes(story, request.panels)
-    seen, information = restrict(story, planner)
-    return seen.model_copy(update={"scenes": sorted(seen.scenes, key=lambda scene: scene.scene_index)}), information
 
 
 def _structured(scene: Scene, sheets: Sheets) -> list[str]:

@@ -13,10 +13,6 @@ from katha.language import Actor, Event, SceneReading, StoryReading, describe_de
 from katha.planners.prompts import Key, Role, cast_of, role_key
 from katha.schema import StoryRecord
 
-# ---
-# What a panel shows because the story has not let go of it: a thing that somebody still wants or looks at.
-
-
 _SEEKING = frozenset({"look", "jump", "climb", "point"})
 _GETTING = frozenset({"take", "carry", "eat", "drink", "give", "throw", "free"})
 _USED_UP = frozenset({"eat", "drink"})
@@ -65,10 +61,6 @@ def spoken_of(events: Sequence[Event], main: Event, keys: Collection[Key], shown
     near = [event for event in told if role_key(event) in keys and event.setting == main.setting]
     used = {event.target for event in near if event.action in _USED_UP} | {thing for one in near for thing in one.lost}
     return [thing for event in near for thing in event.props if thing not in used and thing not in shown][:1]
-
-
-# ---
-# A story's events to as many parts as there are panels: balanced, and cut where people, place or feeling change.
 
 
 _MAX_UNITS = 80
@@ -173,10 +165,6 @@ def _best_cuts(units: Sequence[Sequence[Event]], panels: int) -> list[int]:
         stop = best[part][stop][1]
         cuts.append(stop)
     return cuts[::-1]
-
-
-# ---
-# One part of a story to one moment that can be drawn: the main event, who is there, how they feel, what is seen.
 
 
 HANDLED = frozenset({"give", "take", "throw", "carry"})
@@ -416,10 +404,6 @@ def _props(main: Event, events: Sequence[Event], actors: Sequence[Actor], taken:
     things = {prop for event in events for prop in event.props}
     seen = [*(target for target in targets if target in things), *main.props, *near]
     return tuple(prop for prop in dict.fromkeys(seen) if prop not in taken)[:_MOST_PROPS]
-
-
-# ---
-# Records with scenes, as planner `rule` may see them: one moment a scene, from the scenes' texts alone.
 
 
 def scene_texts(story: StoryRecord) -> list[str]:

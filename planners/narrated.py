@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any
 
 from katha.errors import PlanError
 from katha.language import read_story
-from katha.planners.checks import check_scenes, check_text, no_argument, reads_as_english, restrict
+from katha.planners.checks import LadderPlanner, reads_as_english
 from katha.planners.moments import salience, segment
 from katha.planners.prompts import NEGATIVE_PROMPT, clip
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, StoryRecord
-
-# ---
-# A text cut into parts at its sentences: nothing lost, nothing added, nothing read. Works in any language.
-
 
 _END = re.compile(
     r"[.!?\u2026]+[\"'\u2019\u201d\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*|\n\s*\n"
@@ -59,25 +54,13 @@ def cut(pieces: Sequence[str], parts: int) -> list[list[str]]:
     return groups
 
 
-# ---
-# The two planners that pass the story's own words on: `direct` (raw pieces) and `caption` (a caption a scene).
-
-
-_VERSION = 1
-
-
-class DirectPlanner:
+class DirectPlanner(LadderPlanner):
     """The raw story, cut into equal pieces: the weakest prompts, in any language.
 
     It sees the story's text and how many panels there are, and no scene boundary.
     """
 
-    def __init__(self, argument: str | None = None) -> None:
-        no_argument("direct", argument)
-
-    def spec(self) -> Mapping[str, Any]:
-        """Name and version."""
-        return {"name": "direct", "version": _VERSION}
+    name = "direct"
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """One piece of the story a panel.
@@ -85,27 +68,19 @@ class DirectPlanner:
         Raises:
             PlanError: the story is empty or too long, or its scenes do not fit the number of panels.
         """
-        check_text(story, "direct")
-        if story.scenes:
-            check_scenes(story, request.panels)
-        seen, information = restrict(story, "direct")
+        seen, information = self.seen(story, request)
         pieces = [_joined(group) for group in cut(raw_sentences(seen.story_text), request.panels)]
         return _plan(seen, "direct", information, pieces, request)
 
 
-class CaptionPlanner:
+class CaptionPlanner(LadderPlanner):
     """One caption a scene, as the story tells it: no looks, no transitions, in any language.
 
     It sees the text of each scene. A plain text is cut as planner `rule` cuts it, and captioned with the sentence that
     holds the part's main event; a text that is not English is cut into equal pieces.
     """
 
-    def __init__(self, argument: str | None = None) -> None:
-        no_argument("caption", argument)
-
-    def spec(self) -> Mapping[str, Any]:
-        """Name and version."""
-        return {"name": "caption", "version": _VERSION}
+    name = "caption"
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """One caption a panel.
@@ -113,10 +88,7 @@ class CaptionPlanner:
         Raises:
             PlanError: the story is empty or too long, or its scenes do not fit the number of panels.
         """
-        check_text(story, "caption")
-        if story.scenes:
-            check_scenes(story, request.panels)
-        seen, information = restrict(story, "caption")
+        seen, information = self.seen(story, request)
         captions = [scene.scene_text for scene in seen.scenes] or _captions(seen, request.panels)
         return _plan(seen, "caption", information, captions, request)
 

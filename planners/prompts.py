@@ -20,10 +20,6 @@ from katha.language import (
 from katha.language.looks import clash
 from katha.schema import Character, Scene
 
-# ---
-# The characters of a plan: who they are, and a look that stays the same in every panel.
-
-
 _ACCESSORIES = ("red_scarf", "blue_scarf", "green_cap", "yellow_hat", "crowned")
 Key = tuple[str, str | None]
 
@@ -130,10 +126,6 @@ def _unique(name: str, roles: Mapping[Key, Role]) -> str:
     return candidate
 
 
-# ---
-# Prompts that fit a renderer: whole sentences, the most important first, within its limit in tokens.
-
-
 NEGATIVE_PROMPT = "text, letters, speech bubbles, watermark, extra limbs"
 """What no panel may hold. Words in the picture would tell the story instead of the drawing."""
 _PER_WORD = 4 / 3
@@ -184,10 +176,6 @@ def fit(sentences: Sequence[str], limit: int | None, *, first: Iterable[int] = (
         if fits(trial, limit):
             kept.append(at)
     return " ".join(sentences[place] for place in sorted(kept))
-
-
-# ---
-# What a prompt already says, and what an annotation adds to it: deeds, feelings, things that must be visible.
 
 
 _LONGEST_MOOD = 3

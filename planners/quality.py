@@ -22,28 +22,7 @@ MEASURES: Mapping[str, str] = {
 
 _PRONOUN = re.compile(r"\b(?:he|she|they|him|her|them|his|hers|their|it|its)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
-_SMALL = frozenset(
-    (
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "with",
-        "and",
-        "to",
-        "is",
-        "are",
-        "was",
-        "were",
-        "by",
-        "for",
-        "from",
-        "that",
-    )
-)
+_SMALL = re.compile("a|an|the|of|in|on|at|with|and|to|is|are|was|were|by|for|from|that")
 _STEM = 5
 
 
@@ -127,4 +106,4 @@ def _f1(text: str, gold: str) -> float:
 
 
 def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in _WORD.findall(text.lower()) if word not in _SMALL}
+    return {word[:_STEM] for word in _WORD.findall(text.lower()) if not _SMALL.fullmatch(word)}

@@ -21,15 +21,11 @@ from katha.language import (
     read_story,
 )
 from katha.language.lexicon import vocabulary_sha256
-from katha.planners.checks import check_language, check_scenes, check_text, no_argument, restrict
+from katha.planners.checks import LadderPlanner, check_language
 from katha.planners.moments import Moment, Stage, annotated_moments, complete, moment_of, salience, segment
 from katha.planners.prompts import NEGATIVE_PROMPT, cast_of, fit
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, StoryRecord, Transition, TransitionType
-
-# ---
-# What changes between two adjacent moments and why: the six fields of a transition in plain English.
-
 
 _AIMS = {
     "trapped": "get free",
@@ -197,28 +193,23 @@ def link(story_id: str, moments: Sequence[Moment], index: int, moral: str | None
     )
 
 
-# ---
-# The planner that needs no model: a story's own events, cut into panels, with prompts that name what must be seen.
-
-
 _LONGEST_CAPTION = 240
 _SENTENCE_END = re.compile(r"(?<=\.) ")
-_VERSION = 3
 
 
-class RulePlanner:
+class RulePlanner(LadderPlanner):
     """Story to plan by rule: deterministic, offline, in milliseconds.
 
     A plain text is cut into `panels` parts (setup, action, complication, consequence, resolution for five). A record
     with scenes has one panel a scene; of its annotations, the scenes' texts alone are seen.
     """
 
-    def __init__(self, argument: str | None = None) -> None:
-        no_argument("rule", argument)
+    name = "rule"
+    version = 3
 
     def spec(self) -> Mapping[str, Any]:
-        """Name, version of the rules, and the hash of the vocabulary that they read with."""
-        return {"name": "rule", "version": _VERSION, "vocabulary": vocabulary_sha256()}
+        """Return name, version of the rules, and the hash of the vocabulary that they read with."""
+        return {**super().spec(), "vocabulary": vocabulary_sha256()}
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """Plan `story`.
@@ -227,11 +218,8 @@ class RulePlanner:
             PlanError: the story cannot be planned (too short or long, not English, nothing that can be drawn, or
                 annotations that do not fit).
         """
-        check_text(story)
-        if story.scenes:
-            check_scenes(story, request.panels)
+        seen, information = self.seen(story, request)
         check_language(story)
-        seen, information = restrict(story, "rule")
         reading = read_story(seen.story_text)
         make = self._from_scenes if seen.scenes else self._from_text
         return make(seen, reading, request).model_copy(update={"information": information})

@@ -4,22 +4,18 @@ judges.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from katha.app.cli import options
+from katha.app.cli.console import echo_json, points
+from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed
+from katha.config import resolve
 
 if TYPE_CHECKING:
-    from katha.protocols import Judge
-    from katha.schema import Question, StoryRecord
-
-# ---
-# `katha bench`: the files of KathaBench-25K checked, counted and divided; a matcher and judges measured.
-
+    from katha.experiments.building import Built
 
 bench = typer.Typer(
     help="KathaBench-25K, or any file of its schema: check, count, divide; measure a matcher; compare with people.",
@@ -35,7 +31,7 @@ Release = Annotated[Path, typer.Argument(help="A release's folder, or one of its
 def validate(
     path: Release,
     complete: Annotated[bool, typer.Option("--complete", help="A subset is a problem, too.")] = False,
-    as_json: options.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Check schema, links and counts. Every problem is printed; the exit code is 1 when there is one.
 
@@ -44,7 +40,7 @@ def validate(
     from katha.eval_bridge.bench.validate import Inspection
 
     inspection = Inspection(path, complete=complete)
-    kept: list[dict[str, Any]] = []
+    kept: list[object] = []
     for problem in inspection.problems():
         if as_json:
             kept.append(problem.as_json())
@@ -52,7 +48,7 @@ def validate(
             typer.echo(str(problem))
     summary = inspection.summary()
     if as_json:
-        typer.echo(json.dumps({"ok": not kept, "problems": kept} | {"summary": summary}, ensure_ascii=False))
+        echo_json({"ok": not kept, "problems": kept} | {"summary": summary})
     else:
         for note in summary["notes"]:
             typer.echo(note)
@@ -62,7 +58,7 @@ def validate(
 
 
 @bench.command()
-def stats(path: Release, as_json: options.Json = False) -> None:
+def stats(path: Release, as_json: Json = False) -> None:
     """Print the counts of the benchmark's tables, and what judging it costs (Tables 47 and 48)."""
     from katha.eval_bridge.bench.validate import Inspection
 
@@ -71,7 +67,7 @@ def stats(path: Release, as_json: options.Json = False) -> None:
         pass
     summary = inspection.summary()
     if as_json:
-        typer.echo(json.dumps(summary, ensure_ascii=False))
+        echo_json(summary)
         return
     for title, counts in summary["tables"].items():
         typer.echo(title)
@@ -94,16 +90,16 @@ def split(
     out: Annotated[Path, typer.Option("--out", help="Where the split is written, as JSON.")] = Path("split.json"),
     seed: Annotated[int, typer.Option("--seed", help="The split depends on this and the ids alone.")] = 42,
     force: Annotated[bool, typer.Option("--force", help="Even if the stories or OUT have another split.")] = False,
-    as_json: options.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Divide stories into train, validation, public_test and hidden_test, alike in each narrative type."""
     from katha.eval_bridge.bench.split import save_split
 
     made = save_split(path, out, seed=seed, force=force)
     if as_json:
-        typer.echo(json.dumps({"out": str(out), "seed": seed, "counts": made["counts"]}))
+        echo_json({"out": str(out), "seed": seed, "counts": made.counts})
         return
-    for name, count in made["counts"].items():
+    for name, count in made.counts.items():
         typer.echo(f"  {name:<14}{count:>7,}")
     typer.echo(f"Split: {out}")
 
@@ -117,7 +113,7 @@ def match(
         typer.Option("--verdicts", help="Keep the verdicts of a model's rule in this file, and reuse them."),
     ] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Where an `llm:` rule calls.")] = None,
-    as_json: options.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Measure a matching rule: false accepts and rejects, precision, recall and F1 by kind, and what it got wrong.
 
@@ -129,21 +125,19 @@ def match(
     archives = [verdicts] if verdicts is not None else []
     report = measure_file(path, open_rule(rule, archives, decider=make_decider(rule, base_url), keep=verdicts))
     if as_json:
-        typer.echo(json.dumps(report, ensure_ascii=False))
+        echo_json(report.model_dump(mode="json"))
         return
-    typer.echo(f"{rule} on {report['n']:,} pairs")
-    typer.echo(f"  false accepts {_percent(report['false_accept'])}, false rejects {_percent(report['false_reject'])}")
+    typer.echo(f"{rule} on {report.n:,} pairs")
+    typer.echo(f"  false accepts {_percent(report.false_accept)}, false rejects {_percent(report.false_reject)}")
     typer.echo(f"  {'kind':<16}{'pairs':>7}{'accepts':>9}{'rejects':>9}{'precision':>11}{'recall':>9}{'F1':>8}")
-    for kind, row in report["by_kind"].items():
-        counts = f"{row['n']:>7,}{row['false_accept']:>9,}{row['false_reject']:>9,}"
-        rates = f"{_percent(row['precision']):>11}{_percent(row['recall']):>9}{_percent(row['f1']):>8}"
+    for kind, row in report.by_kind.items():
+        counts = f"{row.n:>7,}{row.false_accept:>9,}{row.false_reject:>9,}"
+        rates = f"{_percent(row.precision):>11}{_percent(row.recall):>9}{_percent(row.f1):>8}"
         typer.echo(f"  {kind or 'no kind':<16}{counts}{rates}")
-    for row in report["confusions"][:_SHOWN]:
-        typer.echo(
-            f"  line {row['line']}, {row['label']}: {row['answer']!r} for {row['gold_answer']!r}: {row['reason']}"
-        )
-    if len(report["confusions"]) > _SHOWN:
-        typer.echo(f"  and {len(report['confusions']) - _SHOWN} more; --json lists them all.")
+    for item in report.confusions[:_SHOWN]:
+        typer.echo(f"  line {item.line}, {item.label}: {item.answer!r} for {item.gold_answer!r}: {item.reason}")
+    if len(report.confusions) > _SHOWN:
+        typer.echo(f"  and {len(report.confusions) - _SHOWN} more; --json lists them all.")
 
 
 @bench.command()
@@ -154,41 +148,42 @@ def ensemble(
         Path, typer.Option("--gold", help="People's labels: story_id, question_id, condition, right (CSV, JSON Lines).")
     ],
     out: Annotated[Path, typer.Option("--out", help="Where the ensemble is written.")] = Path("ensemble.json"),
-    matching: options.Matching = None,
+    matching: Matching = None,
     seed: Annotated[int, typer.Option("--seed", help="The seed of the folds.")] = 42,
-    as_json: options.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Fit the human-calibrated ensemble: judges weighted by how well they followed people (Table 62).
 
     Give people's labels on validation or gold stories, then score others with `katha score --ensemble`.
     """
-    from katha.app.cli.score import read_archive, read_scored_stories
     from katha.eval_bridge.matching.rules import folder_rule
     from katha.eval_bridge.people.ensemble import fit_ensemble
     from katha.eval_bridge.people.files import read_judgments
     from katha.eval_bridge.scoring.outcomes import collect
+    from katha.experiments.scoring import read_archive, read_scored_stories
     from katha.jsonio import write_json
 
     rule = folder_rule(matching or "lemma-set", answers[-1].parent)
     outcomes = collect(read_scored_stories(stories), read_archive(answers), matching=rule, selection="all")
-    _, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
-    write_json(out, {"format": 1, "matching": rule.name, **report})
+    found, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
+    written = {**asdict(report), **asdict(found)}
+    write_json(out, {"format": 1, "matching": rule.name, **written})
     if as_json:
-        typer.echo(json.dumps({"out": str(out), **report}, ensure_ascii=False))
+        echo_json({"out": str(out), **written})
         return
     typer.echo(f"  {'judge':<28}{'agreement':>11}{'Spearman':>10}{'pairwise':>10}{'ECE':>8}")
-    for name, row in report["measured"].items():
-        cells = "".join(f"{_value(row[key]):>10}" for key in ("spearman", "pairwise_agreement"))
-        typer.echo(f"  {name:<28}{row['agreement']:>10.1f}%{cells}{_value(row['ece']):>8}")
-    typer.echo(f"On {report['n']:,} labelled answers of {report['stories']:,} stories. Ensemble: {out}")
+    for name, row in report.measured.items():
+        cells = "".join(f"{_value(value):>10}" for value in (row.spearman, row.pairwise_agreement))
+        typer.echo(f"  {name:<28}{row.agreement:>10.1f}%{cells}{_value(row.ece):>8}")
+    typer.echo(f"On {report.n:,} labelled answers of {report.stories:,} stories. Ensemble: {out}")
 
 
 @bench.command()
 def calibrate(
     path: Annotated[Path, typer.Argument(help="People's judgments, one a row: CSV or JSON Lines.")],
-    resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of the bootstrap.")] = 42,
-    as_json: options.Json = False,
+    resamples: Resamples = 10_000,
+    seed: Seed = 42,
+    as_json: Json = False,
 ) -> None:
     """Compare judges with people, and people with each other; the columns say what a row is about.
 
@@ -197,9 +192,9 @@ def calibrate(
     """
     from katha.eval_bridge.people.report import calibrate as compare
 
-    found = compare(path, resamples, seed)
+    found = compare(path, resamples, seed).model_dump(mode="json")
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        echo_json(found)
         return
     for section, values in found.items():
         for name, value in values.items() if isinstance(values, dict) else ():
@@ -208,7 +203,7 @@ def calibrate(
         typer.echo(f"Note: {note}")
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_value(item)}" for name, item in value.items())
     if isinstance(value, list):
@@ -220,146 +215,71 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}%"
 
 
-# ---
-# `katha bench questions` and `katha bench variants`: made by rule or by a model, checked, the rejected ones listed.
-
-
-Stories = Annotated[Path, typer.Argument(help="Records (.jsonl or .json).")]
+Records = Annotated[Path, typer.Argument(help="Records (.jsonl or .json).")]
 By = Annotated[str, typer.Option("--by", help="rule, or a model: anthropic:MODEL, openai:MODEL, local:PATH.")]
 JudgeName = Annotated[str | None, typer.Option("--judge", help="Also ask this judge, from the text alone.")]
 Url = Annotated[str | None, typer.Option("--base-url", help="Where a compatible server is called.")]
 
 
+@bench.command()
+def plans(
+    stories: Annotated[Path, typer.Argument(help="Records (.jsonl or .json), annotated or not.")],
+    planner: Annotated[list[str], typer.Option("--planner", help="A planner to measure; may be given several times.")],
+    panels: Panels = None,
+    as_json: Json = False,
+) -> None:
+    """Plan STORIES with each planner and say how much of what must be seen its prompts say; nothing is drawn."""
+    from katha.experiments.building import measure_planners
+    from katha.planners.quality import MEASURES
+
+    found = measure_planners(stories, planner, resolve({"panels": panels}).panels)
+    if as_json:
+        echo_json({"measures": dict(MEASURES), "planners": {name: asdict(row) for name, row in found.items()}})
+        return
+    typer.echo(f"{'':<18}{'stories':>8}" + "".join(f"{name:>17}" for name in MEASURES))
+    for name, row in found.items():
+        cells = "".join(f"{points(row.quality[measure]):>17}" for measure in MEASURES)
+        typer.echo(f"{name[:17]:<18}{row.stories:>8}{cells}")
+        for story, reason in row.failed.items():
+            typer.echo(f"  {story}: {reason}")
+
+
+@bench.command()
 def questions(
-    stories: Stories,
+    stories: Records,
     out: Annotated[Path, typer.Option("--out", help="The stories with their questions, as JSON Lines.")],
     by: By = "rule",
     planner: Annotated[str, typer.Option("--planner", help="Who reads transitions where a record has none.")] = "rule",
     judge: JudgeName = None,
     base_url: Url = None,
-    as_json: options.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Write recoverability questions for STORIES from their transitions; what fails a check is listed, not kept."""
-    from katha.eval_bridge.questions.writing import check_questions
-    from katha.stories import iter_records
+    from katha.experiments.building import write_story_questions
 
-    reader = _judge(judge, base_url)
-    made: list[StoryRecord] = []
-    rejected: list[dict[str, str]] = []
-    for record in iter_records(stories):
-        built = check_questions(_asked(record, by, planner, base_url), record.story_text, reader)
-        made.append(record.model_copy(update={"recoverability_questions": built.kept}))
-        rejected += [{"story": record.story_id, **vars(item)} for item in built.rejected]
-    _write(out, (record.model_dump_json() for record in made))
-    kept = sum(len(record.recoverability_questions) for record in made)
-    _tell(kept, rejected, "questions", out, as_json)
+    built = write_story_questions(stories, out, by=by, planner=planner, judge=judge, base_url=base_url)
+    _tell(built, "questions", out, as_json)
 
 
+@bench.command()
 def variants(
-    stories: Stories,
+    stories: Records,
     out: Annotated[Path, typer.Option("--out", help="The variants, as `contrastive_variants.jsonl`.")],
     by: By = "rule",
     judge: JudgeName = None,
     base_url: Url = None,
-    as_json: options.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Write two contrastive variants of each story with scenes; what fails a check is listed, not kept."""
-    from katha.eval_bridge.questions.variants import check_variants, rule_variants, write_variants
-    from katha.models.registry import make_model
-    from katha.stories import iter_records
+    from katha.experiments.building import write_story_variants
 
-    reader = _judge(judge, base_url)
-    model = None if by == "rule" else make_model(by, base_url=base_url)
-    kept: list[str] = []
-    rejected: list[dict[str, str]] = []
-    for record in iter_records(stories):
-        made = rule_variants(record) if model is None else write_variants(model, record)
-        built = check_variants(made, record, reader)
-        kept += [variant.model_dump_json() for variant in built.kept]
-        rejected += [{"story": record.story_id, **vars(item)} for item in built.rejected]
-    _write(out, kept)
-    _tell(len(kept), rejected, "variants", out, as_json)
+    _tell(write_story_variants(stories, out, by=by, judge=judge, base_url=base_url), "variants", out, as_json)
 
 
-def _asked(record: StoryRecord, by: str, planner: str, base_url: str | None) -> list[Question]:
-    from katha.agents.plan import make_plan
-    from katha.config import RunConfig
-    from katha.eval_bridge.questions.build import build_questions
-    from katha.eval_bridge.questions.writing import write_questions
-    from katha.models.registry import make_model
-
-    config = RunConfig(planner="oracle" if record.transitions else planner)
-    plan = make_plan(record, config.model_copy(update={"panels": len(record.scenes) or config.panels}))
-    if by == "rule":
-        return build_questions(record.model_copy(update={"recoverability_questions": []}), plan)
-    return write_questions(make_model(by, base_url=base_url), record, plan.transitions)
-
-
-def _judge(name: str | None, base_url: str | None) -> Judge | None:
-    from katha.eval_bridge.judging.make import make_judges
-
-    # A base URL is also the model's: a judge that calls no server does without it.
-    takes = base_url if name is not None and name.startswith(("openai:", "anthropic:")) else None
-    return make_judges([name], base_url=takes)[0][1] if name is not None else None
-
-
-def _write(out: Path, lines: Iterable[str]) -> None:
-    from katha.jsonio import write_bytes_atomic
-
-    write_bytes_atomic(out, "".join(f"{line}\n" for line in lines).encode("utf-8"))
-
-
-def _tell(kept: int, rejected: list[dict[str, str]], what: str, out: Path, as_json: bool) -> None:
-    found: dict[str, Any] = {"out": str(out), "kept": kept, "rejected": rejected}
+def _tell(built: Built, what: str, out: Path, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        echo_json({"out": str(out), "kept": built.kept, "rejected": [asdict(item) for item in built.rejected]})
         return
-    for item in rejected:
-        typer.echo(f"Rejected {item['item']} ({item['text']}): {item['reason']}")
-    typer.echo(f"{kept} {what} kept, {len(rejected)} rejected: {out}")
-
-
-# ---
-# `katha bench plans`: what planners make of stories, measured before anything is drawn.
-
-
-def plans(
-    stories: Annotated[Path, typer.Argument(help="Records (.jsonl or .json), annotated or not.")],
-    planner: Annotated[list[str], typer.Option("--planner", help="A planner to measure; may be given several times.")],
-    panels: options.Panels = None,
-    as_json: options.Json = False,
-) -> None:
-    """Plan STORIES with each planner and say how much of what must be seen its prompts say; nothing is drawn."""
-    from katha.config import resolve
-    from katha.errors import UsageError
-    from katha.planners.quality import MEASURES, mean_quality, plan_quality
-    from katha.protocols import PlanRequest
-    from katha.registry import default_registry
-    from katha.stories import iter_records
-
-    asked = resolve({"panels": panels}).panels
-    records = list(iter_records(stories))
-    found: dict[str, Any] = {}
-    for name in dict.fromkeys(planner):
-        made, rows, failed = default_registry("planners").create(name), [], {}
-        for record in records:
-            try:
-                plan = made.plan(record, PlanRequest(panels=len(record.scenes) or asked))
-            except UsageError as error:
-                failed[record.story_id] = error.message
-            else:
-                rows.append(plan_quality(plan, record))
-        found[name] = {"stories": len(rows), "failed": failed, "quality": mean_quality(rows)}
-    if as_json:
-        typer.echo(json.dumps({"measures": dict(MEASURES), "planners": found}, ensure_ascii=False))
-        return
-    typer.echo(f"{'':<18}{'stories':>8}" + "".join(f"{name:>17}" for name in MEASURES))
-    for name, row in found.items():
-        cells = "".join(f"{_cell(row['quality'][measure]):>17}" for measure in MEASURES)
-        typer.echo(f"{name[:17]:<18}{row['stories']:>8}{cells}")
-        for story, reason in row["failed"].items():
-            typer.echo(f"  {story}: {reason}")
-
-
-def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
+    for item in built.rejected:
+        typer.echo(f"Rejected {item.item} ({item.text}): {item.reason}")
+    typer.echo(f"{built.kept} {what} kept, {len(built.rejected)} rejected: {out}")

@@ -2,187 +2,158 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from katha.app.cli import options
+import katha
+from katha.app.cli.console import echo_json, end, points, progress_bar, tell_outcome
+from katha.app.cli.options import Given, Json, Stories, options_from
+from katha.app.reports.page import Headline, headline, unscored
+from katha.config import Settings
+from katha.experiments.inputs import EvalOptions
+from katha.schema import MethodScores, Scores
 
 if TYPE_CHECKING:
-    from katha.config import RunConfig
-    from katha.experiments.evaluate import EvalJob
+    from katha.eval_bridge.judging.budget import Estimate
+    from katha.experiments.evaluate import EvalResult
 
-Boards = Annotated[
-    list[str],
-    typer.Option("--boards", help="DIR or NAME=DIR, a folder with one folder per story. Several are compared."),
-]
-Out = Annotated[Path, typer.Option("--out", help="The folder of the evaluation.")]
-Controls = Annotated[
-    str | None, typer.Option("--controls", help="Any of blank, shuffled, foreign, repeat, with commas; or all.")
-]
-MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop cleanly after so many calls.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop cleanly before so many US dollars.")]
-Questions = Annotated[
-    str | None, typer.Option("--questions", help="all, reporting or steering; reporting where stories carry roles.")
-]
-EvaluatorName = Annotated[
-    str, typer.Option("--evaluator", help="kathatrace, or a baseline: object-overlap, generic-qa, tifa, dsg, ...")
-]
-Concurrency = Annotated[
-    int | None, typer.Option("--concurrency", min=1, help="At most so many calls to a server at once; 16 unless told.")
-]
-Resamples = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples for the intervals.")]
+_ASKED = ("judges", "judge_options", "answers", "matching", "variant", "base_url", "verify_reuse")
+_LINE = "  {name:<22}{stories:>8}{text:>8}{image:>8}{stg:>8}{interval:>18}{valid:>16}"
+_STOPPED = "The budget stopped it. The same command with a larger one goes on where it stopped."
 
 
+@options_from(Settings, only=_ASKED)
+@options_from(EvalOptions, into="options", preset=False, limits=False)
 def evaluate(
-    stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")],
-    boards: Boards,
-    out: Out,
-    judge: options.Judges = None,
-    judge_option: options.JudgeOptions = None,
-    answers: options.Answers = None,
-    matching: options.Matching = None,
-    questions: Questions = None,
-    controls: Controls = None,
-    max_calls: MaxCalls = None,
-    max_cost: MaxCost = None,
-    base_url: options.BaseUrl = None,
-    verify_reuse: options.VerifyReuse = None,
-    concurrency: Concurrency = None,
-    variant: options.Variant = None,
-    preset: options.Preset = None,
-    evaluator: EvaluatorName = "kathatrace",
-    variants: Annotated[
-        Path | None, typer.Option("--variants", help="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
-    ] = None,
-    scan_words: Annotated[
-        bool, typer.Option("--scan-words", help="Look for words of the story drawn into the pictures (OCR).")
-    ] = False,
-    resamples: Resamples = 10_000,
-    batch: Annotated[
-        bool, typer.Option("--batch", help="Ask APIs by their batches: cheaper, within a day. The command waits.")
-    ] = False,
+    stories: Stories,
+    boards: Annotated[
+        list[str],
+        typer.Option("--boards", help="DIR or NAME=DIR, a folder with one folder per story. Several are compared."),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder of the evaluation.")],
+    given: Given,
+    options: Given,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars.")] = False,
-    as_json: options.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Judge the boards of STORIES under text, image and text+image, and write scores and a report.
 
     The same command again asks nothing. After a kill, or with a larger budget, it goes on where it stopped.
     """
-    from katha.app.cli.summary import tell_estimate, tell_result
-    from katha.config import cache_folder, resolve
-    from katha.eval_bridge.judging.budget import Budget
-    from katha.eval_bridge.packets.images import WordScanner
-    from katha.experiments.evaluate import estimate
-    from katha.experiments.evaluate import evaluate as run
-    from katha.store import Store
-
-    flags = {
-        "judges": tuple(judge) if judge else None,
-        "judge_options": judge_option or None,
-        "answers": answers,
-        "matching": matching,
-        "variant": variant,
-        "base_url": base_url,
-        "verify_reuse": verify_reuse,
-    }
-    job = _job(
-        stories, boards, resolve(flags, preset=preset), questions, controls, concurrency, resamples, evaluator, variants
-    )
-    if scan_words:
-        job = replace(job, scanner=WordScanner())
-    with Store(cache_folder(), owner=str(out)) as store, _progress(len(job.records), quiet=as_json) as on_story:
+    changes = {**given.changes, **options.changes}
+    with progress_bar("Judging", "Judging {}", quiet=as_json) as on_progress:
         if dry_run:
-            sums, asked = estimate(job, store, on_story, batch=batch)
-            tell_estimate(sums, asked.invalid, as_json=as_json)
+            from katha.app.studies import estimate
+
+            _tell_estimate(*estimate(stories, boards, out, given.preset, on_progress=on_progress, **changes), as_json)
             return
-        budget, told = Budget(max_calls, max_cost), None if as_json else _tell_batch
-        result = run(job, out, store, budget=budget, on_story=on_story, batch=batch, on_batch=told)
-    from katha.app.reports.eval_page import write_eval_report
-
-    page = out / "report.html"
-    path = page if result.reused and page.is_file() else write_eval_report(out)
-    tell_result(result, path, as_json=as_json)
-
-
-def _job(
-    stories: str,
-    boards: list[str],
-    config: RunConfig,
-    questions: str | None,
-    controls: str | None,
-    concurrency: int | None,
-    resamples: int,
-    evaluator: str,
-    variants: Path | None,
-) -> EvalJob:
-    """Check every option before any work."""
-    from katha.errors import UsageError
-    from katha.eval_bridge.bench.boards import parse_boards
-    from katha.eval_bridge.judging.make import make_judges
-    from katha.eval_bridge.matching.match import require_rule
-    from katha.eval_bridge.matching.rules import make_decider
-    from katha.eval_bridge.packets.instructions import require_variant
-    from katha.eval_bridge.questions.evaluators import load_evaluator
-    from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
-    from katha.experiments.evaluate import EvalJob, name_judges
-    from katha.experiments.inputs import choose_questions, prepare_stories, read_pairs, read_stories
-    from katha.experiments.judging import EvalSettings
-
-    require_rule(config.matching)
-    require_variant(config.variant)
-    spec = load_evaluator(evaluator)
-    if not spec.own and config.answers != "choice":
-        raise UsageError(f"The evaluator {evaluator!r} asks for choices.", hint="Leave --answers free out.")
-    methods = parse_boards(boards, reserved=CONTROLS)
-    chosen = parse_controls(controls)
-    records = read_stories(stories)
-    settings = EvalSettings(
-        answers=config.answers,
-        variant=config.variant,
-        matching=config.matching,
-        questions=choose_questions(questions if spec.own else "all", records),
-        controls=chosen,
-        resamples=resamples,
-        evaluator=evaluator,
-    )
-    judges = make_judges(
-        config.judges,
-        base_url=config.base_url,
-        verify_reuse=config.verify_reuse,
-        concurrency=concurrency,
-        options=config.judge_options,
-    )
-    return EvalJob(
-        records=records,
-        methods=methods,
-        judges=name_judges(judges),
-        settings=settings,
-        prepare=prepare_stories(stories, evaluator=spec),
-        variants=read_pairs(variants, records, spec),
-        decider=make_decider(config.matching, config.base_url),
-        command=("katha", *sys.argv[1:]),
-    )
+        result = katha.evaluate(
+            stories,
+            boards,
+            out,
+            given.preset,
+            budget=given.budget,
+            on_progress=on_progress,
+            on_batch=None if as_json else _tell_batch,
+            **changes,
+        )
+    _tell(result, out / "report.html", as_json)
 
 
 def _tell_batch(judge: str, ended: int, of: int) -> None:
     typer.echo(f"{judge}: {ended} of {of} batches have ended. (Stopping this command does not stop them.)", err=True)
 
 
-@contextmanager
-def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str, int], None] | None]:
-    """A bar over the stories on standard error; None when `quiet` or when that is not a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield None
+def _tell_estimate(sums: Mapping[str, Estimate], invalid: Mapping[str, Mapping[str, str]], as_json: bool) -> None:
+    """Print what asking would take, judge by judge."""
+    if as_json:
+        keys = ("calls", "reused", "input_tokens", "output_tokens", "cost")
+        judges = {name: {key: getattr(item, key) for key in keys} for name, item in sums.items()}
+        echo_json({"dry_run": True, "judges": judges, "invalid": invalid})
         return
-    from rich.console import Console
-    from rich.progress import Progress
+    for name, item in sums.items():
+        cost = "price unknown" if item.cost is None else f"about ${item.cost:.2f}"
+        typer.echo(
+            f"  {name}: {item.calls:,} calls ({item.reused:,} more are in the cache), about {item.input_tokens:,} "
+            f"tokens in and {item.output_tokens:,} out, {cost}"
+        )
+    _tell_invalid(invalid)
+    typer.echo("Nothing was asked.")
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Judging", total=total)
-        yield lambda story, done: bar.update(task, completed=done, description=f"Judging {story}")
+
+def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
+    """Print the outcome of an evaluation, as text or as one JSON object."""
+    scores = Scores.model_validate(result.scores)
+    methods = {name: headline(scores, name) for name in scores.methods}
+    state = result.state
+    if as_json:
+        told = (
+            "status",
+            "stories",
+            "questions",
+            "statuses",
+            "calls",
+            "kept",
+            "invalid",
+            "leakage",
+            "controls",
+            "budget",
+        )
+        found = {
+            "out": str(result.out),
+            "report": str(report),
+            "reused": result.reused,
+            "methods": {name: row._asdict() for name, row in methods.items()},
+        }
+        echo_json(found | {key: state[key] for key in told} | {"failures": result.outcome.failures()})
+        end(result.outcome)
+        return
+    typer.echo(
+        _LINE.format(
+            name="board", stories="stories", text="text", image="image", stg="STG", interval="95%", valid="valid"
+        )
+    )
+    for name, row in methods.items():
+        typer.echo(_line(name, row, scores.methods[name]))
+    for note in unscored(scores):
+        typer.echo(note)
+    _tell_invalid(state["invalid"])
+    for item in state["controls"]:
+        typer.echo(f"Control {item['control']} ({item['judge']}): {item['reading']}")
+    leakage = state["leakage"]
+    typer.echo(f"Leakage scan: {leakage['packets']} image-only packets, {len(leakage['found'])} found.")
+    for name, call in state["calls"].items():
+        if call["reuse"]:
+            checked, flipped = call["reuse"]["checked"], call["reuse"]["flipped"]
+            typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
+    if leakage["pictures_read"]:
+        typer.echo(f"Words drawn into pictures: {len(leakage['drawn'])} lines in {leakage['pictures_read']} pictures.")
+    tell_outcome(result.outcome)
+    if state["status"] == "budget_stopped":
+        typer.echo(_STOPPED)
+    typer.echo(f"Report: {report}")
+    end(result.outcome)
+
+
+def _line(name: str, row: Headline, method: MethodScores) -> str:
+    ci = method.judges[row.judge].filtered.ci95.stg if row.judge is not None else None
+    return _LINE.format(
+        name=name[:22],
+        stories=method.stories,
+        text=points(row.text),
+        image=points(row.image),
+        stg=points(row.stg),
+        interval=f"[{ci[0]:.1f}, {ci[1]:.1f}]" if ci else "-",
+        valid=f"{row.n_valid} of {row.n_questions}",
+    )
+
+
+def _tell_invalid(invalid: Mapping[str, Mapping[str, str]]) -> None:
+    for name, reasons in invalid.items():
+        for story, reason in list(reasons.items())[:8]:
+            typer.echo(f"  {name}, {story}: not judged, {reason.removesuffix('.')}.", err=True)
+        if len(reasons) > 8:
+            typer.echo(f"  {name}: {len(reasons) - 8} more stories were not judged; see eval.json.", err=True)

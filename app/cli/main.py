@@ -4,36 +4,139 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import Annotated
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from katha import __version__
-from katha.app.cli import bench, inspect, new, plan, redo, run, score, train
-from katha.app.cli import bench as building
-from katha.app.cli import bench as plan_quality
-from katha.app.cli import report as report_command
-from katha.app.cli.ablate import ablate
-from katha.app.cli.compare import compare
-from katha.app.cli.eval import evaluate
-from katha.app.cli.tune import tune
+import katha
 from katha.errors import KathaError
 
 _INTERRUPTED = 130
 
+
+class _Verb(NamedTuple):
+    """Where a verb is (`module:name`), and the first line of its help, which the list of verbs shows."""
+
+    place: str
+    summary: str
+
+
+VERBS = {
+    "run": _Verb("run:run", "Draw STORY, find the transition that cannot be read from the images, and repair it."),
+    "plan": _Verb(
+        "run:plan",
+        "Print the plan of STORY: characters, one prompt a frame, and the transitions that must be readable.",
+    ),
+    "redo": _Verb(
+        "run:redo",
+        "Draw one frame of RUN again with another seed, keep the old version, and judge again what depends on it.",
+    ),
+    "compare": _Verb(
+        "compare:compare",
+        "Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).",
+    ),
+    "report": _Verb("run:report", "Write RUN/report.html again and print where it is."),
+    "eval": _Verb(
+        "eval:evaluate",
+        "Judge the boards of STORIES under text, image and text+image, and write scores and a report.",
+    ),
+    "ablate": _Verb("ablate:ablate", "Run every row of a suite over STORIES, and say what the differences support."),
+    "tune": _Verb(
+        "tune:tune",
+        "Choose candidate count, weights and thresholds on validation STORIES, and freeze them with what they rest on.",
+    ),
+    "renderers": _Verb("plugins:renderers", "List the renderers: what each is, and what it can do."),
+    "planners": _Verb("plugins:planners", "List the planners."),
+    "judges": _Verb("plugins:judges", "List the judges."),
+    "doctor": _Verb(
+        "plugins:doctor", "Show what is installed, which keys and devices are there, and what would run now."
+    ),
+    "score": _Verb(
+        "score:score",
+        "Score answers to the questions of STORIES and write scores.json. Asks no judge and needs no images.",
+    ),
+    "bench": _Verb(
+        "bench:bench",
+        "KathaBench-25K, or any file of its schema: check, count, divide; measure a matcher; compare with people.",
+    ),
+    "new": _Verb("plugins:new", "Write the skeleton of a plug-in of your own."),
+    "train": _Verb("train:train", "Train what can be trained."),
+}
+
+
+class _Commands(MutableMapping[str, Any]):
+    """The verbs by name; a verb's module is imported when its command is taken out, and not to list the names."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            module, _, attribute = VERBS[name].place.partition(":")
+            verb = getattr(import_module(f"katha.app.cli.{module}"), attribute)
+            self._made[name] = typer.main.get_group(verb) if isinstance(verb, typer.Typer) else _command(name, verb)
+            self._made[name].name = name
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VERBS)
+
+    def __len__(self) -> int:
+        return len(VERBS)
+
+
+def _command(name: str, verb: Any) -> Any:
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_CONTEXT)
+    alone.command(name)(verb)
+    return typer.main.get_command(alone)
+
+
+class _LazyGroup(TyperGroup):
+    """A group whose list of verbs is printed from `VERBS`, and whose verbs are imported when they are called."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the verbs, without importing one."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return what stands for a verb in a list; `resolve_command` gives the verb itself."""
+        known = VERBS.get(cmd_name)
+        return TyperCommand(cmd_name, help=known.summary) if known is not None else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the verb that `args` name, imported."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, self.commands[name] if name is not None and found is not None else found, rest
+
+
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="katha",
+    cls=_LazyGroup,
     help="Turn a story into a storyboard that can be understood from its images alone, measure it, and repair it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_CONTEXT,
 )
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"katha {__version__}")
+        typer.echo(f"katha {katha.__version__}")
         raise typer.Exit
 
 
@@ -45,27 +148,6 @@ def _root(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks. It may stand anywhere.")] = False,
 ) -> None:
     """Options that hold for every verb."""
-
-
-app.command("run")(run.run)
-app.command("plan")(plan.plan)
-app.command("redo")(redo.redo)
-app.command("compare")(compare)
-app.command("report")(report_command.report)
-app.command("eval")(evaluate)
-app.command("ablate")(ablate)
-app.command("tune")(tune)
-app.command("renderers")(inspect.renderers)
-app.command("planners")(inspect.planners)
-app.command("judges")(inspect.judges)
-app.command("doctor")(inspect.doctor)
-app.command("score")(score.score)
-bench.bench.command("plans")(plan_quality.plans)
-bench.bench.command("questions")(building.questions)
-bench.bench.command("variants")(building.variants)
-app.add_typer(bench.bench, name="bench")
-app.add_typer(new.new, name="new")
-app.add_typer(train.train, name="train")
 
 
 def main() -> None:

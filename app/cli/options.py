@@ -1,168 +1,119 @@
-"""The options that several verbs share, and the files that people hand in."""
+"""Options of the command line: those of the settings, made from their fields, and the few that several verbs share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
-from pydantic import ValidationError
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-from katha.errors import InputFileError, PlanError
-from katha.jsonio import read_json
-from katha.schema import Plan, StoryRecord
+from katha.config import Flag, Settings
+from katha.eval_bridge.judging.budget import Budget
 
-if TYPE_CHECKING:
-    from katha.config import RunConfig
-    from katha.eval_bridge.judging.budget import Budget
-
-# ---
-# The options that several verbs share, written once so that their help is the same everywhere.
-
-
-Planner = Annotated[str | None, typer.Option("--planner", help="Who plans: see `katha planners`.")]
-Renderer = Annotated[str | None, typer.Option("--renderer", help="Who draws: see `katha renderers`.")]
+Story = Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")]
+Stories = Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")]
 Adapter = Annotated[
     str | None, typer.Option("--adapter", help="A LoRA adapter for --planner gemma-st (`katha train planner`).")
 ]
-PlannerOptions = Annotated[
-    list[str] | None, typer.Option("--planner-option", help="KEY=VALUE for the planner; may be given several times.")
-]
-RendererOptions = Annotated[
-    list[str] | None,
-    typer.Option("--renderer-option", help="KEY=VALUE for the renderer; `katha renderers` lists the keys."),
-]
-Memory = Annotated[
-    str | None,
-    typer.Option("--memory", help="For renderers on this machine: full, model-offload, quantized, sequential-offload."),
-]
-BridgeRenderer = Annotated[
-    str | None, typer.Option("--bridge-renderer", help="Who draws inserted frames, if not the board's renderer.")
-]
-BridgeOptions = Annotated[list[str] | None, typer.Option("--bridge-option", help="KEY=VALUE for --bridge-renderer.")]
-Judges = Annotated[
-    list[str] | None, typer.Option("--judge", help="Who judges: see `katha judges`. Several make an ensemble.")
-]
-JudgeOptions = Annotated[
-    list[str] | None, typer.Option("--judge-option", help="KEY=VALUE for the judges; `katha judges` lists the keys.")
-]
-Mode = Annotated[str | None, typer.Option("--mode", help="The repair mode: full, base, rerank_only, bridge_only, ...")]
-Seeds = Annotated[str | None, typer.Option("--seeds", help="One candidate board a seed, for example 42,123,2026.")]
-Panels = Annotated[int | None, typer.Option("--panels", help="How many scenes a plain text is told in.")]
-Size = Annotated[str | None, typer.Option("--size", help="Pixels of a frame, for example 768x512.")]
-Style = Annotated[str | None, typer.Option("--style", help="A look that the renderer knows, or a style phrase.")]
-Preset = Annotated[str | None, typer.Option("--preset", help="Settings by name, or a YAML file of your own.")]
-Answers = Annotated[str | None, typer.Option("--answers", help="How questions are asked: choice or free.")]
-Matching = Annotated[
-    str | None,
-    typer.Option("--matching", help="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."),
-]
-Similarity = Annotated[
-    str | None,
-    typer.Option("--similarity", help="What coverage and copies are measured with: reader, open-clip:MODEL."),
-]
 Lock = Annotated[Path | None, typer.Option("--lock", help="compass.lock.yaml of `katha tune`: frozen settings.")]
 Split = Annotated[str | None, typer.Option("--split", help="Only the stories of this split (the record's field).")]
-Variant = Annotated[
-    str | None,
-    typer.Option("--variant", help="How judges are instructed: strict, uncertain or neutral; strict unless told."),
-]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Where `openai:`, `anthropic:` and `gemini:` call.")]
-VerifyReuse = Annotated[
-    float | None,
-    typer.Option("--verify-reuse", min=0, max=1, help="`local:` asks this share again without a shared prefix."),
-]
-MaxCalls = Annotated[
+Panels = Annotated[int | None, typer.Option("--panels", help=Settings.model_fields["panels"].description)]
+Matching = Annotated[str | None, typer.Option("--matching", help=Settings.model_fields["matching"].description)]
+Resamples = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")]
+Seed = Annotated[int, typer.Option("--seed", help="The seed of the bootstrap.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]
+
+_PRESET = Annotated[str | None, typer.Option("--preset", help="Settings by name, or a YAML file of your own.")]
+_MAX_CALLS = Annotated[
     int | None,
     typer.Option("--max-calls", min=0, help="Stop cleanly after so many calls of judges and image services."),
 ]
-MaxCost = Annotated[
+_MAX_COST = Annotated[
     float | None,
     typer.Option("--max-cost", min=0, help="Stop cleanly before so many US dollars, of answers and pictures."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]
+Verb = Callable[..., None]
 
 
-def budget_of(max_calls: int | None, max_cost: float | None) -> Budget | None:
-    """The budget of a command; None without a limit."""
-    from katha.eval_bridge.judging.budget import Budget
+@dataclass(frozen=True)
+class Given:
+    """What a command line says of a record of settings: a preset, and by the fields' names what was given."""
 
-    return Budget(max_calls, max_cost) if max_calls is not None or max_cost is not None else None
-
-
-def with_adapter(given: list[str] | None, adapter: str | None) -> list[str] | None:
-    """The planner's options with `--adapter` among them; None when there is none."""
-    return [*(given or []), *([f"adapter={adapter}"] if adapter is not None else [])] or None
+    changes: dict[str, Any]
+    preset: str | None = None
+    budget: Budget | None = None
 
 
-# ---
-# Reading what a person edited by hand: a plan, a run's folder.
+def options_from(
+    settings: type[BaseModel],
+    *,
+    only: Collection[str] | None = None,
+    leave_out: Collection[str] = (),
+    into: str = "given",
+    preset: bool = True,
+    limits: bool = True,
+) -> Callable[[Verb], Verb]:
+    """Give a verb one option for each field of `settings`; it takes all of them as one parameter of type `Given`.
 
+    A field's description is the option's help and its annotation the option's type; texts that the field itself reads
+    (sizes, seeds) stay texts. Ranges and choices are the field's own to refuse, so that a flag, a file and the
+    environment meet the same sentence.
 
-_FIELDS = {
-    "planner_option": "planner_options",
-    "renderer_option": "renderer_options",
-    "bridge_option": "bridge_renderer_options",
-    "judge": "judges",
-    "judge_option": "judge_options",
-}
-
-
-def configuration(preset: str | None, **flags: Any) -> RunConfig:
-    """The configuration of a verb that draws, from its options by their names.
-
-    Raises:
-        UsageError: an option, matching rule or prompt variant is wrong.
+    Args:
+        settings: The model whose fields become options; a `Flag` in a field's annotation names its option.
+        only: The fields to take; all of them unless told.
+        leave_out: Fields to leave out.
+        into: The parameter that takes what was given.
+        preset: Whether `--preset` comes with them.
+        limits: Whether `--max-calls` and `--max-cost` come with them.
     """
-    from katha.config import resolve
-    from katha.eval_bridge.matching.match import require_rule
-    from katha.eval_bridge.packets.instructions import require_variant
+    wanted = [name for name in settings.model_fields if (only is None or name in only) and name not in leave_out]
+    made = [item for name in wanted for item in _parameters(name, settings.model_fields[name])]
+    made += [_parameter("preset", _PRESET)] if preset else []
+    made += [_parameter("max_calls", _MAX_CALLS), _parameter("max_cost", _MAX_COST)] if limits else []
 
-    config = resolve(settings_of(flags), preset=preset)
-    require_rule(config.matching)
-    require_variant(config.variant, reporting=True)
-    return config
+    def decorate(verb: Verb) -> Verb:
+        own = list(inspect.signature(verb, eval_str=True).parameters.values())
+        place = next(at for at, item in enumerate(own) if item.name == into)
 
+        def command(**values: Any) -> None:
+            told = {item.name: values.pop(item.name) for item in made}
+            most = (told.pop("max_calls", None), told.pop("max_cost", None))
+            chosen = told.pop("preset", None)
+            changes = {name: value for name, value in told.items() if value not in (None, False, [])}
+            budget = Budget(*most) if most != (None, None) else None
+            verb(**values, **{into: Given(changes, chosen, budget)})
 
-def settings_of(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Options by the names of the settings that they set; those that were not given are left out."""
-    return {_FIELDS.get(name, name): value for name, value in flags.items() if not _absent(value)}
+        command.__name__, command.__doc__, command.__module__ = verb.__name__, verb.__doc__, verb.__module__
+        # Keyword-only, so that an argument without a default may stand behind options that have one.
+        parameters = [
+            item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in (*own[:place], *made, *own[place + 1 :])
+        ]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {item.name: item.annotation for item in parameters}
+        return command
 
-
-def _absent(value: Any) -> bool:
-    return value is None or value is False or value == []
-
-
-def read_plan(path: Path, record: StoryRecord) -> Plan:
-    """The plan in `path`, checked against the story it is for.
-
-    Raises:
-        PlanError: it is not a plan of this version, or does not fit the story; the field is named.
-    """
-    from katha.planners.checks import validate_plan
-
-    value = read_json(path)
-    try:
-        plan = Plan.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "the whole file"
-        raise PlanError(f"{str(path)!r} is no plan of this version: {field}: {first['msg']}.") from error
-    validate_plan(plan, record)
-    return plan
+    return decorate
 
 
-def finished_run(folder: Path) -> Path:
-    """`folder` if it holds a run that has a storyboard.
+def _parameters(name: str, field: FieldInfo) -> Iterator[inspect.Parameter]:
+    """The option for one field; none for a field that the command line has not."""
+    flag = next((item for item in field.metadata if isinstance(item, Flag)), Flag())
+    # A field of several values that one text holds (`--seeds 1,2`) reads the text itself.
+    one_text = get_origin(field.annotation) is tuple and not flag.many
+    kinds = set() if one_text else {field.annotation, *get_args(field.annotation)}
+    kind: Any = next((known for known in (bool, int, float, Path) if known in kinds), str)
+    typed: Any = list[kind] | None if flag.many else bool if kind is bool else kind | None
+    names = flag.names or (f"--{name.replace('_', '-')}",)
+    if not flag.hidden:
+        yield _parameter(name, Annotated[typed, typer.Option(*names, help=field.description)])
 
-    Raises:
-        InputFileError: it does not; the message says how to make one.
-    """
-    if not (folder / "run.json").is_file():
-        raise InputFileError(f"{str(folder)!r} is not the folder of a run.", hint="Make one with `katha run STORY`.")
-    if not (folder / "storyboard.json").is_file():
-        raise InputFileError(
-            f"The run in {str(folder)!r} has not finished.", hint="Give the same `katha run` command again."
-        )
-    return folder
+
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    default = False if get_args(annotation)[0] is bool else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

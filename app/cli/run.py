@@ -1,118 +1,144 @@
-"""Run `katha run`: a story in, a repaired storyboard out; with `--review` a person decides on the bridge."""
+"""The verbs of one story: run, plan, redo and report; and the person's side of `--review`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from katha.app.cli import options
+import katha
+from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
+from katha.app.cli.console import echo_json, end, live_view, points, tell_outcome
+from katha.app.cli.options import Adapter, Given, Json, Lock, Story, options_from
+from katha.app.reports.boards import write_sheet
+from katha.app.reports.page import finished_run, headline, load_run, unscored
+from katha.app.reports.run_page import write_report
+from katha.config import Settings, resolve
 from katha.errors import UsageError
+from katha.jsonio import dumps
 
-if TYPE_CHECKING:
-    from katha.agents.state import ReviewChoice, ReviewRequest
-
-# ---
-# `katha run`: a story in, a repaired storyboard out.
+_PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "panels", "style")
+_REDRAWN = ("renderer_options", "bridge_renderer_options", "memory")
+_LINE = "  {name:<14}{frames:>7}{text:>10}{image:>10}{stg:>10}{valid:>17}"
 
 
+@options_from(Settings)
 def run(
-    story: Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")],
-    planner: options.Planner = None,
-    planner_option: options.PlannerOptions = None,
-    adapter: options.Adapter = None,
-    renderer: options.Renderer = None,
-    renderer_option: options.RendererOptions = None,
-    memory: options.Memory = None,
-    bridge_renderer: options.BridgeRenderer = None,
-    bridge_option: options.BridgeOptions = None,
-    judge: options.Judges = None,
-    judge_option: options.JudgeOptions = None,
-    mode: options.Mode = None,
-    seeds: options.Seeds = None,
-    panels: options.Panels = None,
-    size: options.Size = None,
-    style: options.Style = None,
+    story: Story,
+    given: Given,
+    adapter: Adapter = None,
     plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
-    review: Annotated[bool, typer.Option("--review", help="Stop before the repair is decided and ask you.")] = False,
-    similarity: options.Similarity = None,
-    lock: options.Lock = None,
-    preset: options.Preset = None,
-    answers: options.Answers = None,
-    matching: options.Matching = None,
-    variant: options.Variant = None,
-    base_url: options.BaseUrl = None,
-    verify_reuse: options.VerifyReuse = None,
-    max_calls: options.MaxCalls = None,
-    max_cost: options.MaxCost = None,
-    as_json: options.Json = False,
+    lock: Lock = None,
+    as_json: Json = False,
 ) -> None:
     """Draw STORY, find the transition that cannot be read from the images, and repair it.
 
     The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on.
     """
-    from katha.agents.context import load_plugins, require_memory
-    from katha.agents.record import freeze
-    from katha.agents.run import run_story
-    from katha.app.cli.options import configuration, read_plan
-    from katha.app.cli.progress import live_view
-    from katha.app.cli.summary import tell
-    from katha.app.reports.run_page import write_report
-    from katha.stories import check_scene_count, load_story
-
-    config = configuration(
-        preset,
-        planner=planner,
-        planner_option=options.with_adapter(planner_option, adapter),
-        renderer=renderer,
-        renderer_option=renderer_option,
-        bridge_renderer=bridge_renderer,
-        bridge_option=bridge_option,
-        memory=memory,
-        judge=judge,
-        judge_option=judge_option,
-        mode=mode,
-        seeds=seeds,
-        panels=panels,
-        size=size,
-        style=style,
-        similarity=similarity,
-        review=review,
-        answers=answers,
-        matching=matching,
-        variant=variant,
-        base_url=base_url,
-        verify_reuse=verify_reuse,
-    )
-    require_memory(memory, [config.renderer, config.bridge_renderer])
-    record = load_story(story)
-    given = read_plan(plan, record) if plan is not None else None
-    if given is not None:
-        config = config.model_copy(update={"panels": len(given.panels)})
-    check_scene_count(record, config.panels)
-    plugins = load_plugins(config, options.budget_of(max_calls, max_cost))
-    if lock is not None:
-        config = freeze(config, lock, plugins, [record])
-    ask_person = reviewer() if config.review else None
-    with live_view(quiet=as_json or config.review) as on_event:
-        result = run_story(
-            record,
-            config,
-            out if out is not None else Path("out") / record.story_id,
-            plan=given,
+    changes = with_adapter(given, adapter)
+    reviews = resolve(changes, preset=given.preset).review
+    with live_view(quiet=as_json or reviews) as on_event:
+        result = katha.run_story(
+            Path(story),
+            given.preset,
+            out=out,
+            plan=plan,
+            lock=lock,
+            budget=given.budget,
             on_event=on_event,
-            review=ask_person,
-            plugins=plugins,
+            review=reviewer() if reviews else None,
+            **changes,
         )
-    tell(result, write_report(result.out), as_json=as_json)
+    _tell(result, as_json)
 
 
-# ---
-# The person's side of `--review`: see the bridge that is proposed, and decide.
+@options_from(Settings, only=_PLANNED, limits=False)
+def plan(story: Story, given: Given, adapter: Adapter = None) -> None:
+    """Print the plan of STORY: characters, one prompt a frame, and the transitions that must be readable.
+
+    Change what you like (`katha plan STORY > plan.json`), then draw it with `katha run STORY --plan plan.json`.
+    """
+    made = katha.plan_story(Path(story), given.preset, **with_adapter(given, adapter))
+    typer.echo(dumps(made.model_dump(mode="json")), nl=False)
+
+
+@options_from(Settings, only=_REDRAWN, preset=False, limits=False)
+def redo(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    frame: Annotated[int, typer.Option("--frame", min=1, help="Which frame of the storyboard, counted from 1.")],
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="The seed to draw it with.")],
+    given: Given,
+    as_json: Json = False,
+) -> None:
+    """Draw one frame of RUN again with another seed, keep the old version, and judge again what depends on it.
+
+    The options go over the run's own, where they change no picture: another rung of memory, a longer timeout.
+    """
+    with live_view(quiet=as_json) as on_event:
+        result = katha.redo_frame(run, frame, seed, on_event=on_event, **given.changes)
+    _tell(result, as_json)
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    sheet: Annotated[
+        Path | None, typer.Option("--sheet", help="Also draw the storyboard as one picture: .png, .jpg, .webp or .pdf.")
+    ] = None,
+) -> None:
+    """Write RUN/report.html again and print where it is."""
+    folder = finished_run(run)
+    if sheet is not None:
+        typer.echo(f"Sheet: {write_sheet(load_run(folder).board, folder, sheet)}")
+    typer.echo(f"Report: {write_report(folder)}")
+
+
+def with_adapter(given: Given, adapter: str | None) -> dict[str, object]:
+    """What was given, with `--adapter` among the planner's options."""
+    if adapter is None:
+        return given.changes
+    return {**given.changes, "planner_options": [*given.changes.get("planner_options", ()), f"adapter={adapter}"]}
+
+
+def _tell(result: RunResult, as_json: bool) -> None:
+    """Print the outcome of a run: the numbers before and after, what was decided, and where the report is."""
+    scores = result.scores
+    methods = {name: headline(scores, name) for name in scores.methods}
+    decision, report = result.candidates.decision, result.out / "report.html"
+    if as_json:
+        echo_json(
+            {
+                "story_id": result.board.story_id,
+                "out": str(result.out),
+                "report": str(report),
+                "mode": result.board.mode,
+                "frames": len(result.board.frames),
+                "accepted": decision.accepted,
+                "weakest": decision.weakest,
+                "reason": decision.reason,
+                "reused": result.reused,
+                "methods": {name: row._asdict() for name, row in methods.items()},
+                "status": result.outcome.status(),
+                "failures": result.outcome.failures(),
+            }
+        )
+        end(result.outcome)
+        return
+    scenes = sum(frame.kind == "scene" for frame in result.board.frames)
+    typer.echo(_LINE.format(name="", frames="frames", text="text", image="image", stg="STG", valid="valid questions"))
+    for name, row in methods.items():
+        line = {"text": points(row.text), "image": points(row.image), "stg": points(row.stg)}
+        frames, shown = (scenes, "before") if name == "base" else (len(result.board.frames), name)
+        typer.echo(_LINE.format(name=shown, frames=frames, valid=f"{row.n_valid} of {row.n_questions}", **line))
+    for note in unscored(scores):
+        typer.echo(note)
+    typer.echo(decision.reason)
+    tell_outcome(result.outcome)
+    typer.echo(f"Report: {report}")
+    end(result.outcome)
 
 
 _KEYS = {"a": "accept", "r": "reject", "s": "another seed", "e": "edit the prompt"}
@@ -132,8 +158,6 @@ def reviewer() -> Callable[[ReviewRequest], ReviewChoice]:
 def _ask(request: ReviewRequest) -> ReviewChoice:
     from rich.console import Console
     from rich.prompt import Prompt
-
-    from katha.agents.state import ReviewChoice
 
     console = Console()
     _show(console.print, request)

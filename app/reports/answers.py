@@ -1,89 +1,108 @@
-"""What was asked and answered under each condition, grouped by transition, each answer with its verdict."""
+"""The question table of every page: what was asked and answered under each condition, each answer with its verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from katha.app.reports.page import DIMENSION_WORDS, Run
-from katha.schema import Answer, Question
+from katha.app.reports.page import DASH
+from katha.eval_bridge.matching.match import Rule, match
+from katha.schema import Answer, Condition, Question
 
-_Column = tuple[str, str | None, str]
-_Index = dict[tuple[str | None, str, str, str], Answer]
-_VERDICTS = {True: ("right", "\u2713"), False: ("wrong", "\u2717"), None: ("none", "\u2013")}
-
-
-def answer_groups(run: Run) -> dict[str, Any]:
-    """Reporting questions with their answers before and after, and the steering questions of the selected board."""
-    index = _index(run.answers)
-    judges = sorted({answer.judge for answer in run.answers})
-    reporting = [item for item in run.story.recoverability_questions if item.role == "reporting"]
-    steering = [item for item in run.story.recoverability_questions if item.role == "steering"]
-    methods = ["base"] + ([run.board.mode] if run.board.mode != "base" else [])
-    columns = _columns(methods)
-    guiding: list[_Column] = [("Images", run.candidates.decision.selected, "image")]
-    return {
-        "columns": columns,
-        "reporting": [_row(item, columns, judges, index, run) for item in reporting],
-        "steering_columns": guiding,
-        "steering": [_row(item, guiding, judges, index, run) for item in steering],
-        "several": len(judges) > 1,
-    }
+_VERDICTS = {True: ("right", "\u2713"), False: ("wrong", "\u2717"), None: ("none", DASH)}
 
 
-def _columns(methods: list[str]) -> list[_Column]:
-    columns: list[_Column] = [("Text", None, "text")]
-    for method in methods:
-        when = "before" if method == "base" else "after"
-        columns += [(f"Images, {when}", method, "image"), (f"Text and images, {when}", method, "text+image")]
+class Column(NamedTuple):
+    """One board under one condition; the text stands for all boards."""
+
+    title: str
+    method: str | None
+    condition: Condition
+
+
+class Given(NamedTuple):
+    """One judge's answer as it is shown: `verdict` is right, wrong or none, and `mark` its sign."""
+
+    judge: str
+    verdict: str
+    mark: str
+    answer: str
+    note: str
+
+
+class Row(NamedTuple):
+    """One question and a cell for each column, which holds every judge's answer; `flag` says what a repair changed."""
+
+    question: Question
+    cells: list[list[Given]]
+    flag: str
+
+    @property
+    def pair(self) -> str:
+        """The transition that the question is about."""
+        pair = self.question.target_transition
+        return f"{pair[0]}\u2192{pair[1]}" if pair else "whole story"
+
+
+class Table(NamedTuple):
+    """Questions by columns; `several`: more than one judge answered, so that each answer is signed."""
+
+    columns: list[Column]
+    rows: list[Row]
+    several: bool
+
+
+_Key = tuple[str | None, str, str, str, Condition]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Answers, found by method, judge, story, question and condition; `rule` gives their verdicts."""
+
+    answers: Mapping[_Key, Answer]
+    judges: Sequence[str]
+    rule: Rule
+
+    @classmethod
+    def of(cls, answers: Iterable[Answer], judges: Sequence[str], rule: Rule) -> Answered:
+        """Return the answers in a form that tables are made from."""
+        found = {(row.method, row.judge, row.story_id, row.question_id, row.condition): row for row in answers}
+        return cls(found, judges, rule)
+
+    def table(self, story: str, questions: Iterable[Question], columns: list[Column], *, flags: bool = False) -> Table:
+        """Return the table of a story's questions; with `flags`, for a board before (base) and after a repair."""
+        rows = []
+        for question in questions:
+            cells = [[self._given(story, question, column, judge) for judge in self.judges] for column in columns]
+            rows.append(Row(question, cells, _flag(cells) if flags else ""))
+        return Table(columns, rows, len(self.judges) > 1)
+
+    def _given(self, story: str, question: Question, column: Column, judge: str) -> Given:
+        answer = self.answers.get((column.method, judge, story, question.question_id, column.condition))
+        if answer is None:
+            return Given(judge, "none", DASH, "not asked", "")
+        if answer.status != "ok":
+            return Given(judge, "none", "!", answer.status, answer.error or "")
+        verdict = match(answer, question, self.rule)
+        name, mark = _VERDICTS[verdict.right]
+        return Given(judge, name, mark, answer.answer or "", verdict.reason)
+
+
+def columns_of(boards: Iterable[tuple[str, str]]) -> list[Column]:
+    """Return the text's column and two for each board, which is given by what it is called here and by its method."""
+    columns = [Column("Text", None, "text")]
+    for title, method in boards:
+        columns.append(Column(f"Images, {title}", method, "image"))
+        columns.append(Column(f"Text and images, {title}", method, "text+image"))
     return columns
 
 
-def _index(answers: Iterable[Answer]) -> _Index:
-    return {(item.method, item.judge, item.question_id, item.condition): item for item in answers}
-
-
-def _row(
-    question: Question,
-    columns: list[_Column],
-    judges: list[str],
-    index: _Index,
-    run: Run,
-) -> dict[str, Any]:
-    cells = [
-        [_cell(index.get((method, judge, question.question_id, condition)), question, judge, run) for judge in judges]
-        for _, method, condition in columns
-    ]
-    pair = question.target_transition
-    return {
-        "id": question.question_id,
-        "pair": f"{pair[0]}\u2192{pair[1]}" if pair else "whole story",
-        "dimension": DIMENSION_WORDS[question.question_type],
-        "question": question.question,
-        "gold": question.gold_answer,
-        "options": question.options or [],
-        "cells": cells,
-        "flag": _flag(cells),
-    }
-
-
-def _cell(answer: Answer | None, question: Question, judge: str, run: Run) -> dict[str, str]:
-    from katha.eval_bridge.matching.match import match
-
-    if answer is None:
-        return {"judge": judge, "verdict": "none", "mark": "\u2013", "answer": "not asked", "note": ""}
-    if answer.status != "ok":
-        return {"judge": judge, "verdict": "none", "mark": "!", "answer": answer.status, "note": answer.error or ""}
-    verdict = match(answer, question, run.matching)
-    name, mark = _VERDICTS[verdict.right]
-    return {"judge": judge, "verdict": name, "mark": mark, "answer": answer.answer or "", "note": verdict.reason}
-
-
-def _flag(cells: list[list[dict[str, str]]]) -> str:
+def _flag(cells: list[list[Given]]) -> str:
     """`recovered` or `harmed`: the repair changed an image-only verdict; `lost`: right by text, wrong by images."""
     if len(cells) < 4:
         return ""
-    text, before, after = cells[0][0]["verdict"], cells[1][0]["verdict"], cells[3][0]["verdict"]
+    text, before, after = cells[0][0].verdict, cells[1][0].verdict, cells[3][0].verdict
     if before != after and "none" not in (before, after):
         return "recovered" if after == "right" else "harmed"
     return "lost" if text == "right" and after == "wrong" else ""

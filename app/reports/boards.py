@@ -1,103 +1,130 @@
-"""A board as a page shows it, and as one picture."""
+"""A board as a page shows it: pictures in a row, or a strip with what is recovered between them; and as one picture."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from katha.app.reports.page import Run, panel_uri, percent
+from katha.app.reports.page import Picture, Run, panel_uri, percent
 from katha.errors import InputFileError, StoreError, UsageError
-from katha.schema import Board, Candidate, Frame, TransitionScore
+from katha.schema import Board, Candidate, Frame, FrameKind, TransitionScore
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+
+def pictures(name: str, frames: Iterable[tuple[int, FrameKind, Path]]) -> list[Picture]:
+    """Return small pictures of the board called `name`; frames are given by index, kind and file."""
+    return [
+        Picture(
+            panel_uri(path, small=True),
+            kind,
+            f"{name}, frame {index}" + ("" if kind == "scene" else f" ({kind})"),
+        )
+        for index, kind, path in frames
+    ]
+
+
 # ---
-# A board as the report shows it: its frames, and between them how much of each transition was recovered.
+# A board of a run: its frames, and between them how much of each transition was recovered.
 
 
-class Images:
-    """Panels as data URIs, each read once: whole for the boards, small for the candidates side by side."""
+class FrameCell(NamedTuple):
+    """A frame of a strip. `bare`: what follows an inserted frame has no ring of its own."""
+
+    frame: Frame
+    name: str
+    caption: str
+    uri: str
+    seed: int | None
+    bare: bool = False
+    cell: str = "frame"
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows, for those who do not see it."""
+        return f"Frame {self.frame.index}, {self.name.lower()}: {self.caption}"
+
+
+class GapCell(NamedTuple):
+    """A ring between two frames, filled by how much of the transition was recovered (0 to 1)."""
+
+    pair: str
+    value: float
+    label: str
+    long: str
+    tag: str
+    cell: str = "gap"
+
+
+Cell = FrameCell | GapCell
+
+
+class Strips:
+    """The boards of one run as a page shows them; each panel is read once for each size."""
 
     def __init__(self, run: Run) -> None:
-        self._panels = run.folder / "panels"
-        self._known: dict[tuple[str, bool], str] = {}
+        self._run, self._known = run, dict[tuple[str, bool], str]()
+        self._captions = {panel.index: panel.caption or panel.prompt for panel in run.plan.panels}
+        spec = run.info.get("renderer") or {}
+        self.found_in = str(spec["path"]) if spec.get("name") == "folder" else None
+        """The folder of a board that somebody else made; its scenes have no seed. None for a board drawn here."""
 
-    def uri(self, sha256: str, small: bool) -> str:
-        """The panel of that hash."""
-        key = (sha256, small)
-        if key not in self._known:
-            self._known[key] = panel_uri(self._panels / f"{sha256}.png", small=small)
-        return self._known[key]
+    def strip(self, board: Board, candidate: Candidate, tag: str) -> list[Cell]:
+        """Return frames and, between the frames of two scenes, the transition that joins them.
 
+        tag: what the weakest transition is marked with.
+        """
+        scores = {score.pair: score for score in candidate.transitions}
+        weakest = self._run.candidates.decision.weakest
+        cells: list[Cell] = []
+        last_scene: int | None = None
+        for frame in board.frames:
+            pair = frame.transition if frame.transition is not None else _pair(last_scene, frame.scene)
+            if pair is not None and pair in scores:
+                cells.append(_gap(scores.pop(pair), tag if weakest == pair else ""))
+            bare = frame.kind != "scene" and frame is not board.frames[-1]
+            cells.append(self.frame(frame)._replace(bare=bare))
+            last_scene = frame.scene if frame.scene is not None else last_scene
+        return cells
 
-def find_candidate(run: Run, name: str | None) -> Candidate | None:
-    """The candidate of that name, if there is one."""
-    return next((item for item in run.candidates.candidates if item.name == name), None)
+    def frames(self, frames: Iterable[Frame]) -> list[FrameCell]:
+        """Return frames as thumbnails."""
+        return [self.frame(frame, small=True) for frame in frames]
 
+    def frame(self, frame: Frame, *, small: bool = False) -> FrameCell:
+        """Return what is shown of one frame; `small` for a thumbnail."""
+        if frame.kind == "scene":
+            caption, name = self._captions.get(frame.scene or 0, ""), f"Scene {frame.scene}"
+        else:
+            caption, name = frame.prompt, "Bridge" if frame.kind == "bridge" else "Extra frame"
+            name += f", drawn by {frame.renderer}" if frame.renderer else ""
+        seed = None if frame.kind == "scene" and self.found_in is not None else frame.seed
+        return FrameCell(frame, name, caption, self._uri(frame.sha256, small), seed)
 
-def strip(board: Board, candidate: Candidate, run: Run, images: Images, tag: str) -> list[dict[str, Any]]:
-    """Frames and, between the frames of two scenes, the transition that joins them; `tag` marks the weakest."""
-    scores = {score.pair: score for score in candidate.transitions}
-    weakest = run.candidates.decision.weakest
-    cells: list[dict[str, Any]] = []
-    last_scene: int | None = None
-    for frame in board.frames:
-        pair = frame.transition if frame.transition is not None else _pair(last_scene, frame.scene)
-        if pair is not None and pair in scores:
-            cells.append(_gap(scores.pop(pair), tag if weakest == pair else ""))
-        cells.append(frame_view(frame, run, images))
-        cells[-1]["bare"] = frame.kind != "scene" and frame is not board.frames[-1]
-        last_scene = frame.scene if frame.scene is not None else last_scene
-    return cells
+    def _uri(self, sha256: str, small: bool) -> str:
+        if (sha256, small) not in self._known:
+            path = self._run.folder / "panels" / f"{sha256}.png"
+            self._known[sha256, small] = panel_uri(path, small=small)
+        return self._known[sha256, small]
 
 
 def _pair(first: int | None, second: int | None) -> tuple[int, int] | None:
     return None if first is None or second is None else (first, second)
 
 
-def frame_view(frame: Frame, run: Run, images: Images, small: bool = False) -> dict[str, Any]:
-    """What is shown of one frame; `small` for a thumbnail."""
-    captions = {panel.index: panel.caption or panel.prompt for panel in run.plan.panels}
-    if frame.kind == "scene":
-        caption = captions.get(frame.scene or 0, "")
-        name = f"Scene {frame.scene}"
-    else:
-        caption = frame.prompt
-        name = "Bridge" if frame.kind == "bridge" else "Extra frame"
-        name += f", drawn by {frame.renderer}" if frame.renderer else ""
-    return {
-        "cell": "frame",
-        "kind": frame.kind,
-        "index": frame.index,
-        "name": name,
-        "caption": caption,
-        "alt": f"Frame {frame.index}, {name.lower()}: {caption}",
-        "uri": images.uri(frame.sha256, small),
-        "seed": None if frame.kind == "scene" and found_in(run) else frame.seed,
-        "prompt": frame.prompt,
-        "sha256": frame.sha256,
-    }
-
-
-def found_in(run: Run) -> str | None:
-    """The folder of a board that somebody else made; its scenes have no seed. None for a board that was drawn."""
-    spec = run.info.get("renderer") or {}
-    return str(spec["path"]) if spec.get("name") == "folder" else None
-
-
-def _gap(score: TransitionScore, tag: str) -> dict[str, Any]:
+def _gap(score: TransitionScore, tag: str) -> GapCell:
     value = score.recoverability
     first, second = score.pair
     judged = f"{percent(value)} of {score.n_questions} steering questions" if value is not None else "not asked"
-    return {
-        "cell": "gap",
-        "pair": f"{first}\u2192{second}",
-        "value": value if value is not None else (1.0 if score.covered else 0.0),
-        "label": percent(value) if value is not None else ("covered" if score.covered else "not covered"),
-        "long": f"Transition from scene {first} to {second}: {judged}; similarity {score.similarity:.2f}.",
-        "tag": tag,
-    }
+    return GapCell(
+        pair=f"{first}\u2192{second}",
+        value=value if value is not None else float(score.covered),
+        label=percent(value) if value is not None else ("covered" if score.covered else "not covered"),
+        long=f"Transition from scene {first} to {second}: {judged}; similarity {score.similarity:.2f}.",
+        tag=tag,
+    )
 
 
 # ---

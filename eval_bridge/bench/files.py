@@ -10,12 +10,11 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Literal
 
+from katha.configs import load_config
 from katha.errors import InputFileError, unreadable
 from katha.jsonio import canonical, loads, sha256_hex
 
-# ---
 # Finding and streaming the files of a release (Table 23): a folder or one file, broken lines included.
-
 
 Kind = Literal["stories", "variants", "validation", "human_gold_1k", "strict_gold_400"]
 MAX_LINE_BYTES = 4_000_000
@@ -53,7 +52,7 @@ class Problem:
         field = f", field {self.field!r}" if self.field else ""
         return f"{place}{record}{field}: {self.message}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The problem as a JSON object."""
         return asdict(self)
 
@@ -64,7 +63,7 @@ class Row:
 
     file: str
     line: int
-    value: dict[str, Any]
+    value: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise unreadable(path, error) from error
 
 
-def _parse(line: bytes) -> dict[str, Any] | str:
+def _parse(line: bytes) -> Mapping[str, Any] | str:
     """The object in `line`, or what is wrong with it."""
     if len(line) > MAX_LINE_BYTES:
         return f"the line is longer than {MAX_LINE_BYTES:,} bytes, so it is no record."
@@ -154,9 +153,7 @@ def _kind_of(path: Path) -> Kind:
     return "stories"
 
 
-# ---
 # What has to be remembered across lines: ids and links, in a temporary SQLite file, so that memory stays flat.
-
 
 _SCHEMA = """
 CREATE TABLE stories (file TEXT, story TEXT, line INTEGER, type TEXT, moral TEXT, resolution TEXT, split TEXT,
@@ -203,94 +200,30 @@ class Ledger:
         """The rows of a query, streamed."""
         return iter(self._db.execute(sql, values))
 
-    def count(self, sql: str, *values: Any) -> int:
-        """The one number that a query answers."""
-        return int(next(self.ask(sql, *values))[0])
-
     @staticmethod
     def digest(text: str) -> str:
         """A short digest, so that texts can be compared without being kept."""
         return sha256_hex(text.encode("utf-8"))[:32]
 
 
-# ---
-# What KathaBench-25K is published to hold: the counts of the paper's tables, by the names that its files use.
+# What KathaBench-25K is published to hold (`configs/kathabench.yaml`): the counts of the paper's tables.
 
-
-STORIES = 5_000
-SCENES = 5
-VARIANTS_PER_STORY = 2
+_PUBLISHED = load_config("kathabench.yaml")
+STORIES: int = _PUBLISHED["stories"]
+SCENES: int = _PUBLISHED["scenes"]
+VARIANTS_PER_STORY: int = _PUBLISHED["variants_per_story"]
 CONDITIONS_ASKED = 3
 
-NARRATIVE_TYPES: Mapping[str, int] = MappingProxyType(
-    {
-        "moral_semantic": 1_000,
-        "causal_transition": 800,
-        "emotional_trajectory": 700,
-        "procedural_state_change": 600,
-        "social_interaction": 600,
-        "hidden_consequence": 500,
-        "cultural_folk_moral": 400,
-        "counterfactual_pair": 400,
-    }
-)
-"""Table 6, in the order of the identifier ranges `kb25k_0001` to `kb25k_5000` (Sec. A.15)."""
-
-TRANSITION_TYPES: Mapping[str, int] = MappingProxyType(
-    {"cause_effect": 10_000, "moral_choice": 5_000, "consequence_reveal": 5_000}
-)
-"""Table 9."""
-
-MORALS: Mapping[str, int] = MappingProxyType(
-    {
-        "compassion": 417,
-        "courage": 417,
-        "generosity": 416,
-        "gratitude": 417,
-        "honesty": 417,
-        "humility": 417,
-        "kindness": 417,
-        "patience": 417,
-        "perseverance": 417,
-        "responsibility": 416,
-        "self_control": 416,
-        "wisdom": 416,
-    }
-)
-"""Table 12."""
-
-QUESTIONS: Mapping[str, int] = MappingProxyType(
-    {
-        "causal": 6_325,
-        "emotional": 6_237,
-        "moral": 5_000,
-        "consequence": 5_000,
-        "temporal_order": 5_000,
-        "action_visibility": 1_150,
-    }
-)
-"""Table 14."""
-
-SOURCES: Mapping[str, int] = MappingProxyType({"kathasaritasagara": 1_702, "aesop": 1_676, "panchatantra": 1_622})
-"""Table 24, spelled as in Sec. A.16."""
-
-SPLITS: Mapping[str, int] = MappingProxyType(
-    {"train": 3_500, "validation": 750, "public_test": 500, "hidden_test": 250}
-)
-"""Sec. B.7; `test` is public_test and hidden_test together."""
-
-VALIDATION_STATUSES = ("human_review_complete", "human_adjudicator_accepted", "pre_release_reviewed")
-"""Sec. A.7 names the first for every record, Sec. D.7 the other two; a release may follow either."""
-
-RESOLUTIONS = ("unanimous", "human_adjudicated")
-"""Sec. A.7."""
-
-_SPLIT_NAMES = {
-    "val": "validation",
-    "dev": "validation",
-    "test_public": "public_test",
-    "test_hidden": "hidden_test",
-} | {name: name for name in (*SPLITS, "test")}
+Counts = Mapping[str, int]
+NARRATIVE_TYPES: Counts = MappingProxyType(_PUBLISHED["narrative_types"])
+TRANSITION_TYPES: Counts = MappingProxyType(_PUBLISHED["transition_types"])
+MORALS: Counts = MappingProxyType(_PUBLISHED["morals"])
+QUESTIONS: Counts = MappingProxyType(_PUBLISHED["questions"])
+SOURCES: Counts = MappingProxyType(_PUBLISHED["sources"])
+SPLITS: Counts = MappingProxyType(_PUBLISHED["splits"])
+VALIDATION_STATUSES: tuple[str, ...] = tuple(_PUBLISHED["validation_statuses"])
+RESOLUTIONS: tuple[str, ...] = tuple(_PUBLISHED["resolutions"])
+_SPLIT_NAMES: Mapping[str, str] = _PUBLISHED["split_aliases"] | {name: name for name in (*SPLITS, "test")}
 
 
 @dataclass(frozen=True)
@@ -302,12 +235,7 @@ class Tier:
     per_type: int
 
 
-GOLD_TIERS: Mapping[str, Tier] = MappingProxyType(
-    {
-        "human_gold_1k": Tier("human_gold_1k.jsonl", 1_000, 125),
-        "strict_gold_400": Tier("strict_gold_400.jsonl", 400, 50),
-    }
-)
+GOLD_TIERS: Mapping[str, Tier] = MappingProxyType({name: Tier(**row) for name, row in _PUBLISHED["gold_tiers"].items()})
 
 
 def split_name(value: str) -> str | None:

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Literal
+
+from pydantic import BaseModel
 
 from katha.errors import InputFileError, OutputFolderError, RecordError
 from katha.eval_bridge.bench.files import SPLITS, STORIES, find_files, split_name
 from katha.jsonio import digest, read_json, write_json
 from katha.stories import iter_records
+
+
+class Split(BaseModel):
+    """How stories are divided, as it is written: story ids by split, and counts by split and narrative type."""
+
+    format: Literal[1] = 1
+    source: str
+    seed: int
+    stratified_by: Literal["narrative_type"] = "narrative_type"
+    stories_sha256: str
+    counts: dict[str, int]
+    by_type: dict[str, dict[str, int]]
+    splits: dict[str, list[str]]
 
 
 def assign_splits(types: Mapping[str, str], seed: int = 42) -> dict[str, list[str]]:
@@ -40,7 +55,7 @@ def _shares(size: int, seen: int, given: Mapping[str, int]) -> dict[str, int]:
     return shares
 
 
-def make_split(path: Path, seed: int = 42) -> tuple[dict[str, Any], Counter[str]]:
+def make_split(path: Path, seed: int = 42) -> tuple[Split, Counter[str]]:
     """The split of the stories in `path` as it is written, and how many stories carry another one already.
 
     Raises:
@@ -60,21 +75,18 @@ def make_split(path: Path, seed: int = 42) -> tuple[dict[str, Any], Counter[str]
     return _described(file.path.name, types, parts, seed), _others(parts, carried)
 
 
-def _described(name: str, types: Mapping[str, str], parts: Mapping[str, Sequence[str]], seed: int) -> dict[str, Any]:
-    by_type = {
-        kind: {split: sum(types[story] == kind for story in ids) for split, ids in parts.items()}
-        for kind in sorted(set(types.values()))
-    }
-    return {
-        "format": 1,
-        "source": name,
-        "seed": seed,
-        "stratified_by": "narrative_type",
-        "stories_sha256": digest(sorted(types)),
-        "counts": {split: len(ids) for split, ids in parts.items()},
-        "by_type": by_type,
-        "splits": dict(parts),
-    }
+def _described(name: str, types: Mapping[str, str], parts: Mapping[str, list[str]], seed: int) -> Split:
+    return Split(
+        source=name,
+        seed=seed,
+        stories_sha256=digest(sorted(types)),
+        counts={split: len(ids) for split, ids in parts.items()},
+        by_type={
+            kind: {split: sum(types[story] == kind for story in ids) for split, ids in parts.items()}
+            for kind in sorted(set(types.values()))
+        },
+        splits=dict(parts),
+    )
 
 
 def _others(parts: Mapping[str, Iterable[str]], carried: Mapping[str, str]) -> Counter[str]:
@@ -90,7 +102,7 @@ def _name(value: str) -> str:
     return split_name(value) or value
 
 
-def save_split(path: Path, out: Path, *, seed: int = 42, force: bool = False) -> dict[str, Any]:
+def save_split(path: Path, out: Path, *, seed: int = 42, force: bool = False) -> Split:
     """Write the split of the stories in `path` to `out` as JSON, and return it.
 
     Raises:
@@ -98,13 +110,14 @@ def save_split(path: Path, out: Path, *, seed: int = 42, force: bool = False) ->
         Both give way to `force`.
     """
     split, others = make_split(path, seed)
+    written = split.model_dump(mode="json")
     if others and not force:
         shown = ", ".join(f"{count:,} in {name!r}" for name, count in sorted(others.items()))
         raise RecordError(
             f"{str(path)!r} carries another split already ({shown} would move): that is the one to report by.",
             hint="Give --force to write a new one all the same.",
         )
-    if out.exists() and not force and read_json(out) != split:
+    if out.exists() and not force and read_json(out) != written:
         raise OutputFolderError(f"{str(out)!r} holds something else.", hint="Give another --out, or --force.")
-    write_json(out, split)
+    write_json(out, written)
     return split

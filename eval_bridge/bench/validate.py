@@ -35,9 +35,7 @@ from katha.eval_bridge.bench.stats import Census, budget
 from katha.schema import ContrastiveVariant, Question, Record, StoryRecord
 from katha.stories import record_problems
 
-# ---
 # What is wrong with one record, all of it: stories (Tables 7, 8, 13), variants (Table 15), validations (Table 16).
-
 
 Finding = tuple[str, str]
 """The field, and what is wrong with it."""
@@ -251,9 +249,7 @@ _STORY_CHECKS: tuple[Callable[[StoryRecord, Mapping[str, Any]], Iterator[Finding
 )
 
 
-# ---
 # What does not fit together between the files of a release: variants, validations and gold subsets against stories.
-
 
 _STORY = "(SELECT * FROM stories WHERE file = 'stories')"
 _VARIANTS: tuple[tuple[str, str, str], ...] = (
@@ -384,9 +380,7 @@ def _gold(ledger: Ledger, tier: str, names: Mapping[str, str], *, has_stories: b
             yield Problem(names[tier], line, story, field, message)
 
 
-# ---
 # Checking a release: every line, every link between files, and the published counts. Nothing stops at the first.
-
 
 _EXPECTED = {"variants": ("Table 5", VARIANTS_PER_STORY * STORIES), "validation": ("Sec. A.9", STORIES)}
 
@@ -547,9 +541,7 @@ def _question_ids(row: Row, record: StoryRecord, kind: Kind, ledger: Ledger) -> 
 def _variant(row: Row, ledger: Ledger) -> Iterator[Problem]:
     record, findings = check_variant(row.value)
     yield from _report(row, str(row.value.get("base_story_id", "?")), findings)
-    if record is None:
-        return
-    fresh = ledger.add(
+    if record is not None and not ledger.add(
         "variants",
         id=record.variant_id,
         story=record.base_story_id,
@@ -558,8 +550,7 @@ def _variant(row: Row, ledger: Ledger) -> Iterator[Problem]:
         type=record.narrative_type,
         moral=record.original_moral,
         digest=ledger.digest(record.contrastive_story_text.strip()),
-    )
-    if not fresh:
+    ):
         message = f"the id {record.variant_id!r} was used before."
         yield Problem(row.file, row.line, record.base_story_id, "variant_id", message)
 
@@ -567,17 +558,14 @@ def _variant(row: Row, ledger: Ledger) -> Iterator[Problem]:
 def _validation(row: Row, ledger: Ledger) -> Iterator[Problem]:
     record, findings = check_validation(row.value)
     yield from _report(row, str(row.value.get("story_id", "?")), findings)
-    if record is None:
-        return
-    fresh = ledger.add(
+    if record is not None and not ledger.add(
         "validations",
         story=record.story_id,
         file=row.file,
         line=row.line,
         moral=record.final_moral_label,
         resolution=record.resolution,
-    )
-    if not fresh:
+    ):
         yield Problem(row.file, row.line, record.story_id, "story_id", "the id was used before in this file.")
 
 

@@ -12,13 +12,11 @@ from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.language import PhraseEvent, PhraseReading, load_vocabulary, read_phrase
 from katha.schema import Dimension
 
-# ---
 # A question as `sketch-reader` understands it: what it takes for granted, where to look, and what an answer is about.
 #
 # The claims of a question ("after the crow sings", "when the lion is caught") find its moment; its connective or its
 # dimension says on which side of that moment the answer lies; "at first" and "in the end" look at the ends. What the
 # question takes for granted is no answer to it.
-
 
 _LATE = re.compile(
     r"\b(?:in the end|at the end|at last|finally|last|outcome|end for|does it end|end up|at the close)\b", re.IGNORECASE
@@ -198,13 +196,9 @@ def _share(place: int, count: int, tilt: int) -> float:
     return share**2 if tilt > 0 else (1 - place / count) ** 2
 
 
-# ---
-# Choosing among fixed options by what a record of moments supports, dimension by dimension.
-#
 # The question says where to look and what could be an answer (`asked`); each option's claims are weighed there. The
 # best option is taken when it is supported well enough and clearly better than the next one; otherwise the answer is
 # `Unclear`. Neither the order of options nor how often an answer occurs plays a part.
-
 
 _ENOUGH = 0.14
 _CLEARLY = 0.02

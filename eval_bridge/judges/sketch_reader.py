@@ -19,12 +19,10 @@ from katha.language import read_story
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import Confidence
 
-# ---
 # Scenes by their number: "Scene 2 of 5: ..." in a text, and "scene 2 of 5" in a question about it or about pictures.
 #
 # Evaluators that ask scene by scene number the text's scenes (`configs/evaluators.yaml`), for a story itself does
 # not.
-
 
 _LINE = re.compile(r"Scene \d+ of \d+: (\S.*)")
 _ASKED = re.compile(r"\bscene (\d+) of (\d+)\b", re.IGNORECASE)
@@ -48,12 +46,10 @@ def at_scene(question: str, moments: Sequence[Moment]) -> list[Moment]:
     return [moment for moment in moments if moment.scene == int(asked[1])]
 
 
-# ---
 # Readings that are shared: a picture is read once, whoever asks.
 #
 # The judge and the compass look at the same frames. Both give the picture as `clean_image` encodes it, one encoding
 # for equal pixels, so that the hash of its bytes stands for its pixels.
-
 
 _KEPT = 1024
 """Readings kept, the longest unused is forgotten first (a few kilobytes each)."""
@@ -100,10 +96,6 @@ class Readings:
 def shared_readings() -> Readings:
     """The shipped reader's readings, shared by the process."""
     return Readings(load_reader())
-
-
-# ---
-# `sketch-reader`: the embedded judge. It looks at pixels, and chooses the option that what it saw supports.
 
 
 _VERSION = "2"

@@ -1,8 +1,6 @@
 """What asking costs: an estimate before, an account while asking, and limits that stop between two calls.
 
-A judge may have an attribute `price`: US dollars per million tokens by kind (`input`, `output`), or None when unknown.
-A judge without the attribute costs nothing. `Metered` also turns what a judge raises by mistake into typed failures, so
-that every question stays accounted for."""
+Prices are US dollars per million tokens by kind (`input`, `output`); a judge without a price costs nothing."""
 
 from __future__ import annotations
 
@@ -10,10 +8,10 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
-from katha.errors import KathaError, TransientJudgeError, UsageError
+from katha.errors import UsageError
+from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 
 _CHARACTERS_PER_TOKEN = 4
@@ -66,14 +64,19 @@ class Budget:
             self.stopped = self.stopped or granted < wanted
             return granted
 
-    def settle(self, each: float, cost: float | None) -> None:
-        """A granted call was made for `cost` dollars, or (None) was not made after all."""
+    def give_back(self, count: int, each: float) -> None:
+        """`count` granted calls were not made after all."""
+        with self._lock:
+            self._granted -= count
+            self._expected -= count * each
+
+    def settle(self, each: float, cost: float) -> None:
+        """A granted call was made for `cost` dollars."""
         with self._lock:
             self._granted -= 1
             self._expected -= each
-            if cost is not None:
-                self.calls += 1
-                self.cost += cost
+            self.calls += 1
+            self.cost += cost
 
 
 @dataclass
@@ -119,83 +122,18 @@ class Tally:
         }
 
 
-class Metered:
-    """A judge within a budget. Its replies are the inner judge's; the rest is `budget_stopped`."""
+def require_prices(judges: Mapping[str, Judge], budget: Budget) -> None:
+    """Refuse a budget in dollars over judges whose price is unknown.
 
-    def __init__(self, judge: Judge, budget: Budget, tally: Tally) -> None:
-        """Take the judge's price.
-
-        Raises:
-            UsageError: the budget is in dollars and the judge's price is unknown.
-        """
-        self._judge, self._budget, self._tally = judge, budget, tally
-        self.always_chooses = bool(getattr(judge, "always_chooses", False))
-        self.exclusive = bool(getattr(judge, "exclusive", False))
-        self.concurrency = int(getattr(judge, "concurrency", 1))
-        self._price: Mapping[str, float] | None = getattr(judge, "price", {})
-        if self._price is None and budget.max_cost is not None:
+    Raises:
+        UsageError: the judge is named.
+    """
+    for judge in judges.values() if budget.max_cost is not None else ():
+        if judge_abilities(judge).price is None:
             raise UsageError(
                 f"The price of the judge {judge.spec().get('name')!r} is unknown, so --max-cost cannot hold.",
                 hint="Limit it by --max-calls.",
             )
-
-    def spec(self) -> Mapping[str, Any]:
-        """The inner judge's."""
-        return self._judge.spec()
-
-    @property
-    def amended(self) -> Mapping[str, Any]:
-        """The inner judge's."""
-        return getattr(self._judge, "amended", {})
-
-    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
-        """Yield one reply per prompt, in order.
-
-        Raises:
-            TransientJudgeError: worth another try. JudgeError, UsageError: the judge cannot be asked at all.
-        """
-        each = max((expected_cost(self._price, estimate_tokens(evidence, item), 1) for item in prompts), default=0.0)
-        done = 0
-        while done < len(prompts):
-            granted = self._budget.grant(len(prompts) - done, each)
-            if not granted:
-                for _ in prompts[done:]:
-                    yield JudgeReply("budget_stopped", error=STOPPED)
-                return
-            made = 0
-            try:
-                for reply in self._granted(evidence, prompts[done : done + granted]):
-                    made += 1
-                    self._budget.settle(each, float(reply.usage.get("cost") or 0.0))
-                    self._tally.count(reply)
-                    yield reply
-            except KathaError:
-                made += 1
-                self._budget.settle(each, 0.0)
-                raise
-            finally:
-                for _ in range(granted - made):
-                    self._budget.settle(each, None)
-            done += made
-            if not made:
-                return
-
-    def _granted(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
-        """The judge's replies; what it raises by mistake is the typed failure of one question."""
-        try:
-            yield from islice(self._judge.ask(evidence, prompts), len(prompts))
-        except KathaError:
-            raise
-        except OSError as error:
-            raise TransientJudgeError(f"{type(error).__name__}: {error}") from error
-        except Exception as error:
-            yield JudgeReply("transport_failed", error=f"the judge raised {type(error).__name__}: {error}")
-
-    def close(self) -> None:
-        """Let the inner judge go of its memory, if it can."""
-        close = getattr(self._judge, "close", None)
-        if close is not None:
-            close()
 
 
 @dataclass
@@ -215,8 +153,8 @@ class Weighed:
     def __init__(self, judge: Judge, estimate: Estimate, share: float = 1.0) -> None:
         """share: of the judge's price, that of a batch for example."""
         self._judge, self._estimate, self._share = judge, estimate, share
-        self.always_chooses = bool(getattr(judge, "always_chooses", False))
-        self._price: Mapping[str, float] | None = getattr(judge, "price", {})
+        abilities = judge_abilities(judge)
+        self.always_chooses, self._price = abilities.always_chooses, abilities.price
 
     def spec(self) -> Mapping[str, Any]:
         """The inner judge's, so that the cache is asked by the same keys."""

@@ -1,6 +1,4 @@
-"""Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the
-accepted set.
-"""
+"""Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the set."""
 
 from __future__ import annotations
 
@@ -13,10 +11,6 @@ from typing import Protocol
 
 from katha.errors import UsageError
 from katha.schema import MORAL_LABELS, Answer, Question
-
-# ---
-# Answer normalisation (Sec. E.6): lower case, punctuation removed, blanks collapsed.
-
 
 _ASCII_MARKS = frozenset(string.punctuation)
 
@@ -32,23 +26,19 @@ def normalise(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-# ---
-# Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the set.
-#
 # Rules, each named with its version in every score. Decided by the words alone (`RULES`):
 #
-# - `exact-set`: the paper's letter (Sec. E.6, Eqs. 50 and 51): lower case, punctuation and extra blanks removed,
-# then membership. - `lemma-set`: the same meaning in other words (see `lemma_set`). - `exact-string`, `keyword`: rows
-# of the matching ablation (Table 61).
+# - `exact-set`: the paper's letter (Sec. E.6, Eqs. 50 and 51), membership after normalisation
+# - `lemma-set`: the same meaning in other words (see `lemma_set`)
+# - `exact-string`, `keyword`: rows of the matching ablation (Table 61)
 #
 # Decided by a model, whose verdicts are archived (`verdicts`): `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under
 # every rule choices and moral labels are matched literally, and a member of the accepted set is right.
 
-
 _UNCERTAIN = frozenset(("unclear", "ambiguous"))
 _BAD_EVIDENCE = frozenset(("unclear", "omitted", "contradicted"))
 _BAD_SUPPORT = frozenset(("contradicted", "ambiguous"))
-_LABELS = frozenset(map(normalise, MORAL_LABELS))
+_LABELS = {normalise(label): label for label in MORAL_LABELS}
 
 MODEL_RULES: tuple[str, ...] = ("embedding", "llm", "nli")
 """The families of rules that a model decides; a rule's name is `FAMILY:ARGUMENT`."""
@@ -139,6 +129,11 @@ RULES: Mapping[str, WordRule] = {
 """The rules that words alone decide, by name."""
 
 
+def moral_label(text: str | None) -> str | None:
+    """Return which of the twelve moral labels `text` names; None if it names none."""
+    return _LABELS.get(normalise(text or ""))
+
+
 def accepted_set(question: Question) -> frozenset[str]:
     """The normalised canonical answer and paraphrases."""
     return frozenset(map(normalise, (question.gold_answer, *question.accepted_answers))) - {""}
@@ -187,7 +182,7 @@ def literal_verdict(answer: str, question: Question) -> Verdict | None:
     if spoken in {normalise(option) for option in question.options or ()}:
         right = spoken in accepted
         return Verdict(right, "chose the accepted option" if right else "chose another option")
-    labelled = question.question_type == "moral" and normalise(question.gold_answer) in _LABELS
+    labelled = question.question_type == "moral" and moral_label(question.gold_answer) is not None
     return _exact(answer, question) if labelled else None
 
 

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from katha.eval_bridge.matching.match import MODEL_RULES, RULES, Rule, require_rule
 from katha.eval_bridge.matching.verdicts import VERDICTS, Decider, ModelRule, pairs_of
 from katha.schema import Answer, StoryRecord
-
-
-def _nli(argument: str, base_url: str | None) -> Decider:
-    from katha.eval_bridge.matching.models import NliDecider
-
-    return NliDecider(argument)
-
-
-def _embedding(argument: str, base_url: str | None) -> Decider:
-    from katha.eval_bridge.matching.models import EmbeddingDecider
-
-    return EmbeddingDecider(argument)
-
-
-def _llm(argument: str, base_url: str | None) -> Decider:
-    from katha.eval_bridge.matching.models import LlmDecider
-
-    return LlmDecider(argument, base_url=base_url)
-
-
-_MAKERS: dict[str, Callable[[str, str | None], Decider]] = dict(zip(MODEL_RULES, (_embedding, _llm, _nli), strict=True))
 
 
 def make_decider(name: str, base_url: str | None = None) -> Decider | None:
@@ -38,7 +17,14 @@ def make_decider(name: str, base_url: str | None = None) -> Decider | None:
         UsageError: no such rule or model. MissingExtraError: a package is missing. ModelError: the model is not here.
     """
     family, _, argument = require_rule(name).partition(":")
-    return _MAKERS[family](argument, base_url) if family in MODEL_RULES else None
+    if family not in MODEL_RULES:
+        return None
+    # Not at the top: these classes are only needed where a model decides.
+    from katha.eval_bridge.matching import models
+
+    if family == "llm":
+        return models.LlmDecider(argument, base_url=base_url)
+    return models.NliDecider(argument) if family == "nli" else models.EmbeddingDecider(argument)
 
 
 def open_rule(

@@ -13,17 +13,13 @@ from typing import Any, Protocol
 from katha.errors import InputFileError, StoreError, UsageError, unreadable
 from katha.eval_bridge.matching.match import RULES, Rule, Verdict, accepted_set, literal_verdict, normalise
 from katha.jsonio import canonical, digest, loads, write_bytes_atomic
-from katha.schema import Answer, Question, StoryRecord
+from katha.schema import Answer, Question, Scores, StoryRecord
 
-# ---
-# Rules that a model decides, and `verdicts.jsonl`, which makes scoring with them offline and repeatable.
-#
 # One object a line, of two kinds. What decided: `{"rule", "spec_sha256", "spec"}`. A verdict: `{"rule",
 # "spec_sha256", "question_sha256", "story_id", "question_id", "answer", "right", "score", "reason"}`, where
 # `question_sha256` covers the question's words and its accepted set and `answer` is normalised. The last line of a
 # verdict's key counts and a torn last line is ignored, as in `answers.jsonl`. A verdict that could not be had is not
 # written: it is asked for again.
-
 
 VERDICTS = "verdicts.jsonl"
 """The name of the file that lies beside `answers.jsonl`."""
@@ -93,11 +89,9 @@ class ModelRule:
         self._known: dict[Key, tuple[Verdict, str]] = {}
         self._used: set[str] = set()
         self._declared = False
-        for path in archives:
-            for row in read_rows(path) if path.is_file() else ():
-                if row["rule"] == name and "answer" in row and self._spec in (None, row["spec_sha256"]):
-                    key = (str(row["question_sha256"]), str(row["answer"]))
-                    self._known[key] = (Verdict(bool(row["right"]), str(row["reason"])), str(row["spec_sha256"]))
+        for row, key, verdict in _read_verdicts(archives):
+            if row["rule"] == name and self._spec in (None, row["spec_sha256"]):
+                self._known[key] = (verdict, str(row["spec_sha256"]))
 
     @property
     def version(self) -> str:
@@ -159,31 +153,13 @@ class ModelRule:
             for pair, decision in zip(pairs, self._decider.decide(pairs), strict=False):
                 if decision.right is not None:
                     self._known[pair.key] = (Verdict(decision.right, decision.reason), self._spec)
-                    write(self._row(pair, decision))
-
-    def _row(self, pair: Pair, decision: Decision) -> dict[str, Any]:
-        question_sha256, answer = pair.key
-        return {
-            "rule": self.name,
-            "spec_sha256": self._spec,
-            "question_sha256": question_sha256,
-            "story_id": pair.question.story_id,
-            "question_id": pair.question.question_id,
-            "answer": answer,
-            "right": decision.right,
-            "score": decision.score,
-            "reason": decision.reason,
-        }
+                    write(_verdict_row(self.name, self._spec, pair, decision))
 
     def tidy(self) -> None:
         """Leave each line of the kept file once, the last of its key, sorted: the same verdicts give the same bytes."""
         if self._keep is None or not self._keep.is_file():
             return
-        latest: dict[tuple[str, ...], bytes] = {}
-        for row in read_rows(self._keep):
-            names = ("rule", "spec_sha256", "question_sha256", "answer")
-            latest[tuple(str(row.get(name, "")) for name in names)] = canonical(row) + b"\n"
-        write_bytes_atomic(self._keep, b"".join(latest[key] for key in sorted(latest)))
+        _write_rows(self._keep, read_rows(self._keep))
 
 
 def pairs_of(records: Iterable[StoryRecord], answers: Iterable[Answer]) -> Iterator[Pair]:
@@ -230,7 +206,7 @@ class _Writer:
             self._file.close()
 
 
-def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+def read_rows(path: Path) -> Iterator[Mapping[str, object]]:
     """The lines of a file of verdicts; a torn last line is left out.
 
     Raises:
@@ -248,7 +224,38 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         raise unreadable(path, error) from error
 
 
-def _row(line: bytes) -> dict[str, Any] | None:
+def _read_verdicts(archives: Iterable[Path]) -> Iterator[tuple[Mapping[str, object], Key, Verdict]]:
+    """The verdicts of the archives that are there, in order: the row, its key, and what it says."""
+    for path in archives:
+        for row in read_rows(path) if path.is_file() else ():
+            if "answer" in row:
+                key = (str(row["question_sha256"]), str(row["answer"]))
+                yield row, key, Verdict(bool(row["right"]), str(row["reason"]))
+
+
+def _write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write each row once, the last of its key, sorted: the same verdicts give the same bytes."""
+    names = ("rule", "spec_sha256", "question_sha256", "answer")
+    latest = {tuple(str(row.get(name, "")) for name in names): canonical(row) + b"\n" for row in rows}
+    write_bytes_atomic(path, b"".join(latest[key] for key in sorted(latest)))
+
+
+def _verdict_row(rule: str, spec_sha256: str | None, pair: Pair, decision: Decision) -> Mapping[str, object]:
+    question_sha256, answer = pair.key
+    return {
+        "rule": rule,
+        "spec_sha256": spec_sha256,
+        "question_sha256": question_sha256,
+        "story_id": pair.question.story_id,
+        "question_id": pair.question.question_id,
+        "answer": answer,
+        "right": decision.right,
+        "score": decision.score,
+        "reason": decision.reason,
+    }
+
+
+def _row(line: bytes) -> Mapping[str, object] | None:
     try:
         row = loads(line.decode("utf-8"))
     except ValueError:
@@ -261,18 +268,15 @@ def _row(line: bytes) -> dict[str, Any] | None:
     return row if whole else None
 
 
-# ---
 # Verdicts of a words' rule that changes with its version, kept beside the scores so that a later version can be told.
 #
 # `lemma-set` is code, and code of an earlier version is not kept. Its verdicts are: in `verdicts.jsonl` beside
 # `scores.json`, in the form of a model's verdicts, with rule and version as the specification. Scoring again with
 # `--before` then names every verdict that the new version changes.
 
-
 CHANGING = frozenset(("lemma-set",))
 """The rules whose verdicts are kept: those that words decide, and not by membership alone."""
 _NOTE = re.compile(r"Matching (?P<rule>.+), version (?P<version>.+)\.")
-_NAMES = ("rule", "spec_sha256", "question_sha256", "answer")
 
 
 def _spec(rule: str, version: str) -> dict[str, str]:
@@ -285,7 +289,7 @@ class RecordingRule:
     def __init__(self, rule: Rule) -> None:
         self.name, self.version = rule.name, rule.version
         self._rule = rule
-        self._rows: dict[tuple[str, str], dict[str, Any]] = {}
+        self._rows: dict[Key, Mapping[str, object]] = {}
         self._met: dict[tuple[int, str], Question] = {}  # holds the questions, so that their ids stay their own
 
     def verdict(self, answer: str, question: Question) -> Verdict:
@@ -295,17 +299,8 @@ class RecordingRule:
         if at not in self._met and normalise(answer) not in accepted_set(question):
             self._met[at] = question
             pair = Pair(answer, question)
-            self._rows[pair.key] = {
-                "rule": self.name,
-                "spec_sha256": digest(_spec(self.name, self.version)),
-                "question_sha256": pair.key[0],
-                "story_id": question.story_id,
-                "question_id": question.question_id,
-                "answer": pair.key[1],
-                "right": found.right,
-                "score": None,
-                "reason": found.reason,
-            }
+            decision = Decision(found.right, found.reason)
+            self._rows[pair.key] = _verdict_row(self.name, digest(_spec(self.name, self.version)), pair, decision)
         return found
 
     def write(self, path: Path) -> None:
@@ -319,8 +314,7 @@ class RecordingRule:
         spec = _spec(self.name, self.version)
         told = {"rule": self.name, "spec_sha256": digest(spec), "spec": spec}
         rows = [*(read_rows(path) if path.is_file() else ()), told, *self._rows.values()]
-        latest = {tuple(str(row.get(name, "")) for name in _NAMES): canonical(row) + b"\n" for row in rows}
-        write_bytes_atomic(path, b"".join(latest[key] for key in sorted(latest)))
+        _write_rows(path, rows)
 
 
 class KeptRule:
@@ -329,12 +323,8 @@ class KeptRule:
     def __init__(self, name: str, version: str, archives: Iterable[Path]) -> None:
         self.name, self.version, self.missing = name, version, 0
         wanted = digest(_spec(name, version))
-        self._known: dict[tuple[str, str], Verdict] = {}
-        for path in archives:
-            for row in read_rows(path) if path.is_file() else ():
-                if row["spec_sha256"] == wanted and "answer" in row:
-                    key = (str(row["question_sha256"]), str(row["answer"]))
-                    self._known[key] = Verdict(bool(row["right"]), str(row["reason"]))
+        found = _read_verdicts(archives)
+        self._known = {key: verdict for row, key, verdict in found if row["spec_sha256"] == wanted}
 
     def verdict(self, answer: str, question: Question) -> Verdict:
         """The kept verdict; one without a right or wrong where it was not kept."""
@@ -357,7 +347,7 @@ def kept_rule(name: str, version: str | None, archives: Iterable[Path]) -> KeptR
     return KeptRule(name, version or "", archives)
 
 
-def version_of(scores: Mapping[str, Any]) -> str | None:
+def version_of(scores: Scores) -> str | None:
     """The version of the rule that made `scores`, from its notes; None where they do not say."""
-    found = (_NOTE.fullmatch(str(note)) for note in scores.get("notes") or ())
-    return next((match["version"] for match in found if match and match["rule"] == scores.get("matching")), None)
+    found = (_NOTE.fullmatch(note) for note in scores.notes)
+    return next((match["version"] for match in found if match and match["rule"] == scores.matching), None)

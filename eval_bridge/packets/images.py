@@ -10,9 +10,10 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from katha.errors import InputFileError
 from katha.eval_bridge.matching.lemmas import read_words
@@ -20,15 +21,10 @@ from katha.eval_bridge.matching.match import normalise
 from katha.jsonio import sha256_hex
 from katha.models.checkpoints import need
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-# ---
 # Pixels without their history: every picture is decoded and encoded anew before a judge sees it.
 #
 # What survives is an 8-bit RGB raster: transparency is laid on white, the EXIF orientation is applied, and every text
 # chunk, profile, comment and thumbnail is gone.
-
 
 MAX_PIXELS = 40_000_000
 """Larger pictures are refused before they are decoded."""
@@ -53,10 +49,8 @@ class CleanImage:
     height: int
 
 
-def _flatten(image: Image) -> Image:
+def _flatten(image: Image.Image) -> Image.Image:
     """`image` as 8-bit RGB; transparency on white, 16-bit grey scaled down."""
-    from PIL import Image as images
-
     if image.mode in _GREY_16:
         high = 255.0 / 65535.0
         image = image.convert("F").point(lambda value: value * high).convert("L")
@@ -64,20 +58,17 @@ def _flatten(image: Image) -> Image:
         return image.convert("RGB")  # opaque, as most renderers write: nothing to lay on white
     if "A" in image.getbands() or "transparency" in image.info:
         layer = image.convert("RGBA")
-        paper = images.new("RGBA", layer.size, (255, 255, 255, 255))
-        return images.alpha_composite(paper, layer).convert("RGB")
+        paper = Image.new("RGBA", layer.size, (255, 255, 255, 255))
+        return Image.alpha_composite(paper, layer).convert("RGB")
     return image.convert("RGB")
 
 
-def _open(data: bytes, name: str) -> Image:
-    from PIL import Image as images
-    from PIL import UnidentifiedImageError
-
+def _open(data: bytes, name: str) -> Image.Image:
     if not data:
         raise InputFileError(f"{name} is empty (0 bytes).", hint="Give a PNG, JPEG or WebP picture.")
     try:
-        image = images.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF"))
-    except images.DecompressionBombError as error:
+        image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF"))
+    except Image.DecompressionBombError as error:
         raise InputFileError(f"{name} is too large: {error}.", hint="Scale it down.") from error
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
         raise InputFileError(f"{name} is not a picture that can be read.", hint="Give a PNG, JPEG or WebP.") from error
@@ -97,9 +88,6 @@ def _clean(data: bytes) -> CleanImage:
 
 
 def _decode(data: bytes, name: str) -> CleanImage:
-    from PIL import Image as images
-    from PIL import ImageOps
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of large and odd files; size is checked here, damage raises.
         with _open(data, name) as image:
@@ -107,7 +95,7 @@ def _decode(data: bytes, name: str) -> CleanImage:
                 image.load()
                 upright = ImageOps.exif_transpose(image)
                 flat = _flatten(upright)
-            except (images.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError) as error:
+            except (Image.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError) as error:
                 raise InputFileError(f"{name} is damaged or cut short: {error}.", hint="Export it again.") from error
     (width, height), pixels = flat.size, flat.tobytes()
     sha256 = sha256_hex(f"RGB {width}x{height}\0".encode() + pixels)
@@ -143,12 +131,10 @@ def clean_image(data: bytes, name: str = "The picture") -> CleanImage:
         raise InputFileError(error.message.replace("The picture", name, 1), hint=error.hint) from error
 
 
-# ---
 # Words drawn into a picture: a caption in the pixels tells a judge what no metadata scan can see.
 #
 # Read by RapidOCR (`katha[ocr]`; its models come with the package, nothing is fetched). A reading that shares a word
 # with the story's texts is a leak; any other, a shop sign for one, is only reported.
-
 
 _SURE = 0.6
 _SHORTEST = 3
@@ -177,9 +163,6 @@ class WordScanner:
             return self._known[key]
 
     def _read(self, png: bytes) -> tuple[str, ...]:
-        import numpy as np
-        from PIL import Image
-
         if self._engine is None:
             self._engine = self._package.RapidOCR(params={"Global.log_level": "error"})
         with Image.open(io.BytesIO(png)) as image:

@@ -16,13 +16,11 @@ from katha.prompting import load_prompt
 from katha.protocols import JudgePrompt, JudgeReply
 from katha.schema import Condition, Question
 
-# ---
 # What a judge is told: the condition's instruction (Sec. E.3), the dimension's (Table 35), and the reply's form
 # (E.5).
 #
 # Order of a call: pictures first, then the instruction, then the question, so that questions about one board share
 # their prefix. The instruction of a condition therefore comes before anything that differs between questions.
-
 
 AnswersFormat = Literal["choice", "free"]
 UNCLEAR = "Unclear"
@@ -71,27 +69,28 @@ def require_variant(name: str, *, reporting: bool = False) -> str:
     raise UsageError(f"The prompt variant {name!r} {reason}.", hint=f"Known: {', '.join(known)}.")
 
 
-def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the JSON schema of an object that has exactly these fields."""
     return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
 
 
-def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[str, Any]:
+def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[str, object]:
     """The JSON schema of a reply (Sec. E.5): label question, short answer, or text+image check.
 
     A free answer is bounded by a pattern that admits no control characters, not by `maxLength`.
     """
-    phrase: dict[str, Any] = {"type": "string", "pattern": r"^[^\u0000-\u001f]{1,200}$"}
+    phrase: dict[str, object] = {"type": "string", "pattern": r"^[^\u0000-\u001f]{1,200}$"}
     answer = {"type": "string", "enum": list(options)} if options else phrase
     confidence = {"type": "string", "enum": _LEVELS}
     if condition == "text+image":
         support = {"type": "string", "enum": _SUPPORT}
-        return _object(
+        return object_schema(
             {"source_answer": phrase, "image_support": support, "final_answer": answer, "confidence": confidence}
         )
     if options:
-        return _object({"answer": answer, "confidence": confidence})
+        return object_schema({"answer": answer, "confidence": confidence})
     status = {"type": "string", "enum": _STATUSES}
-    return _object({"answer": answer, "evidence_status": status, "confidence": confidence})
+    return object_schema({"answer": answer, "evidence_status": status, "confidence": confidence})
 
 
 def judge_prompt(
@@ -138,9 +137,7 @@ def prompt_hashes() -> dict[str, str]:
     return hashes | {"judge/wording": digest(_wording())}
 
 
-# ---
 # The words around a question, and the strict reading of a reply (Sec. E.5).
-
 
 LONGEST_REPLY = 20_000
 _KEPT = 2_000
@@ -176,7 +173,7 @@ def parse_reply(raw: str, prompt: JudgePrompt, usage: dict[str, Any], *, plain: 
     )
 
 
-def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, dict[str, Any]]:
+def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, Mapping[str, Any]]:
     if not text:
         return "the reply is empty", {}
     if len(text) > LONGEST_REPLY:
@@ -192,7 +189,7 @@ def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, dict[str, Any]]:
     return (f"field {wrong[0]!r} breaks the schema" if wrong else None), value
 
 
-def _fits(value: object, rule: dict[str, Any]) -> bool:
+def _fits(value: object, rule: Mapping[str, Any]) -> bool:
     return (
         isinstance(value, str)
         and value in rule.get("enum", (value,))

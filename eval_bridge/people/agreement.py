@@ -12,17 +12,26 @@ from numpy.typing import NDArray
 
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
-from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, Selection, collect
-from katha.eval_bridge.scoring.statistics import averages, interval, resample_counts, story_counts
+from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
+from katha.eval_bridge.scoring.statistics import averages, bonferroni, resample_counts, share_interval, story_counts
 from katha.models.checkpoints import need
-from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
+from katha.schema import (
+    CONDITIONS,
+    DIMENSIONS,
+    Alignment,
+    Answer,
+    HumanMoral,
+    JudgeAlignment,
+    Localization,
+    PreferenceTest,
+    RankAgreement,
+    Rating,
+    Selection,
+    StoryRecord,
+)
 
-# ---
-# Judges against people, and people against each other (Secs. D.5, D.6 and F), with the libraries' own statistics.
-#
 # Every function takes plain sequences. What cannot be computed is None, never NaN. Rates here are in 0..1;
 # `calibrate` gives HMR, agreement and human recoverability in percentage points, as the paper's Tables 37 to 39 do.
-
 
 _WHAT = "Calibration against people"
 Level = Literal["nominal", "ordinal", "interval"]
@@ -114,49 +123,53 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, Any]], level: Level) -
     return _finite(need("krippendorff", _WHAT).alpha(reliability_data=table, level_of_measurement=level))
 
 
-def moral_recoverability(rows: Iterable[tuple[str, Sequence[str]]]) -> dict[str, Any]:
+def moral_recoverability(rows: Iterable[tuple[str, Sequence[str]]]) -> HumanMoral:
     """HMR@1 and HMR@3 (Eqs. 52 and 53) of `(target, labels in order of choice)`; in percentage points."""
     judged = [(target, list(chosen)[:3]) for target, chosen in rows if chosen]
     if not judged:
-        return {"n": 0, "hmr1": None, "hmr3": None}
+        return HumanMoral(n=0, hmr1=None, hmr3=None)
     first = float(np.mean([chosen[0] == target for target, chosen in judged]))
     third = float(np.mean([target in chosen for target, chosen in judged]))
-    return {"n": len(judged), "hmr1": 100.0 * first, "hmr3": 100.0 * third}
+    return HumanMoral(n=len(judged), hmr1=100.0 * first, hmr3=100.0 * third)
 
 
-def rating(values: Mapping[str, Sequence[float]], resamples: int = 10_000, seed: int = 42) -> dict[str, Any]:
-    """Mean, standard deviation and 95% interval of ratings by story (Eq. 54); stories are resampled."""
-    from katha.eval_bridge.scoring.statistics import resample_counts
+def rating(
+    values: Mapping[str, Sequence[float]], resamples: int = 10_000, seed: int = 42, alpha: float | None = None
+) -> Rating:
+    """Mean, standard deviation and 95% interval of ratings by story (Eq. 54); stories are resampled.
 
+    alpha: Krippendorff's, of the same ratings by rater.
+    """
     flat = [value for given in values.values() for value in given]
     if not flat:
-        return {"n": 0, "mean": None, "sd": None, "ci95": None}
+        return Rating(n=0, mean=None, sd=None, ci95=None, krippendorff_alpha=alpha)
     span = None
     if len(values) > 1 and resamples:
         sums = np.array([[len(given), sum(given)] for given in values.values()], dtype=float)
         drawn = np.concatenate([rows @ sums for rows in resample_counts(len(values), resamples, seed)])
-        span = [float(edge) for edge in np.percentile(drawn[:, 1] / drawn[:, 0], (2.5, 97.5))]
+        low, high = np.percentile(drawn[:, 1] / drawn[:, 0], (2.5, 97.5))
+        span = float(low), float(high)
     spread = float(np.std(flat, ddof=1)) if len(flat) > 1 else None
-    return {"n": len(flat), "mean": float(np.mean(flat)), "sd": spread, "ci95": span}
+    return Rating(n=len(flat), mean=float(np.mean(flat)), sd=spread, ci95=span, krippendorff_alpha=alpha)
 
 
-def preference_test(values: Sequence[int], criteria: int = 1) -> dict[str, Any]:
+def preference_test(values: Sequence[int], criteria: int = 1) -> PreferenceTest:
     """The one-sided Wilcoxon test of preferences (Eqs. 63 to 66; SciPy), Bonferroni over `criteria`, rank-biserial."""
     from scipy import stats
 
     nonzero = np.array([value for value in values if value], dtype=float)
     if not nonzero.size:
-        return {"n": len(values), "n_nonzero": 0, "p": None, "p_corrected": None, "rank_biserial": None}
+        return PreferenceTest(n=len(values), n_nonzero=0, p=None, p_corrected=None, rank_biserial=None)
     ranks = stats.rankdata(np.abs(nonzero))
     plus, minus = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
     p = float(stats.wilcoxon(nonzero, alternative="greater", zero_method="wilcox", method="asymptotic").pvalue)
-    return {
-        "n": len(values),
-        "n_nonzero": int(nonzero.size),
-        "p": _finite(p),
-        "p_corrected": min(1.0, criteria * p) if math.isfinite(p) else None,
-        "rank_biserial": (plus - minus) / (plus + minus),
-    }
+    return PreferenceTest(
+        n=len(values),
+        n_nonzero=int(nonzero.size),
+        p=_finite(p),
+        p_corrected=bonferroni(_finite(p), criteria),
+        rank_biserial=(plus - minus) / (plus + minus),
+    )
 
 
 def by_key(rows: Iterable[Mapping[str, Any]], key: str, value: str) -> dict[str, list[Any]]:
@@ -168,13 +181,11 @@ def by_key(rows: Iterable[Mapping[str, Any]], key: str, value: str) -> dict[str,
     return dict(found)
 
 
-# ---
 # How well scores agree with people on what fails (Tables 3, 54, 58): dimension localization and rank correlation.
 #
 # For each story and method the failing dimension is the one with the largest text-minus-image gap over its valid
 # questions. Localization is the share of people's `failing` labels that it hits; a story without a positive gap, with
 # a tie, or with questions of one dimension only names none and counts as missed.
-
 
 _TEXT, _IMAGE, _BOTH = range(3)
 Floats = NDArray[np.float64]
@@ -190,7 +201,7 @@ def alignment(
     resamples: int = 10_000,
     seed: int = 42,
     calibrated: Aggregate | None = None,
-) -> dict[str, Any]:
+) -> Alignment:
     """By judge: `localization` in percentage points with its interval and chance, and rank correlation with people.
 
     judgments: rows with `story_id` and `failing` or `human_score` (or both), and `method` where there are several.
@@ -202,17 +213,15 @@ def alignment(
     outcomes = collect(records, answers, matching=matching, selection=questions, calibrated=calibrated)
     rows = [row for row in judgments if "story_id" in row and ("failing" in row or "human_score" in row)]
     placed = _placed(rows, outcomes)
-    found: dict[str, Any] = {"judges": {}, "notes": []}
     lost = len(rows) - len(placed)
-    if lost:
-        found["notes"].append(f"{lost} judgments are about stories that are not scored and are left out.")
+    notes = [f"{lost} judgments are about stories that are not scored and are left out."] if lost else []
+    judges: dict[str, JudgeAlignment] = {}
     for at, judge in enumerate(outcomes.judges):
         counts = np.stack([_counts(outcomes, m, at) for m in range(len(outcomes.methods))])
-        found["judges"][judge] = {
-            "localization": localization(placed, counts, resamples, seed),
-            "human_score": correlation(placed, counts),
-        }
-    return found
+        judges[judge] = JudgeAlignment(
+            localization=localization(placed, counts, resamples, seed), human_score=correlation(placed, counts)
+        )
+    return Alignment(judges=judges, notes=notes)
 
 
 Placed = list[tuple[int, int, Mapping[str, Any]]]
@@ -252,26 +261,19 @@ def _failing(counts: Floats) -> str | None:
     return DIMENSIONS[int(best[0])] if len(best) == 1 and gaps.max() > 0 else None
 
 
-def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> dict[str, Any] | None:
+def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> Localization | None:
     """How often the failing dimension of `counts` is the one that people name; None without such a judgment."""
     own = [
         (story, _failing(counts[method, story]) == row["failing"]) for method, story, row in placed if "failing" in row
     ]
     if not own:
         return None
-    stories = sorted({story for story, _ in own})
-    sums = np.zeros((len(stories), 2))
-    for story, hit in own:
-        sums[stories.index(story)] += (1.0, hit)
-    ci95 = None
-    if len(stories) > 1 and resamples:
-        drawn = np.concatenate([rows @ sums for rows in resample_counts(len(stories), resamples, seed)])
-        ci95 = interval(drawn[:, 1] / drawn[:, 0])
-    hits = sum(hit for _, hit in own)
-    return {"n": len(own), "right": 100.0 * hits / len(own), "chance": 100.0 / len(DIMENSIONS), "ci95": ci95}
+    hits = [hit for _, hit in own]
+    ci95 = share_interval([story for story, _ in own], hits, resamples, seed)
+    return Localization(n=len(own), right=100.0 * sum(hits) / len(own), chance=100.0 / len(DIMENSIONS), ci95=ci95)
 
 
-def correlation(placed: Placed, counts: Floats) -> dict[str, Any] | None:
+def correlation(placed: Placed, counts: Floats) -> RankAgreement | None:
     """Spearman and pairwise agreement of a board's image recoverability with people's score of it."""
     image = CONDITIONS.index("image")
     pairs = [  # rounded: a tie is a tie, whichever way the last digit of an average fell
@@ -283,8 +285,8 @@ def correlation(placed: Placed, counts: Floats) -> dict[str, Any] | None:
     if not pairs:
         return None
     judged, people = [judge for judge, _ in kept], [human for _, human in kept]
-    return {
-        "n": len(kept),
-        "spearman": rank_correlation(judged, people),
-        "pairwise_agreement": pairwise_agreement(judged, people),
-    }
+    return RankAgreement(
+        n=len(kept),
+        spearman=rank_correlation(judged, people),
+        pairwise_agreement=pairwise_agreement(judged, people),
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,25 @@ class GoldEnsemble:
         return np.where((2 * cast < len(self.judges)) | (cast == 0), MISSING, right).astype(np.int8)
 
 
+@dataclass(frozen=True)
+class Worth:
+    """Table 62's columns for one judge: agreement with people in percent, and the rest in 0..1 (None: no number)."""
+
+    agreement: float
+    spearman: float | None
+    pairwise_agreement: float | None
+    ece: float | None
+
+
+@dataclass(frozen=True)
+class EnsembleReport:
+    """What an ensemble is worth on `n` labelled answers of so many stories, beside each judge and the majority."""
+
+    n: int
+    stories: int
+    measured: dict[str, Worth]
+
+
 def _judge(table: NDArray[np.int8], names: Sequence[str], judge: str, absent: int) -> NDArray[np.int8]:
     """One judge's cells of shape (methods, ...); `absent` everywhere if it gave no answer."""
     if judge in names:
@@ -106,7 +125,7 @@ def _gold(judgments: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str,
 
 def fit_ensemble(
     outcomes: Outcomes, judgments: Iterable[Mapping[str, Any]], *, seed: int = 42
-) -> tuple[GoldEnsemble, dict[str, Any]]:
+) -> tuple[GoldEnsemble, EnsembleReport]:
     """Weights and confidence fitted on people's labels, and what it is worth on stories that it was not fitted on.
 
     judgments: rows with `story_id`, `question_id`, `condition`, `right`, and `method` where there are several; several
@@ -138,7 +157,7 @@ def fit_ensemble(
     share = np.where(cells == RIGHT, 1, 0).sum(axis=0) / np.maximum((cells != MISSING).sum(axis=0), 1)
     rows["majority"] = _measured(voted == RIGHT, 2 * share - 1, labels, stories)
     rows[CALIBRATED] = _measured(chance > 0.5, 2 * chance - 1, labels, stories)
-    return found, {"n": len(items), "stories": len(set(stories.tolist())), "measured": rows, **asdict(found)}
+    return found, EnsembleReport(len(items), len(set(stories.tolist())), rows)
 
 
 Item = tuple[str, int, int, int, bool]
@@ -185,17 +204,15 @@ def _platt(votes: Floats, labels: NDArray[np.bool_]) -> tuple[float, float]:
     return float(scaled.coef_[0][0]), float(scaled.intercept_[0])
 
 
-def _measured(
-    said: NDArray[np.bool_], votes: Floats, labels: NDArray[np.bool_], stories: NDArray[np.str_]
-) -> dict[str, Any]:
+def _measured(said: NDArray[np.bool_], votes: Floats, labels: NDArray[np.bool_], stories: NDArray[np.str_]) -> Worth:
     """Agreement, rank correlation and pairwise agreement over stories, and ECE of the vote's own verdict."""
     sure = np.abs(votes) / 2 + 0.5
     names = sorted(set(stories.tolist()))
     judged = [float(said[stories == name].mean()) for name in names]
     people = [float(labels[stories == name].mean()) for name in names]
-    return {
-        "agreement": 100.0 * float((said == labels).mean()),
-        "spearman": rank_correlation(judged, people),
-        "pairwise_agreement": pairwise_agreement(judged, people),
-        "ece": calibration_error(sure.tolist(), (said == labels).tolist()),
-    }
+    return Worth(
+        agreement=100.0 * float((said == labels).mean()),
+        spearman=rank_correlation(judged, people),
+        pairwise_agreement=pairwise_agreement(judged, people),
+        ece=calibration_error(sure.tolist(), (said == labels).tolist()),
+    )

@@ -13,6 +13,9 @@ from katha.errors import InputFileError, RecordError
 from katha.jsonio import iter_lines, loads
 from katha.schema import CONDITIONS, DIMENSIONS, MORAL_LABELS
 
+Judgment = Mapping[str, Any]
+"""One row: the values of the columns of `COLUMNS` that it fills in, and `line`."""
+
 _CONFIDENCE = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}
 """A confidence in words is the middle of its third of the scale."""
 
@@ -92,7 +95,7 @@ COLUMNS: Mapping[str, Callable[[str], Any]] = {
 """The columns that are understood; others are ignored. An empty cell is a missing value."""
 
 
-def read_judgments(path: Path) -> Iterator[dict[str, Any]]:
+def read_judgments(path: Path) -> Iterator[Judgment]:
     """Stream rows with the values that are there, each parsed; `line` is the row's line number.
 
     Raises:

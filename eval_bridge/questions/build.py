@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.matching.match import moral_label, normalise
 from katha.eval_bridge.questions.options import other_actions, other_feelings
 from katha.eval_bridge.questions.wording import called, feeling, paraphrases, sentence, without_feeling
 from katha.language import PhraseReading, load_vocabulary, read_phrase
-from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Plan, Question, StoryRecord, Transition
+from katha.schema import DIMENSIONS, Dimension, Plan, Question, StoryRecord, Transition
 
 _LONGEST_CUE = 14
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
@@ -228,9 +228,8 @@ def _asked_otherwise(drafts: Sequence[_Draft]) -> Iterator[_Draft]:
 
 def _moral(record: StoryRecord, transitions: Sequence[Transition]) -> list[_Draft]:
     """The story's lesson, if its label is known."""
-    known = {normalise(label): label for label in MORAL_LABELS}
     named = [record.moral_label, *(item.moral_target for item in reversed(transitions))]
-    label = next((known[normalise(text)] for text in named if text and normalise(text) in known), None)
+    label = next(filter(None, map(moral_label, named)), None)
     if label is None or not transitions:
         return []
     return [_Draft("moral", "Which lesson does the whole story carry?", label, transitions[-1].pair, (label,))]

@@ -5,18 +5,15 @@ scored like any other question; what an evaluator lacks (contrastives, dimension
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from katha.configs import load_config
 from katha.errors import RecordError, UsageError
-from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.matching.match import moral_label, normalise
 from katha.jsonio import digest
-from katha.schema import MORAL_LABELS, Dimension, Question, StoryRecord
+from katha.schema import Dimension, Question, StoryRecord
 
 DEFAULT_EVALUATOR = "kathatrace"
 _UNDIVIDED: Dimension = "consequence"
@@ -50,16 +47,9 @@ class EvaluatorSpec:
         return not self.builders
 
 
-@cache
-def _data() -> Mapping[str, Any]:
-    text = files("katha.configs").joinpath("evaluators.yaml").read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.safe_load(text)
-    return data
-
-
 def evaluator_names() -> tuple[str, ...]:
     """The evaluators there are."""
-    return tuple(_data()["evaluators"])
+    return tuple(load_config("evaluators.yaml")["evaluators"])
 
 
 def load_evaluator(name: str) -> EvaluatorSpec:
@@ -68,7 +58,7 @@ def load_evaluator(name: str) -> EvaluatorSpec:
     Raises:
         UsageError: there is none.
     """
-    row = _data()["evaluators"].get(name)
+    row = load_config("evaluators.yaml")["evaluators"].get(name)
     if row is None:
         raise UsageError(f"No evaluator is called {name!r}.", hint=f"Known: {', '.join(evaluator_names())}.")
     builders = () if row["questions"] == "own" else tuple(row["questions"])
@@ -97,65 +87,47 @@ def _unique(texts: Sequence[str | None]) -> list[str]:
     return list(found.values())
 
 
-def _entities(record: StoryRecord) -> Iterator[_Fact]:
-    every = _unique([name for scene in record.scenes for name in (*scene.characters, *scene.objects)])
-    yield from (_Fact(name, also=tuple(every)) for name in every)
+def _anywhere(texts: Sequence[str]) -> list[_Fact]:
+    """Each text, right wherever any of them is asked for."""
+    every = _unique(texts)
+    return [_Fact(text, also=tuple(every)) for text in every]
 
 
-def _actions(record: StoryRecord) -> Iterator[_Fact]:
-    every = _unique([scene.action for scene in record.scenes])
-    yield from (_Fact(text, also=tuple(every)) for text in every)
-
-
-def _hero(record: StoryRecord) -> Iterator[_Fact]:
+def _hero(record: StoryRecord) -> list[_Fact]:
     names = [name for scene in record.scenes for name in scene.characters]
     most = max((names.count(name) for name in names), default=0)
     heroes = _unique([name for name in names if names.count(name) == most])
-    if heroes:
-        yield _Fact(heroes[0], also=tuple(_unique(names)))
+    return [_Fact(heroes[0], also=tuple(_unique(names)))] if heroes else []
 
 
-def _ending(record: StoryRecord) -> Iterator[_Fact]:
-    if record.scenes:
-        yield _Fact(record.scenes[-1].scene_text, len(record.scenes))
+def _moral(record: StoryRecord) -> list[_Fact]:
+    label = moral_label(record.moral_label)
+    return [_Fact(label)] if label is not None else []
 
 
-def _last_emotion(record: StoryRecord) -> Iterator[_Fact]:
-    yield from (_Fact(scene.emotion, len(record.scenes)) for scene in record.scenes[-1:] if scene.emotion)
+def _scene_entities(record: StoryRecord) -> list[_Fact]:
+    here = [(scene.scene_index, _unique([*scene.characters, *scene.objects])) for scene in record.scenes]
+    return [_Fact(name, scene, tuple(names)) for scene, names in here for name in names]
 
 
-def _moral(record: StoryRecord) -> Iterator[_Fact]:
-    labels = {normalise(label): label for label in MORAL_LABELS}
-    label = labels.get(normalise(record.moral_label or ""))
-    if label is not None:
-        yield _Fact(label)
-
-
-def _scene_entities(record: StoryRecord) -> Iterator[_Fact]:
-    for scene in record.scenes:
-        here = _unique([*scene.characters, *scene.objects])
-        yield from (_Fact(name, scene.scene_index, tuple(here)) for name in here)
-
-
-def _scene_action(record: StoryRecord) -> Iterator[_Fact]:
-    yield from (_Fact(scene.action, scene.scene_index) for scene in record.scenes if scene.action.strip())
-
-
-def _scene_emotion(record: StoryRecord) -> Iterator[_Fact]:
-    yield from (_Fact(scene.emotion, scene.scene_index) for scene in record.scenes if scene.emotion)
-
-
-_SOURCES: Mapping[str, Callable[[StoryRecord], Iterator[_Fact]]] = {
-    "entities": _entities,
-    "action": _actions,
+_SOURCES: Mapping[str, Callable[[StoryRecord], list[_Fact]]] = {
+    "entities": lambda record: _anywhere([name for one in record.scenes for name in (*one.characters, *one.objects)]),
+    "action": lambda record: _anywhere([scene.action for scene in record.scenes]),
     "hero": _hero,
-    "ending": _ending,
-    "last_emotion": _last_emotion,
+    "ending": lambda record: [_Fact(scene.scene_text, len(record.scenes)) for scene in record.scenes[-1:]],
+    "last_emotion": lambda record: [
+        _Fact(scene.emotion, len(record.scenes)) for scene in record.scenes[-1:] if scene.emotion
+    ],
     "moral": _moral,
     "scene_entities": _scene_entities,
-    "scene_action": _scene_action,
-    "scene_emotion": _scene_emotion,
+    "scene_action": lambda record: [
+        _Fact(scene.action, scene.scene_index) for scene in record.scenes if scene.action.strip()
+    ],
+    "scene_emotion": lambda record: [
+        _Fact(scene.emotion, scene.scene_index) for scene in record.scenes if scene.emotion
+    ],
 }
+"""What a builder asks for, by the name that `configs/evaluators.yaml` gives it."""
 
 
 def evaluator_questions(
@@ -170,9 +142,9 @@ def evaluator_questions(
         return [_filed(item, evaluator) for item in record.recoverability_questions]
     rows: list[tuple[Mapping[str, Any], _Fact, list[str]]] = []
     for name in evaluator.builders:
-        row = _data()["builders"][name]
+        row = load_config("evaluators.yaml")["builders"][name]
         source = _SOURCES[row["from"]]
-        facts = list(source(record))
+        facts = source(record)
         strange = sorted({fact.answer for other in others for fact in source(other)})
         strange.sort(key=lambda text: digest([seed, record.story_id, name, text]))
         own = [fact.answer for fact in facts]

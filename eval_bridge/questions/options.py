@@ -6,18 +6,16 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from katha.eval_bridge.matching.match import match_text, normalise
+from katha.eval_bridge.matching.match import match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.wording import find_words, inflected_like, sentence
 from katha.jsonio import digest
 from katha.language import ConceptKind, Vocabulary, load_vocabulary, read_phrase
 from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, Role
 
-# ---
 # Other answers that sound like the right one, by rule and from the vocabulary: what distractors are made of.
 #
 # Each differs from the right answer in one thing and is said in the same way: the same names, counts and feelings.
-
 
 _SWAPPED: tuple[ConceptKind, ...] = ("action", "emotion", "character", "prop")
 _BE = frozenset(("is", "are", "was", "were"))
@@ -146,7 +144,6 @@ def swaps(text: str, seed: str, prefer: Sequence[str] = (), kinds: Sequence[Conc
     return list(dict.fromkeys(text for _, text in sorted(made, key=lambda item: not item[0])))
 
 
-# ---
 # Preparing questions for a run: the steering and reporting halves, and the fixed options of each question.
 #
 # Halves. Split once per story by a hash of seed and question id, dimension by dimension, so that each half has every
@@ -159,7 +156,6 @@ def swaps(text: str, seed: str, prefer: Sequence[str] = (), kinds: Sequence[Conc
 # Distractors come from the question's own `distractors`, its contrastive variants, the story's other answers, one-
 # concept changes of the canonical answer, and other stories, in this order; none may match an accepted answer or
 # another option. All of it depends on seed and question id alone.
-
 
 DISTRACTORS = 3
 _RULE = "lemma-set"
@@ -257,8 +253,7 @@ def _named(text: str) -> frozenset[str]:
 
 
 def _moral_pool(question: Question) -> list[str]:
-    labels = {normalise(label) for label in MORAL_LABELS}
-    return list(MORAL_LABELS if normalise(question.gold_answer) in labels else _LESSONS)
+    return list(_LESSONS if moral_label(question.gold_answer) is None else MORAL_LABELS)
 
 
 def _reversed(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from katha.eval_bridge.matching.match import match_text, normalise
+from katha.eval_bridge.packets.instructions import object_schema
 from katha.eval_bridge.questions.options import reworded, swaps
 from katha.eval_bridge.questions.wording import sentence
 from katha.eval_bridge.questions.writing import Built, Rejected, rules, text_answers, write_one
@@ -138,7 +139,7 @@ def _variant(
     )
 
 
-def _schema(edits: Iterable[str], scenes: int, most: int) -> dict[str, Any]:
+def _schema(edits: Iterable[str], scenes: int, most: int) -> dict[str, object]:
     moral = {"anyOf": [{"type": "string", "enum": list(MORAL_LABELS)}, {"type": "null"}]}
     fields = {
         "change_type": {"type": "string", "enum": list(edits)},
@@ -147,14 +148,8 @@ def _schema(edits: Iterable[str], scenes: int, most: int) -> dict[str, Any]:
         "contrastive_moral": moral,
         "semantic_delta": {"type": "string", "minLength": 1, "maxLength": 200},
     }
-    item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    rows = {"type": "array", "items": item, "minItems": most, "maxItems": most}
-    return {
-        "type": "object",
-        "properties": {"variants": rows},
-        "required": ["variants"],
-        "additionalProperties": False,
-    }
+    rows = {"type": "array", "items": object_schema(fields), "minItems": most, "maxItems": most}
+    return object_schema({"variants": rows})
 
 
 def check_variants(

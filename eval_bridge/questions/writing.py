@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
+from katha.configs import load_config
 from katha.errors import ModelError, ReplyError
-from katha.eval_bridge.matching.match import Matching, match_text, normalise
-from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
+from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise
+from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
 from katha.eval_bridge.packets.packets import make_packet
 from katha.eval_bridge.questions.build import gives_away
 from katha.eval_bridge.questions.options import prepare_questions
@@ -23,9 +21,7 @@ from katha.prompting import load_prompt
 from katha.protocols import Judge
 from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Question, StoryRecord, Transition
 
-# ---
 # The checks of Sec. C.5: the gold is accepted, nothing vague is, no question answers itself, the text settles it.
-
 
 T = TypeVar("T")
 
@@ -47,13 +43,9 @@ class Built(Generic[T]):
     rejected: list[Rejected] = field(default_factory=list)
 
 
-@cache
 def rules() -> Mapping[str, Any]:
-    """`configs/building.yaml`."""
-    data: Mapping[str, Any] = yaml.safe_load(
-        files("katha.configs").joinpath("building.yaml").read_text(encoding="utf-8")
-    )
-    return data
+    """Return `configs/building.yaml`."""
+    return cast("Mapping[str, Any]", load_config("building.yaml"))
 
 
 def check_questions(
@@ -92,7 +84,7 @@ def _faults(question: Question, seen: set[str]) -> Iterator[str]:
         yield f"The answer {gold!r} is vague."
     if normalise(gold) not in {normalise(text) for text in question.accepted_answers}:
         yield "The accepted answers do not hold the canonical one."
-    if question.question_type == "moral" and normalise(gold) not in {normalise(label) for label in MORAL_LABELS}:
+    if question.question_type == "moral" and moral_label(gold) is None:
         yield f"The lesson {gold!r} is none of the twelve."
     told = next((text for text in question.accepted_answers if gives_away(question.question, text)), None)
     if told is not None and question.question_type != "temporal_order":
@@ -132,9 +124,7 @@ def _answerable(built: Built[Question], text: str, judge: Judge, matching: Match
     return found
 
 
-# ---
 # One JSON object from a language model: asked, read, and asked again once with what is wrong with it.
-
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -173,7 +163,6 @@ def write_one(model: TextModel, prompt: str, schema: Mapping[str, Any], kind: ty
     )
 
 
-# ---
 # Questions by a language model, from the story and its transitions.
 
 
@@ -228,8 +217,8 @@ def _question(record: StoryRecord, transition: Transition, item: _Written, numbe
     )
 
 
-def _schema(transitions: int) -> dict[str, Any]:
-    def text(most: int) -> dict[str, Any]:
+def _schema(transitions: int) -> dict[str, object]:
+    def text(most: int) -> dict[str, object]:
         return {"type": "string", "minLength": 1, "maxLength": most}
 
     fields = {
@@ -239,11 +228,5 @@ def _schema(transitions: int) -> dict[str, Any]:
         "answer": text(120),
         "accepted": {"type": "array", "items": text(120), "minItems": 2, "maxItems": 5},
     }
-    item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    rows = {"type": "array", "items": item, "minItems": 1, "maxItems": 6 * transitions + 1}
-    return {
-        "type": "object",
-        "properties": {"questions": rows},
-        "required": ["questions"],
-        "additionalProperties": False,
-    }
+    rows = {"type": "array", "items": object_schema(fields), "minItems": 1, "maxItems": 6 * transitions + 1}
+    return object_schema({"questions": rows})

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageStat, UnidentifiedImageError
 
 from katha.errors import InputFileError, KathaError
 from katha.eval_bridge.reader.reading import (
@@ -28,12 +29,7 @@ from katha.eval_bridge.reader.reading import (
 )
 from katha.jsonio import sha256_hex
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-# ---
 # From a picture's bytes to the reader's two views of it: fitted into a fixed frame, and windows cut out of that.
-
 
 WIDTH, HEIGHT = 336, 224
 FINER = 2
@@ -68,8 +64,6 @@ def to_input(data: bytes) -> NDArray[np.uint8]:
     Raises:
         InputFileError: the bytes are no picture.
     """
-    from PIL import Image, UnidentifiedImageError
-
     try:
         with Image.open(io.BytesIO(data)) as image:
             picture = image.convert("RGB")
@@ -87,16 +81,12 @@ def to_input(data: bytes) -> NDArray[np.uint8]:
 
 def coarse(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The (HEIGHT, WIDTH, 3) picture in which things are looked for: means of FINER x FINER pixels of the input."""
-    from PIL import Image
-
     return np.asarray(Image.fromarray(pixels).reduce(FINER))
 
 
-def cut(picture: Image, x: float, y: float, half: float, side: int) -> NDArray[np.uint8]:
+def cut(picture: Image.Image, x: float, y: float, half: float, side: int) -> NDArray[np.uint8]:
     """The square window around (x, y) that reaches `half` to each side, both in pixels of `coarse`, out of a decoded
     input, as (side, side, 3). What lies outside of the picture is black."""
-    from PIL import Image
-
     x, y, half = FINER * x, FINER * y, max(1.0, FINER * half)
     left, top = int(np.floor(x - half)) - 1, int(np.floor(y - half)) - 1
     size = int(np.ceil(2 * half)) + 3
@@ -107,24 +97,18 @@ def cut(picture: Image, x: float, y: float, half: float, side: int) -> NDArray[n
 
 def is_blank(pixels: NDArray[np.uint8]) -> bool:
     """Whether an array of shape (height, width, 3) is an empty sheet of one colour."""
-    from PIL import Image
-
     return _is_blank(Image.fromarray(pixels))
 
 
-def _is_blank(picture: Image) -> bool:
-    from PIL import ImageStat
-
+def _is_blank(picture: Image.Image) -> bool:
     return max(ImageStat.Stat(picture).stddev) < _FLAT
 
 
-# ---
 # The windows through which the reader looks closer: a figure's head, the whole figure, a prop.
 #
 # All lengths are in pixels of the coarse picture; a window is its middle and half a side. A place in a window is
 # three numbers: a middle (x, y) in half sides from the window's, and the logarithm of a half side over the window's.
 # The namer says by it how the window should have been cut.
-
 
 CLOSE_SIDE, BODY_SIDE = 64, 80
 """Pixels a side that the network sees of a head or prop, and of a whole figure."""
@@ -178,14 +162,10 @@ def discs(marks: NDArray[np.float32], side: int) -> NDArray[np.float32]:
     return np.clip(1.5 - distance / np.maximum(r, 1 / side), 0, 1).astype(np.float32)
 
 
-# ---
-# The embedded reader: pixels in, concepts out, by two small ONNX networks on the CPU.
-#
 # The finder looks over the whole picture and says where heads and things are, and where and when the scene is; the
 # namer looks through a window at each of them and says who it is, what it does, how it feels, and how the window
 # should have been cut, for the finder may have misjudged the size. Where it is not sure it looks again through
 # windows set right.
-
 
 FINDER_OUTPUTS = ("maps", "shapes", "scene")
 NAMER_INPUTS = ("heads", "bodies", "things")
@@ -250,8 +230,6 @@ class Reader:
 
     def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Chances, ...]:
         """The probabilities of each head (characters, actions, emotions) and thing (props), in order."""
-        from PIL import Image
-
         picture = Image.fromarray(pixels)
         figures = [(head_window(head.x, head.y, head.radius), body_window(*head.body)) for head in heads]
         props = [prop_window(thing.x, thing.y, thing.half) for thing in things]
@@ -276,7 +254,7 @@ class Reader:
         first.props[unclear] = _averaged(first.props[unclear], again.props)
         return (*first.of_figures, first.props)
 
-    def _look(self, picture: Image, figures: Sequence[tuple[Window, Window]], props: Sequence[Window]) -> _Seen:
+    def _look(self, picture: Image.Image, figures: Sequence[tuple[Window, Window]], props: Sequence[Window]) -> _Seen:
         """One look through the windows of each head and its body, and of each thing; rows in order."""
         if not figures and not props:
             sizes = (*(len(names) for names in self.concepts.named[:3]), 6, len(self.concepts.props), 3)
@@ -300,7 +278,7 @@ def _averaged(first: Chances, more: Chances) -> Chances:
     return np.asarray((first + looks.sum(axis=1)) / (1 + len(_AGAIN)), dtype=np.float32)
 
 
-def _stacked(picture: Image, windows: Sequence[Window], side: int) -> NDArray[np.float32]:
+def _stacked(picture: Image.Image, windows: Sequence[Window], side: int) -> NDArray[np.float32]:
     """Windows as (n, 3, side, side) in 0..1; one black window where there are none, for the network takes no less."""
     if not windows:
         return np.zeros((1, 3, side, side), np.float32)

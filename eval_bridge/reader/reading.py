@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from katha.errors import KathaError
 from katha.jsonio import loads
 
-# ---
 # What the reader's outputs mean: class order, thresholds, and what it was trained on (`concepts.json`).
 
 
@@ -71,19 +70,16 @@ def load_concepts() -> Concepts:
         raise KathaError(
             "The reader's concepts.json is missing.", hint="Install katha again, or run `make reader`."
         ) from error
-    value: dict[str, Any] = loads(text)
-    fields: dict[str, Any] = {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
+    fields: Any = {key: tuple(item) if isinstance(item, list) else item for key, item in loads(text).items()}
     return Concepts(**fields)
 
 
-# ---
 # From the finder's maps to places: peaks, and the shapes read at them.
 #
 # `shapes` are nine numbers a cell. Of a head: where its middle is in the cell (x, y, in cells from the cell's
 # middle), the logarithm of its radius in cells, the middle of its figure's box (x, y, from the head's middle, in
 # radii), the logarithm of half of the box's longer side in radii. Of a thing: its middle in the cell, the logarithm
 # of half its side in cells.
-
 
 STRIDE = 8
 MOST_HEADS, MOST_THINGS = 10, 14
@@ -174,10 +170,6 @@ def find_things(heat: Array, shapes: Array) -> list[Thing]:
 
 def _apart(x: float, y: float, u: float, v: float) -> float:
     return float(np.hypot(x - u, y - v))
-
-
-# ---
-# What the reader saw in one frame, and how the networks' outputs are turned into it.
 
 
 Array = NDArray[np.float32]

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+
+from pydantic import ValidationError
 
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Matching, Rule, match, normalise, word_rule
 from katha.eval_bridge.matching.rules import open_rule
 from katha.eval_bridge.matching.verdicts import CHANGING, VERDICTS, KeptRule, kept_rule, version_of
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersFormat, judge_prompt, prompt_sha256
-from katha.eval_bridge.scoring.outcomes import Selection
 from katha.jsonio import read_json
-from katha.schema import CONDITIONS, Answer, Question, StoryRecord
+from katha.schema import CONDITIONS, Answer, Question, Scores, Selection, StoryRecord
 
-# ---
 # Steering and reporting never meet (Sec. B.7): the guard that every report passes before its numbers are made.
 #
 # What chose a board (its questions, the prompts they were put with, its answers) may not measure it.
-
 
 _FORMS: tuple[AnswersFormat, ...] = ("choice", "free")
 
@@ -85,9 +83,7 @@ def _leak(record: StoryRecord, what: str) -> RecordError:
     )
 
 
-# ---
 # Which verdicts differ between two scorings, and why: another rule, another answer, another selection.
-
 
 Key = tuple[str, str, str, str, str]
 """Method (empty: a text-only answer that holds for every method), judge, story, question, condition."""
@@ -122,7 +118,7 @@ class Change:
 _WORDS = {True: "right", False: "wrong", None: "no answer"}
 
 
-def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, dict[str, Any]]:
+def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, Scores]:
     """How the scores in `path` were made, and the scores.
 
     verdicts: archives for a rule that a model decided, or for an earlier version of a words' rule; so is the one beside
@@ -131,13 +127,15 @@ def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, di
     Raises:
         InputFileError: it is no scores.json. UsageError: it was made with a rule that is not known here.
     """
-    scores = read_json(path)
-    known = isinstance(scores, dict) and scores.get("questions") in get_args(Selection)
-    if not known or not isinstance(scores.get("matching"), str):
-        raise InputFileError(f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote.")
+    try:
+        scores = Scores.model_validate(read_json(path))
+    except ValidationError as error:
+        raise InputFileError(
+            f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote."
+        ) from error
     archives = [*verdicts, path.with_name(VERDICTS)]
-    earlier = kept_rule(scores["matching"], version_of(scores), archives)
-    return Scoring(earlier or open_rule(scores["matching"], archives), scores["questions"]), scores
+    earlier = kept_rule(scores.matching, version_of(scores), archives)
+    return Scoring(earlier or open_rule(scores.matching, archives), scores.questions), scores
 
 
 def changes(

@@ -13,17 +13,25 @@ from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Matching, match
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, majority
-from katha.eval_bridge.scoring.statistics import interval, resample_counts
+from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest, iter_lines, loads
-from katha.schema import CONDITIONS, Answer, Confidence, ContrastiveVariant, Question, StoryRecord
+from katha.schema import (
+    CONDITIONS,
+    Answer,
+    Confidence,
+    ConfidenceRow,
+    ContrastiveVariant,
+    PairAccuracy,
+    PairScores,
+    Question,
+    StoryRecord,
+)
 
-# ---
 # Pairwise contrastive scoring (Sec. C.8): of the story's scene and its changed twin, which one do the images show?
 #
 # A pair is put as a question of its own, `pair:VARIANT_ID`, under the image-only condition, with the two texts and
 # `Unclear` as options; their order depends on the seed and the variant's id alone. Only the source's text is right
 # (Eq. 29); `Unclear` and the twin are confusion (Eq. 30).
-
 
 PAIR_PREFIX = "pair:"
 _ASKED = "Which of these two does the storyboard show?"
@@ -129,7 +137,7 @@ class PairScorer:
                 outcome = RIGHT if match(row, question, "exact-set").right else WRONG
             self.verdicts.setdefault((row.method, row.judge), {})[row.question_id] = outcome
 
-    def scores(self, resamples: int = 10_000, seed: int = 42) -> dict[str, Any]:
+    def scores(self, resamples: int = 10_000, seed: int = 42) -> PairScores:
         """PairAcc and confusion in percentage points, by method and judge (with the ensemble where there are several).
 
         Intervals resample stories. What was not answered counts in `n_unscored`.
@@ -141,9 +149,11 @@ class PairScorer:
         notes = [f"{self.strangers} variants belong to stories that are not given."] if self.strangers else []
         if not methods:
             notes.append(f"No row answers a pair (question ids {PAIR_PREFIX}VARIANT_ID), so there is no PairAcc.")
-        return {"n_pairs": len(pairs), "methods": found, "notes": notes}
+        return PairScores(n_pairs=len(pairs), methods=found, notes=notes)
 
-    def _method(self, method: str, judges: list[str], pairs: list[str], resamples: int, seed: int) -> dict[str, Any]:
+    def _method(
+        self, method: str, judges: list[str], pairs: list[str], resamples: int, seed: int
+    ) -> dict[str, PairAccuracy]:
         votes = np.array(
             [[self.verdicts.get((method, judge), {}).get(pair, MISSING) for pair in pairs] for judge in judges],
             dtype=np.int8,
@@ -153,46 +163,34 @@ class PairScorer:
             rows = {**rows, ENSEMBLE: majority(votes)}
         return {judge: self._entry(pairs, cells, resamples, seed) for judge, cells in rows.items()}
 
-    def _entry(self, pairs: list[str], cells: np.ndarray[Any, Any], resamples: int, seed: int) -> dict[str, Any]:
+    def _entry(self, pairs: list[str], cells: np.ndarray[Any, Any], resamples: int, seed: int) -> PairAccuracy:
         scored, right = cells != MISSING, cells == RIGHT
         count = int(scored.sum())
         accuracy = 100.0 * float(right.sum()) / count if count else None
         kinds = np.array([self.kinds[pair] for pair in pairs])
-        return {
-            "n": count,
-            "n_unscored": len(pairs) - count,
-            "pair_accuracy": accuracy,
-            "confusion": 100.0 - accuracy if accuracy is not None else None,
-            "ci95": self._interval(pairs, scored, right, resamples, seed),
-            "by_change_type": {
+        stories = [self.questions[pair].story_id for pair in pairs]
+        return PairAccuracy(
+            n=count,
+            n_unscored=len(pairs) - count,
+            pair_accuracy=accuracy,
+            confusion=100.0 - accuracy if accuracy is not None else None,
+            ci95=share_interval(stories, right.tolist(), resamples, seed, counted=scored.tolist()),
+            by_change_type={
                 str(kind): 100.0 * float(right[own].mean())
                 for kind in sorted(set(kinds.tolist()))
                 if (own := scored & (kinds == kind)).any()
             },
-        }
-
-    def _interval(
-        self, pairs: list[str], scored: np.ndarray[Any, Any], right: np.ndarray[Any, Any], resamples: int, seed: int
-    ) -> list[float] | None:
-        names, places = np.unique([self.questions[pair].story_id for pair in pairs], return_inverse=True)
-        if len(names) < 2 or resamples < 1 or not scored.any():
-            return None
-        counts = np.stack([np.bincount(places, weights=mask, minlength=len(names)) for mask in (scored, right)], axis=1)
-        sums = np.concatenate([drawn @ counts for drawn in resample_counts(len(names), resamples, seed)])
-        rates = np.divide(sums[:, 1], sums[:, 0], out=np.full(len(sums), np.nan), where=sums[:, 0] > 0)
-        return interval(rates)
+        )
 
 
-# ---
 # How often a judge is right when it says how sure it is: the calibration that needs no human labels.
-
 
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 
 
 def confidence_table(
     questions: Mapping[tuple[str, str], Question], answers: Iterable[Answer], judges: Sequence[str], matching: Matching
-) -> list[dict[str, Any]]:
+) -> list[ConfidenceRow]:
     """By judge, condition and stated confidence: `n` answers and the per cent `right` (None without any)."""
     counts: dict[tuple[str, str, Confidence], list[int]] = {}
     for row in answers:
@@ -205,7 +203,7 @@ def confidence_table(
             cell[0] += 1
             cell[1] += right
     return [
-        {"judge": judge, "condition": condition, "confidence": level, "n": n, "right": 100.0 * right / n if n else None}
+        ConfidenceRow(judge=judge, condition=condition, confidence=level, n=n, right=100.0 * right / n if n else None)
         for judge in judges
         for condition in CONDITIONS
         for level in LEVELS

@@ -5,28 +5,34 @@ from __future__ import annotations
 import io
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-import numpy as np
+from PIL import Image
 
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.matching.match import Matching, match, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.options import chance_level
-from katha.eval_bridge.scoring.statistics import interval, resample_counts
+from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest
-from katha.schema import Answer, Dimension, Question, StoryRecord
+from katha.schema import (
+    Answer,
+    ChanceBlock,
+    ChanceControl,
+    ControlResult,
+    Dimension,
+    Interval,
+    Question,
+    RepeatControl,
+    StoryRecord,
+)
 
-# ---
-# Controls that any evaluation can make: what a judge answers when the pictures cannot tell (Table 72).
-#
 # `blank` shows plain frames and `foreign` another story's board: nothing of the story is left, so image-only answers
 # must fall to chance. `shuffled` shows the story's own frames in another order: its temporal-order questions must
 # fall to chance. `repeat` asks the same questions of the same board again, past the cache: how often does the judge
 # agree with itself? Controls are asked image-only and kept apart (`controls.jsonl`): as methods they would shrink the
 # common-valid set of the boards that are compared.
-
 
 Control = Literal["blank", "shuffled", "foreign", "repeat"]
 CONTROLS: tuple[Control, ...] = get_args(Control)
@@ -51,8 +57,6 @@ def parse_controls(value: str | None) -> tuple[Control, ...]:
 
 def blank_board(images: Sequence[bytes]) -> list[bytes]:
     """One plain frame for each picture, of the first one's size."""
-    from PIL import Image
-
     with Image.open(io.BytesIO(images[0])) as first:
         size = first.size
     buffer = io.BytesIO()
@@ -111,9 +115,7 @@ class ControlBoards:
         return None
 
 
-# ---
 # What the controls showed: image-only answers beside the chance level, and a judge's agreement with itself.
-
 
 Key = tuple[str, str]
 Known = Mapping[Key, Question]
@@ -156,7 +158,7 @@ def control_results(
     controls: Sequence[Control],
     chance: bool = True,
     seed: int = 42,
-) -> list[dict[str, Any]]:
+) -> list[ControlResult]:
     """One entry a control and judge, in percentage points; what cannot be computed is None and `reading` says why.
 
     questions: by story and question id. answers: the rows about `board`, of which the image-only ones are compared.
@@ -169,53 +171,36 @@ def control_results(
     for row in control_answers:
         if row.method is not None and row.method in controls:
             judges.setdefault(row.judge, _Rows(questions, matching)).add(row.method, row)
-    results = []
-    for name in controls:
-        for judge in sorted(judges):
-            make = _agreement if name == "repeat" else _fallen
-            found = make(name, judges[judge], questions, chance, seed)
-            results.append({"control": name, "board": board, "judge": judge, **found})
-    return results
+    return [
+        _agreement(board, judge, judges[judge], seed)
+        if name == "repeat"
+        else _fallen(name, judge, judges[judge], questions, chance, seed)
+        for name in controls
+        for judge in sorted(judges)
+    ]
 
 
 def _rate(outcomes: Mapping[Key, bool], keys: Sequence[Key]) -> float | None:
     return 100.0 * sum(outcomes[key] for key in keys) / len(keys) if keys else None
 
 
-def _by_story(outcomes: Mapping[Key, bool], keys: Sequence[Key], seed: int) -> list[float] | None:
-    """The story bootstrap's 95% interval of the share right; None with fewer than two stories."""
-    stories = sorted({story for story, _ in keys})
-    if len(stories) < 2:
-        return None
-    place = {story: at for at, story in enumerate(stories)}
-    counts = np.zeros((len(stories), 2))
-    for key in keys:
-        counts[place[key[0]]] += (1.0, float(outcomes[key]))
-    drawn = np.concatenate([rows @ counts for rows in resample_counts(len(stories), _RESAMPLES, seed)])
-    return interval(drawn[:, 1] / drawn[:, 0])
+def _by_story(outcomes: Mapping[Key, bool], keys: Sequence[Key], seed: int) -> Interval | None:
+    return share_interval([story for story, _ in keys], [outcomes[key] for key in keys], _RESAMPLES, seed)
 
 
-def _block(
-    name: str,
-    rows: _Rows,
-    keys: Sequence[Key],
-    known: Known,
-    chance: bool,
-    seed: int,
-) -> dict[str, Any]:
+def _block(name: str, rows: _Rows, keys: Sequence[Key], known: Known, chance: bool, seed: int) -> ChanceBlock:
     outcomes, board = rows.right.get(name, {}), rows.right.get("board", {})
-    both = [key for key in keys if key in board]
     level = chance_level(known[key] for key in keys) if chance else None
-    return {
-        "n": len(keys),
-        "image": _rate(outcomes, keys),
-        "ci95": _by_story(outcomes, keys, seed),
-        "board": _rate(board, both),
-        "chance": 100.0 * level if level is not None else None,
-    }
+    return ChanceBlock(
+        n=len(keys),
+        image=_rate(outcomes, keys),
+        ci95=_by_story(outcomes, keys, seed),
+        board=_rate(board, [key for key in keys if key in board]),
+        chance=100.0 * level if level is not None else None,
+    )
 
 
-def _fallen(name: str, rows: _Rows, known: Known, chance: bool, seed: int) -> dict[str, Any]:
+def _fallen(name: Control, judge: str, rows: _Rows, known: Known, chance: bool, seed: int) -> ChanceControl:
     """How much is still answered rightly, and whether what must fall has fallen to chance."""
     keys = sorted(rows.right.get(name, {}))
     said = rows.said.get(name, {})
@@ -225,52 +210,56 @@ def _fallen(name: str, rows: _Rows, known: Known, chance: bool, seed: int) -> di
     focus = _block(name, rows, tested, known, chance, seed)
     unclear = [key for key in keys if said[key] == normalise(UNCLEAR)]
     passes, reading = _read(focus, dimension, bool(keys) or name in rows.failed)
-    return {
-        **whole,
-        "n_unscored": rows.failed.get(name, 0),
-        "unclear": 100.0 * len(unclear) / len(keys) if keys else None,
-        "dimension": dimension,
-        "focus": focus if dimension else None,
-        "passes": passes,
-        "reading": reading,
-    }
+    return ChanceControl(
+        control=name,
+        judge=judge,
+        **dict(whole),
+        n_unscored=rows.failed.get(name, 0),
+        unclear=100.0 * len(unclear) / len(keys) if keys else None,
+        dimension=dimension,
+        focus=focus if dimension else None,
+        passes=passes,
+        reading=reading,
+    )
 
 
-def _read(block: Mapping[str, Any], dimension: Dimension | None, asked: bool) -> tuple[bool | None, str]:
+def _read(block: ChanceBlock, dimension: Dimension | None, asked: bool) -> tuple[bool | None, str]:
     """Whether a block is at chance, and in words. Above chance means that the whole interval is."""
     what = "Order questions" if dimension else "Image-only answers"
     if not asked:
         return None, "There was nothing to show: it takes another story's board, or a second frame to exchange."
-    if not block["n"]:
+    if block.image is None:
         return None, "No question was answered (see the statuses), so nothing can be said."
-    if block["chance"] is None:
+    if block.chance is None:
         return None, "Free answers have no chance level; compare with the board's own."
-    low = block["ci95"][0] if block["ci95"] else None
-    if block["image"] <= block["chance"]:
+    if block.image <= block.chance:
         return True, f"{what} fall to chance or below."
-    if low is None:
+    if block.ci95 is None:
         return None, f"{what} are above chance, but one story is too few to tell."
-    if low <= block["chance"]:
+    if block.ci95[0] <= block.chance:
         return True, f"{what} cannot be told from chance."
     return False, f"{what} stay above chance: they can be guessed without the pictures, or the judge leaks."
 
 
-def _agreement(name: str, rows: _Rows, known: Known, chance: bool, seed: int) -> dict[str, Any]:
+def _agreement(board: str, judge: str, rows: _Rows, seed: int) -> RepeatControl:
     """How often the judge says the same twice, and how often its verdict stays."""
-    first, again = rows.said.get("board", {}), rows.said.get(name, {})
+    first, again = rows.said.get("board", {}), rows.said.get("repeat", {})
     keys = sorted(set(first) & set(again))
     same = {key: first[key] == again[key] for key in keys}
-    kept = {key: rows.right["board"][key] == rows.right[name][key] for key in keys}
+    kept = {key: rows.right["board"][key] == rows.right["repeat"][key] for key in keys}
     agreement = _rate(same, keys)
     words = (
         "Nothing was answered twice." if agreement is None else f"The same answer in {agreement:.1f}% of {len(keys)}."
     )
-    return {
-        "n": len(keys),
-        "agreement": agreement,
-        "ci95": _by_story(same, keys, seed),
-        "verdict_agreement": _rate(kept, keys),
-        "n_unscored": rows.failed.get(name, 0),
-        "passes": None,
-        "reading": words,
-    }
+    return RepeatControl(
+        control="repeat",
+        board=board,
+        judge=judge,
+        n=len(keys),
+        agreement=agreement,
+        ci95=_by_story(same, keys, seed),
+        verdict_agreement=_rate(kept, keys),
+        n_unscored=rows.failed.get("repeat", 0),
+        passes=None,
+        reading=words,
+    )

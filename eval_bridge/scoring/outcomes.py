@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching, match, word_rule
-from katha.schema import CONDITIONS, DIMENSIONS, Answer, Condition, Question, StoryRecord
+from katha.schema import (
+    CONDITIONS,
+    DIMENSIONS,
+    Answer,
+    Condition,
+    LeftCount,
+    LeftQuestion,
+    Question,
+    Selection,
+    StoryRecord,
+)
 
-# ---
-# From rows to outcomes: right, wrong or missing, for each method, judge, condition and question.
-
-
-Selection = Literal["reporting", "steering", "all"]
 ENSEMBLE = "ensemble"
 CALIBRATED = "ensemble-calibrated"
 """The judge that weighs the others as people's labels taught it (see `gold_ensemble`)."""
@@ -235,9 +240,7 @@ def collect(
     )
 
 
-# ---
 # The valid-set ledger: why each question left, for every method and judge (Eq. 16, Sec. 3.5).
-
 
 _BOTH = CONDITIONS.index("text+image")
 _SHOWN = 160
@@ -252,7 +255,7 @@ def question_ledger(
     matching: Matching,
     questions: Selection,
     invalid: Mapping[str, Mapping[str, str]],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[LeftQuestion]:
     """Every question that is not in a method's filtered set, with `why` and, in words, `detail`.
 
     why: `invalid_story` (no usable board), `unscored` (a condition has no outcome) or `ambiguous` (wrong under
@@ -260,23 +263,22 @@ def question_ledger(
     """
     outcomes = collect(records, rows(), matching=matching, selection=questions)
     left = list(_left(outcomes, invalid))
-    wanted = {cell for item in left for cell in item["cells"]}
+    wanted = {cell for _, cells in left for cell in cells}
     said: dict[Cell, str] = {}
     for row in rows():
         cell = (row.method, row.judge, row.story_id, row.question_id, row.condition)
         if cell in wanted:
             said[cell] = _words(row)
-    for item in left:
-        cells: list[Cell] = item.pop("cells")
+    for item, cells in left:
         details = list(dict.fromkeys(f"{cell[4]}: {said[cell]}" for cell in cells if cell in said))
-        yield {**item, "detail": item["detail"] or "; ".join(details) or "was not asked"}
+        yield item.model_copy(update={"detail": item.detail or "; ".join(details) or "was not asked"})
 
 
-def summarise(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How many questions left for each reason, by method and judge, sorted."""
-    counts = Counter((item["method"], item["judge"], item["why"]) for item in items)
+def summarise(items: Iterable[LeftQuestion]) -> list[LeftCount]:
+    """Return how many questions left for each reason, by method and judge, sorted."""
+    counts = Counter((item.method, item.judge, item.why) for item in items)
     return [
-        {"method": method, "judge": judge, "why": why, "n": number}
+        LeftCount(method=method, judge=judge, why=why, n=number)
         for (method, judge, why), number in sorted(counts.items())
     ]
 
@@ -288,7 +290,8 @@ def _words(row: Answer) -> str:
     return f"answered {(row.answer or '')[:_SHOWN]!r}{support}"
 
 
-def _left(outcomes: Outcomes, invalid: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, Any]]:
+def _left(outcomes: Outcomes, invalid: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[LeftQuestion, list[Cell]]]:
+    """Each question that left, its detail still to be told, with the cells whose rows tell it."""
     for m, method in enumerate(outcomes.methods):
         for j, judge in enumerate(outcomes.judges):
             for at, question in enumerate(outcomes.questions):
@@ -300,18 +303,21 @@ def _left(outcomes: Outcomes, invalid: Mapping[str, Mapping[str, str]]) -> Itera
                 reason = invalid.get(method, {}).get(story)
                 places: list[Condition] = missing or ["text+image"]
                 people = [name for name in outcomes.judges if name != ENSEMBLE] if judge == ENSEMBLE else [judge]
-                yield {
-                    "method": method,
-                    "judge": judge,
-                    "story_id": story,
-                    "question_id": question.question_id,
-                    "dimension": question.question_type,
-                    "why": "invalid_story" if reason else "unscored" if missing else "ambiguous",
-                    "detail": reason or "",
-                    "cells": [
+                item = LeftQuestion(
+                    method=method,
+                    judge=judge,
+                    story_id=story,
+                    question_id=question.question_id,
+                    dimension=question.question_type,
+                    why="invalid_story" if reason else "unscored" if missing else "ambiguous",
+                    detail=reason or "",
+                )
+                yield (
+                    item,
+                    [
                         (owner, name, story, question.question_id, place)
                         for name in people
                         for place in places
                         for owner in ((None, method) if place == "text" else (method,))
                     ],
-                }
+                )

@@ -7,38 +7,57 @@ what cannot be computed is None, with a sentence in `notes`."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.matching.match import Matching, normalise, word_rule
-from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Aggregate, Outcomes, Selection, collect
-from katha.eval_bridge.scoring.statistics import averages, interval, paired_p, replicates, story_counts, wilcoxon
+from katha.eval_bridge.matching.match import Matching, moral_label, word_rule
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Aggregate, Outcomes, collect
+from katha.eval_bridge.scoring.statistics import (
+    averages,
+    bonferroni,
+    interval,
+    paired_p,
+    replicates,
+    story_counts,
+    wilcoxon,
+)
 from katha.schema import (
     CONDITIONS,
     DIMENSIONS,
     LATENT_DIMENSIONS,
     MORAL_LABELS,
     Answer,
+    Block,
+    BlockIntervals,
+    BlockName,
+    Bootstrap,
+    Comparison,
     Condition,
+    DimensionScore,
+    JudgeScores,
+    MethodScores,
+    MoralTarget,
     Question,
+    Scores,
+    Selection,
     StoryRecord,
 )
 
-BLOCKS = ("raw", "filtered", "common_valid")
-COMPARED = ("filtered", "common_valid")
+BLOCKS: tuple[BlockName, ...] = ("raw", "filtered", "common_valid")
+COMPARED: tuple[BlockName, ...] = ("filtered", "common_valid")
 UNSCORED = "no question has an outcome under all three conditions"
 """What the note of a board without numbers says of it."""
 _TEXT, _IMAGE, _BOTH = range(3)
-_LABELS = {normalise(label): label for label in MORAL_LABELS}
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-class Recoverability(TypedDict):
+@dataclass(frozen=True)
+class Recoverability:
     """Recoverability in 0..1 by dimension, their mean (None when nothing was scored), and how many questions count."""
 
     dimensions: dict[str, float]
@@ -76,7 +95,7 @@ def recoverability(
         if (own := scored & (outcomes.dimension_of == at)).any()
     }
     mean = sum(rates.values()) / len(rates) if rates else None
-    return {"dimensions": rates, "mean": mean, "n_questions": len(asked), "n_scored": int(scored.sum())}
+    return Recoverability(rates, mean, len(asked), int(scored.sum()))
 
 
 class _Scorer:
@@ -127,8 +146,8 @@ class _Scorer:
         flat = self.counts.reshape(-1, *shape[3:])
         return replicates(flat, resamples, seed).reshape(resamples, *shape[:3], 3)
 
-    def judge_block(self, method: int, judge: int) -> dict[str, Any]:
-        """The entry of one judge of one method."""
+    def judge_scores(self, method: int, judge: int) -> JudgeScores:
+        """Return the entry of one judge of one method."""
         out = self.outcomes
         name, members = list(self.methods.items())[method]
         n_scored, n_valid = (int(cells[members, judge].sum()) for cells in (self.scored, self.valid))
@@ -136,16 +155,19 @@ class _Scorer:
         where = f"{name}, {out.judges[judge]}"
         if not n_scored:
             self.notes.append(f"{where}: {UNSCORED}.{self._failure(members, judge)}")
-        result: dict[str, Any] = {
-            "n_questions": n_questions,
-            "n_unscored": n_questions - n_scored,
-            "n_valid": n_valid,
-            "ambiguity_rate": 100.0 * (n_scored - n_valid) / n_scored if n_scored else None,
-        }
-        for place, block in enumerate(BLOCKS):
-            result[block] = self._block(method, judge, place, f"{where}, {block}")
-        result["moral_target"] = self._moral_target(members, judge, where)
-        return result
+        raw, filtered, common = (
+            self._block(method, judge, place, f"{where}, {block}") for place, block in enumerate(BLOCKS)
+        )
+        return JudgeScores(
+            n_questions=n_questions,
+            n_unscored=n_questions - n_scored,
+            n_valid=n_valid,
+            ambiguity_rate=100.0 * (n_scored - n_valid) / n_scored if n_scored else None,
+            raw=raw,
+            filtered=filtered,
+            common_valid=common,
+            moral_target=self._moral_target(members, judge, where),
+        )
 
     def _failure(self, members: Sequence[int], judge: int) -> str:
         """What the rows that are no answers say, as one more sentence."""
@@ -154,36 +176,29 @@ class _Scorer:
         told = next((out.failures[key] for key in keys if key in out.failures), None)
         return f" Most of the rows that are no answer say {told.rstrip('.')!r}." if told else ""
 
-    def _block(self, method: int, judge: int, place: int, where: str) -> dict[str, Any]:
+    def _block(self, method: int, judge: int, place: int, where: str) -> Block:
         total = self.counts[method, judge, place].sum(axis=0)
         dimensions = {name: _dimension(total[at]) for at, name in enumerate(DIMENSIONS)}
-        missing = [name for name, values in dimensions.items() if not values["n"]]
+        missing = [name for name, values in dimensions.items() if not values.n]
         count = int(total[:, 0].sum())
         if missing:
             named = "any dimension" if len(missing) == len(DIMENSIONS) else ", ".join(missing)
             self.notes.append(f"{where}: no question of {named}; the averages leave it out.")
         text, image, both = (100.0 * float(value) if count else None for value in averages(total))
-        gaps = [dimensions[name]["gap"] for name in LATENT_DIMENSIONS if dimensions[name]["n"]]
-        ci95: dict[str, Any] = {"text": None, "image": None, "stg": None}
-        if self.boot is not None and count:
-            drawn = self.boot[:, method, judge, place]
-            ci95 = {
-                "text": interval(drawn[:, _TEXT]),
-                "image": interval(drawn[:, _IMAGE]),
-                "stg": interval(drawn[:, _TEXT] - drawn[:, _IMAGE]),
-            }
-        return {
-            "n": count,
-            "text": text,
-            "image": image,
-            "text_image": both,
-            "stg": text - image if text is not None and image is not None else None,
-            "ci95": ci95,
-            "dimensions": dimensions,
-            "latent_gap": sum(gaps) / len(gaps) if gaps else None,
-        }
+        gaps = [gap for name in LATENT_DIMENSIONS if (gap := dimensions[name].gap) is not None]
+        drawn = self.boot[:, method, judge, place] if self.boot is not None and count else None
+        return Block(
+            n=count,
+            text=text,
+            image=image,
+            text_image=both,
+            stg=text - image if text is not None and image is not None else None,
+            ci95=intervals(drawn),
+            dimensions=dimensions,
+            latent_gap=sum(gaps) / len(gaps) if gaps else None,
+        )
 
-    def _moral_target(self, members: Sequence[int], judge: int, where: str) -> dict[str, Any]:
+    def _moral_target(self, members: Sequence[int], judge: int, where: str) -> MoralTarget:
         """MTR (Eqs. 39 to 42) over the valid moral questions whose target is one of the twelve labels (Sec. D.8)."""
         out = self.outcomes
         kept = [
@@ -191,42 +206,28 @@ class _Scorer:
             for method in members
             for at in np.flatnonzero(self.valid[method, judge])
             if out.questions[at].question_type == "moral"
-            and (label := _LABELS.get(normalise(out.questions[at].gold_answer))) is not None
+            and (label := moral_label(out.questions[at].gold_answer)) is not None
         ]
         chance = 100.0 / len(MORAL_LABELS)
         if not kept:
             self.notes.append(f"{where}: no valid moral question has a label as its answer; moral_target is null.")
-            return {"text": None, "image": None, "gap": None, "chance": chance, "majority": None}
+            return MoralTarget(text=None, image=None, gap=None, chance=chance, majority=None)
         labels = [label for _, _, label in kept]
         text, image = (
             100.0 * float(np.mean([self.right[method, judge, c, at] for method, at, _ in kept]))
             for c in (_TEXT, _IMAGE)
         )
         most = max(labels.count(label) for label in set(labels))
-        return {
-            "text": text,
-            "image": image,
-            "gap": text - image,
-            "chance": chance,
-            "majority": 100.0 * most / len(labels),
-        }
+        return MoralTarget(text=text, image=image, gap=text - image, chance=chance, majority=100.0 * most / len(labels))
 
-    def comparisons(self) -> list[dict[str, Any]]:
-        """Every pair of methods, judge and compared block; the family of the correction is all of them."""
-        out = self.outcomes
-        rows = [
-            self._compare(a, b, judge, block)
-            for a, b in combinations(range(len(self.methods)), 2)
-            for judge in range(len(out.judges))
-            for block in COMPARED
-        ]
-        for row in rows:
-            p = row["wilcoxon"]["p"]
-            row["family"] = len(rows)
-            row["p_corrected"] = min(1.0, len(rows) * p) if p is not None else None
-        return rows
+    def comparisons(self) -> list[Comparison]:
+        """Return every pair of methods, judge and compared block; the family of the correction is all of them."""
+        judges = range(len(self.outcomes.judges))
+        pairs = list(combinations(range(len(self.methods)), 2))
+        family = len(pairs) * len(judges) * len(COMPARED)
+        return [self._compare(a, b, judge, block, family) for a, b in pairs for judge in judges for block in COMPARED]
 
-    def _compare(self, a: int, b: int, judge: int, block: str) -> dict[str, Any]:
+    def _compare(self, a: int, b: int, judge: int, block: BlockName, family: int) -> Comparison:
         out, place = self.outcomes, BLOCKS.index(block)
         gaps = [_stg(self.counts[method, judge, place].sum(axis=0)) for method in (a, b)]
         stories = _stg(self.counts[a, judge, place]) - _stg(self.counts[b, judge, place])
@@ -240,21 +241,23 @@ class _Scorer:
         names = list(self.methods)
         where = f"{names[a]} against {names[b]}, {out.judges[judge]}, {block}"
         test = wilcoxon(paired)
-        if test["p"] is None:
+        if test.p is None:
             self.notes.append(f"{where}: no story's STG differs, so there is no Wilcoxon test.")
-        return {
-            "a": names[a],
-            "b": names[b],
-            "judge": out.judges[judge],
-            "block": block,
-            "n_stories": int(paired.size),
-            "stg_a": stg_a,
-            "stg_b": stg_b,
-            "difference": stg_a - stg_b if stg_a is not None and stg_b is not None else None,
-            "ci95": ci95,
-            "p_bootstrap": p,
-            "wilcoxon": test,
-        }
+        return Comparison(
+            a=names[a],
+            b=names[b],
+            judge=out.judges[judge],
+            block=block,
+            n_stories=int(paired.size),
+            stg_a=stg_a,
+            stg_b=stg_b,
+            difference=stg_a - stg_b if stg_a is not None and stg_b is not None else None,
+            ci95=ci95,
+            p_bootstrap=p,
+            wilcoxon=test,
+            family=family,
+            p_corrected=bonferroni(test.p, family),
+        )
 
 
 def _pools(methods: Sequence[str], pooled: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
@@ -266,12 +269,20 @@ def _pools(methods: Sequence[str], pooled: Mapping[str, Sequence[str]]) -> dict[
     return {name: members for name, members in sorted(pools.items()) if members}
 
 
-def _dimension(counts: Floats) -> dict[str, Any]:
+def intervals(drawn: Floats | None) -> BlockIntervals:
+    """Return the intervals of replicates of shape (resamples, 3); None without any."""
+    if drawn is None:
+        return BlockIntervals(text=None, image=None, stg=None)
+    text, image = drawn[:, _TEXT], drawn[:, _IMAGE]
+    return BlockIntervals(text=interval(text), image=interval(image), stg=interval(text - image))
+
+
+def _dimension(counts: Floats) -> DimensionScore:
     number = int(counts[0])
     if not number:
-        return {"n": 0, "text": None, "image": None, "gap": None}
+        return DimensionScore(n=0, text=None, image=None, gap=None)
     text, image = 100.0 * float(counts[1]) / number, 100.0 * float(counts[2]) / number
-    return {"n": number, "text": text, "image": image, "gap": text - image}
+    return DimensionScore(n=number, text=text, image=image, gap=text - image)
 
 
 def _stg(counts: Floats) -> Floats:
@@ -300,8 +311,8 @@ def score(
     invalid: Mapping[str, Mapping[str, str]] | None = None,
     pooled: Mapping[str, Sequence[str]] | None = None,
     calibrated: Aggregate | None = None,
-) -> dict[str, Any]:
-    """`scores.json` of `answers` to the questions of `records`. Needs no judge and no images.
+) -> Scores:
+    """Return the `Scores` (`scores.json`) of `answers` to the questions of `records`. Needs no judge and no images.
 
     `questions` selects by role; a question without a role counts in every selection. `invalid` says, by method, which
     stories have no usable board and why; a story without any row about a method's images is invalid for it, too.
@@ -316,7 +327,7 @@ def score(
     outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
     scorer = _Scorer(outcomes, resamples, seed, pooled)
     scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
-    methods: dict[str, Any] = {}
+    methods: dict[str, MethodScores] = {}
     for m, (method, members) in enumerate(scorer.methods.items()):
         if len(members) > 1:
             scorer.notes.append(f"{method}: {len(members)} boards a story count together, one a seed.")
@@ -325,12 +336,11 @@ def score(
             for at, story in enumerate(outcomes.stories)
             if not outcomes.answered[members, at].any()
         } | dict((invalid or {}).get(method, {}))
-        judges = {judge: scorer.judge_block(m, j) for j, judge in enumerate(outcomes.judges)}
-        methods[method] = {
-            "stories": len(set(outcomes.stories) - set(reasons)),
-            "invalid_stories": reasons,
-            "judges": judges,
-        }
+        methods[method] = MethodScores(
+            stories=len(set(outcomes.stories) - set(reasons)),
+            invalid_stories=reasons,
+            judges={judge: scorer.judge_scores(m, j) for j, judge in enumerate(outcomes.judges)},
+        )
     if not methods:
         scorer.notes.append("No row names a method, so there is nothing to score.")
     comparisons = scorer.comparisons()
@@ -339,13 +349,12 @@ def score(
             "Wilcoxon: two-sided over stories, zero differences dropped (zero_method wilcox); "
             f"p_corrected is its p times the family of {len(comparisons)} comparisons."
         )
-    return {
-        "format": 1,
-        "frozen": frozen,
-        "matching": rule.name,
-        "questions": questions,
-        "bootstrap": {"resamples": resamples, "seed": seed},
-        "methods": methods,
-        "comparisons": comparisons,
-        "notes": list(dict.fromkeys(scorer.notes)),
-    }
+    return Scores(
+        frozen=frozen,
+        matching=rule.name,
+        questions=questions,
+        bootstrap=Bootstrap(resamples=resamples, seed=seed),
+        methods=methods,
+        comparisons=comparisons,
+        notes=list(dict.fromkeys(scorer.notes)),
+    )

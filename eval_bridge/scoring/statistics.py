@@ -13,17 +13,28 @@ from numpy.typing import NDArray
 
 from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching
-from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, WRONG, Outcomes, Selection, collect
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, WRONG, Outcomes, collect
 from katha.models.checkpoints import need
-from katha.schema import CONDITIONS, DIMENSIONS, Answer, Condition, Dimension, StoryRecord
+from katha.schema import (
+    CONDITIONS,
+    DIMENSIONS,
+    Answer,
+    Condition,
+    Dimension,
+    Interval,
+    PowerEstimate,
+    RowDifference,
+    RowNumbers,
+    Selection,
+    SpreadEstimate,
+    StoriesNeeded,
+    StoryRecord,
+    WilcoxonTest,
+)
 
-# ---
-# Resampling of stories and paired tests, from per-story counts alone.
-#
 # Questions of one story are correlated, so stories are resampled, never questions. One seeded index matrix serves
 # every method, judge, block and dimension; each comparison is therefore paired. Counts are whole numbers in float64,
 # so sums do not depend on their order.
-
 
 Floats = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000
@@ -90,13 +101,34 @@ def replicates(counts: Floats, resamples: int, seed: int) -> Floats:
     return np.concatenate(parts)
 
 
-def interval(values: Floats) -> list[float] | None:
+def interval(values: Floats) -> Interval | None:
     """The percentile 95% interval of `values` in percentage points, NaN left out; None without any value."""
     kept = values[~np.isnan(values)]
     if not kept.size:
         return None
     low, high = np.percentile(kept, _LEVELS)
-    return [100.0 * float(low), 100.0 * float(high)]
+    return 100.0 * float(low), 100.0 * float(high)
+
+
+def share_interval(
+    stories: Sequence[str] | Sequence[int],
+    hits: Sequence[float],
+    resamples: int,
+    seed: int,
+    *,
+    counted: Sequence[float] | None = None,
+) -> Interval | None:
+    """Return the interval of the share of hits, one number (0 or 1) an item, when the items' stories are resampled.
+
+    counted: 0 leaves an item out, but its story is still drawn. None with fewer than two stories.
+    """
+    names, places = np.unique(np.asarray(stories), return_inverse=True)
+    if len(names) < 2 or resamples < 1:
+        return None
+    kept = np.ones(len(places)) if counted is None else np.asarray(counted, dtype=np.float64)
+    sums = np.stack([np.bincount(places, weights=kept), np.bincount(places, weights=np.asarray(hits) * kept)], axis=1)
+    drawn = np.concatenate([rows @ sums for rows in resample_counts(len(names), resamples, seed)])
+    return interval(np.divide(drawn[:, 1], drawn[:, 0], out=np.full(len(drawn), np.nan), where=drawn[:, 0] > 0))
 
 
 def paired_p(differences: Floats) -> float | None:
@@ -109,17 +141,17 @@ def paired_p(differences: Floats) -> float | None:
     return min(1.0, 2.0 * (1 + tail) / (1 + kept.size))
 
 
-def wilcoxon(differences: Floats) -> dict[str, Any]:
+def wilcoxon(differences: Floats) -> WilcoxonTest:
     """Two-sided Wilcoxon signed-rank test over stories, zero_method "wilcox" (zero differences are dropped).
 
-    Returns `p`, `n_nonzero` and `rank_biserial` (W+ - W-) / (W+ + W-) (Eq. 49); p and effect are None without a nonzero
-    difference. Exact for up to 50 differences without ties, else the normal approximation.
+    The effect is (W+ - W-) / (W+ + W-) (Eq. 49); it and p are None without a nonzero difference. Exact for up to 50
+    differences without ties, else the normal approximation.
     """
     nonzero = differences[np.abs(differences) > _NOTHING]
     if not nonzero.size:
-        return {"p": None, "n_nonzero": 0, "rank_biserial": None}
+        return WilcoxonTest(p=None, n_nonzero=0, rank_biserial=None)
     if nonzero.size == 1:  # whichever sign it has; said here so that one story does not wait for SciPy's import
-        return {"p": 1.0, "n_nonzero": 1, "rank_biserial": float(np.sign(nonzero[0]))}
+        return WilcoxonTest(p=1.0, n_nonzero=1, rank_biserial=float(np.sign(nonzero[0])))
     from scipy import stats
 
     sizes = np.round(np.abs(nonzero), 12)
@@ -130,15 +162,18 @@ def wilcoxon(differences: Floats) -> dict[str, Any]:
     rounded = np.sign(nonzero) * sizes
     p = float(stats.wilcoxon(rounded, zero_method="wilcox", alternative="two-sided", method=method).pvalue)
     effect = (plus - minus) / (plus + minus)
-    return {"p": None if np.isnan(p) else p, "n_nonzero": int(nonzero.size), "rank_biserial": effect}
+    return WilcoxonTest(p=None if np.isnan(p) else p, n_nonzero=int(nonzero.size), rank_biserial=effect)
 
 
-# ---
+def bonferroni(p: float | None, family: int) -> float | None:
+    """Return `p` corrected for `family` comparisons."""
+    return None if p is None else min(1.0, family * p)
+
+
 # Rows of a table that are compared in pairs: the same stories, the same resamples, whatever each row's scoring is.
 #
 # Each row is a set of story counts (see `statistics.story_counts`); every interval and difference is computed from
 # these, with one seeded matrix of resampled stories for all rows.
-
 
 FEWEST_STORIES = 6
 """With fewer, no two-sided exact paired test can reach 5% (2 / 2**5 is more), so no interval is given."""
@@ -202,30 +237,30 @@ def _stg(means: Floats) -> Floats:
     return gap
 
 
-def row_numbers(rows: Mapping[str, Floats], resamples: int, seed: int) -> dict[str, dict[str, Any]]:
+def row_numbers(rows: Mapping[str, Floats], resamples: int, seed: int) -> dict[str, RowNumbers]:
     """Text, image, STG (percentage points) and their 95% intervals for each row's pooled counts."""
     if not rows:
         return {}
     table = np.stack(list(rows.values()))
     enough = table.shape[1] >= FEWEST_STORIES and resamples > 0
     drawn = replicates(table, resamples, seed) if enough else None
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, RowNumbers] = {}
     for place, (name, counts) in enumerate(rows.items()):
         means = averages(counts.sum(axis=0))
         own = drawn[:, place] if drawn is not None else None
-        found[name] = {
-            "text": _points(means[_TEXT]),
-            "image": _points(means[_IMAGE]),
-            "stg": _points(means[_TEXT] - means[_IMAGE]),
-            "image_ci95": interval(own[:, _IMAGE]) if own is not None else None,
-            "stg_ci95": interval(_stg(own)) if own is not None else None,
-        }
+        found[name] = RowNumbers(
+            text=_points(means[_TEXT]),
+            image=_points(means[_IMAGE]),
+            stg=_points(means[_TEXT] - means[_IMAGE]),
+            image_ci95=interval(own[:, _IMAGE]) if own is not None else None,
+            stg_ci95=interval(_stg(own)) if own is not None else None,
+        )
     return found
 
 
 def compare(
     pairs: Sequence[tuple[Floats, Floats, NDArray[np.bool_]]], resamples: int, seed: int
-) -> list[dict[str, Any]]:
+) -> list[RowDifference]:
     """STG of the first minus the second of each pair of pooled counts, on the stories of the mask (those both have).
 
     difference and ci95 are percentage points; the interval and p-values are None with fewer than `FEWEST_STORIES`.
@@ -233,43 +268,43 @@ def compare(
     return [_compare(first[has], second[has], resamples, seed) for first, second, has in pairs]
 
 
-def _compare(a: Floats, b: Floats, resamples: int, seed: int) -> dict[str, Any]:
-    row: dict[str, Any] = {"n_stories": len(a), "difference": None, "image_difference": None, "ci95": None}
-    row |= {"p_bootstrap": None, "wilcoxon": {"p": None, "n_nonzero": 0, "rank_biserial": None}}
+def _compare(a: Floats, b: Floats, resamples: int, seed: int) -> RowDifference:
     if not len(a):
-        return row
+        return RowDifference(n_stories=0)
     means = averages(np.stack([a.sum(axis=0), b.sum(axis=0)]))
     gaps = _stg(means)
-    row["difference"] = _points(gaps[0] - gaps[1])
-    row["image_difference"] = _points(means[0, _IMAGE] - means[1, _IMAGE])
-    if len(a) >= FEWEST_STORIES and resamples > 0 and row["difference"] is not None:
-        drawn = replicates(np.stack([a, b]), resamples, seed)
-        differences = _stg(drawn[:, 0]) - _stg(drawn[:, 1])
-        stories = _stg(averages(a)) - _stg(averages(b))
-        row |= {"ci95": interval(differences), "p_bootstrap": paired_p(differences)}
-        row["wilcoxon"] = wilcoxon(stories[~np.isnan(stories)])
-    return row
+    row = RowDifference(
+        n_stories=len(a),
+        difference=_points(gaps[0] - gaps[1]),
+        image_difference=_points(means[0, _IMAGE] - means[1, _IMAGE]),
+    )
+    if len(a) < FEWEST_STORIES or resamples < 1 or row.difference is None:
+        return row
+    drawn = replicates(np.stack([a, b]), resamples, seed)
+    differences = _stg(drawn[:, 0]) - _stg(drawn[:, 1])
+    stories = _stg(averages(a)) - _stg(averages(b))
+    tests = {
+        "ci95": interval(differences),
+        "p_bootstrap": paired_p(differences),
+        "wilcoxon": wilcoxon(stories[~np.isnan(stories)]),
+    }
+    return row.model_copy(update=tests)
 
 
-def correct(rows: Sequence[dict[str, Any]]) -> None:
-    """Add `family` and `p_corrected` (Bonferroni, of Wilcoxon's p) to comparisons that belong together."""
-    for row in rows:
-        p = row["wilcoxon"]["p"]
-        row["family"] = len(rows)
-        row["p_corrected"] = min(1.0, len(rows) * p) if p is not None else None
+def correct(row: RowDifference, family: int) -> RowDifference:
+    """Return a comparison of a family of so many with `p_corrected`: Wilcoxon's p by Bonferroni."""
+    return row.model_copy(update={"family": family, "p_corrected": bonferroni(row.wilcoxon.p, family)})
 
 
 def _points(value: float) -> float | None:
     return None if np.isnan(value) else 100.0 * float(value)
 
 
-# ---
 # How many stories a difference in STG needs before it shows: an estimate to make before spending on judges.
 #
 # The spread of stories is taken from an archive: the standard deviation of paired differences of story STG between
 # two methods, as the Wilcoxon test sees them. The number of stories is statsmodels' for a paired t-test, divided by
 # the Wilcoxon test's asymptotic relative efficiency under normal differences (3 / pi).
-
 
 _EFFICIENCY = 3.0 / math.pi
 DIFFERENCES = (2.0, 3.0, 5.0, 7.0)
@@ -302,7 +337,7 @@ def power_estimate(
     differences: Sequence[float] = DIFFERENCES,
     power: float = 0.8,
     alpha: float = 0.05,
-) -> dict[str, Any]:
+) -> PowerEstimate:
     """For each pair of methods (or the one method): spread of story STG in points, and stories needed by difference.
 
     `alpha` is divided by the number of pairs (Bonferroni). The last judge is used: the ensemble where there are
@@ -311,38 +346,32 @@ def power_estimate(
     outcomes = collect(records, answers, matching=matching, selection=questions)
     gaps = [_story_gaps(outcomes, method) for method in range(len(outcomes.methods))]
     pairs = list(combinations(range(len(gaps)), 2))
-    rows = [
-        _row(f"{outcomes.methods[a]} against {outcomes.methods[b]}", gaps[a] - gaps[b], 1.0, alpha / len(pairs))
-        for a, b in pairs
-    ]
-    rows += [_row(outcomes.methods[0], gaps[0], math.sqrt(2.0), alpha)] if len(gaps) == 1 else []
+    spreads = [(f"{outcomes.methods[a]} against {outcomes.methods[b]}", gaps[a] - gaps[b], 1.0) for a, b in pairs]
+    spreads += [(outcomes.methods[0], gaps[0], math.sqrt(2.0))] if len(gaps) == 1 else []
     per_story = len(outcomes.questions) / len(outcomes.stories) if outcomes.stories else 0.0
-    for row in rows:
-        row["needed"] = [
-            _needed(row["spread"], size, power, row["alpha"], per_story) for size in differences if row["spread"]
-        ]
-    notes = [
-        f"{row['between']}: fewer than two stories differ, so there is no spread." for row in rows if not row["spread"]
-    ]
-    return {
-        "power": power,
-        "judge": outcomes.judges[-1] if outcomes.judges else None,
-        "questions_per_story": per_story,
-        "estimates": rows,
-        "notes": notes + ([] if rows else ["No method was judged, so there is nothing to estimate from."]),
-    }
+    share = alpha / max(1, len(pairs))
+    rows = []
+    for between, values, factor in spreads:
+        kept = values[~np.isnan(values)]
+        spread = 100.0 * factor * float(kept.std(ddof=1)) if kept.size > 1 else 0.0
+        needed = [_needed(spread, size, power, share, per_story) for size in differences if spread]
+        rows.append(
+            SpreadEstimate(between=between, n_stories=int(kept.size), spread=spread or None, alpha=share, needed=needed)
+        )
+    notes = [f"{row.between}: fewer than two stories differ, so there is no spread." for row in rows if not row.spread]
+    return PowerEstimate(
+        power=power,
+        judge=outcomes.judges[-1] if outcomes.judges else None,
+        questions_per_story=per_story,
+        estimates=rows,
+        notes=notes or ([] if rows else ["No method was judged, so there is nothing to estimate from."]),
+    )
 
 
-def _row(between: str, values: NDArray[np.float64], factor: float, alpha: float) -> dict[str, Any]:
-    kept = values[~np.isnan(values)]
-    spread = 100.0 * factor * float(kept.std(ddof=1)) if kept.size > 1 else 0.0
-    return {"between": between, "n_stories": int(kept.size), "spread": spread or None, "alpha": alpha}
-
-
-def _needed(spread: float, difference: float, power: float, alpha: float, per_story: float) -> dict[str, Any]:
+def _needed(spread: float, difference: float, power: float, alpha: float, per_story: float) -> StoriesNeeded:
     stories = stories_needed(spread, difference, power=power, alpha=alpha)
     calls = math.ceil(stories * per_story) * len(CONDITIONS)
-    return {"difference": difference, "stories": stories, "judge_calls": calls}
+    return StoriesNeeded(difference=difference, stories=stories, judge_calls=calls)
 
 
 def _story_gaps(outcomes: Outcomes, method: int) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,32 +11,34 @@ from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, averages, row_numbers
 from katha.experiments.ablate.conclusions import compared, conclude, repair_cases
-from katha.experiments.ablate.folder import HELD_OUT, AblationFolder, AblationJob, protocol_of
-from katha.experiments.ablate.people import human_columns
-from katha.experiments.ablate.tally import Tally
+from katha.experiments.ablate.job import HELD_OUT, AblationJob, protocol_of
+from katha.experiments.ablate.tally import Tally, human_columns
 from katha.jsonio import write_json
-from katha.schema import MORAL_LABELS
+from katha.schema import CONDITIONS, MORAL_LABELS, RowNumbers
+from katha.schema.tables import AblationBudget, AblationRow, AblationTable, RowComparison
 
 # ---
 # The notes of an ablation's table: what each number means, and why one is missing.
 
 
-def notes_of(tally: Tally, table: Mapping[str, Any]) -> list[str]:
-    """What a reader of `table` has to know to read it: one sentence or two each."""
+def notes_of(tally: Tally) -> list[str]:
+    """Return what a reader of the table has to know to read it: one sentence or two each."""
+    job, baseline, stories = tally.job, tally.job.suite.baseline, len(tally.results)
     notes = [
-        f"{table['baseline']}: what the others are compared with, so it has no difference of its own.",
+        f"{baseline}: what the others are compared with, so it has no difference of its own.",
         "delta_stg, ci95, p_corrected: STG minus the baseline's; percentile bootstrap over stories, the same resamples "
         "for every row; Wilcoxon's p times the number of rows compared (`family`).",
         "harmed, equal, improved: shares of stories by image recoverability on the reporting questions, against the "
         "baseline; null where a row measures the baseline's own boards.",
         "frames_naive, questions_naive: had every board been made and judged on its own; *_by_rows: every row.",
     ]
-    notes += [f"{name}: not run, so it has no number. {reason}" for name, reason in tally.job.not_run.items()]
-    if tally.job.suite.baseline != tally.job.whole.baseline:
-        notes.append(f"{tally.job.whole.baseline} was not run, so {table['baseline']} is the baseline instead.")
-    if table["stories"] < FEWEST_STORIES:
-        notes.append(_too_few(table["stories"]))
-    for row in tally.job.suite.rows:
+    notes += [f"{name}: not run, so it has no number. {reason}" for name, reason in job.not_run.items()]
+    if baseline != job.whole.baseline:
+        notes.append(f"{job.whole.baseline} was not run, so {baseline} is the baseline instead.")
+    if stories < FEWEST_STORIES:
+        few = f"fewer than a bootstrap can carry ({FEWEST_STORIES}): intervals and p-values are null."
+        notes.append(f"Stories: {stories}, {few}")
+    for row in job.suite.rows:
         left = tally.invalid(row)
         if left:
             shown = "; ".join(f"{story}: {reason}" for story, reason in list(left.items())[:5])
@@ -48,7 +49,7 @@ def notes_of(tally: Tally, table: Mapping[str, Any]) -> list[str]:
     notes += _cannot_differ(tally)
     notes.append(_human(tally))
     notes += tally.unsettled
-    if any(row["steered"] for row in table["rows"]):
+    if any(row.steered for row in job.whole.rows):
         notes.append("Rows marked steered use steering questions or prompts: they are no held-out numbers.")
     return notes
 
@@ -66,7 +67,7 @@ def _human(tally: Tally) -> str:
 
 
 def _cannot_differ(tally: Tally) -> list[str]:
-    """What makes rows equal whatever the boards are."""
+    """Return what makes rows equal whatever the boards are."""
     config, scorings = tally.job.config, [row.scoring for row in tally.job.suite.rows]
     notes = []
     if config.answers == "choice" and len({(item.matching, item.accepted) for item in scorings}) > 1:
@@ -76,22 +77,16 @@ def _cannot_differ(tally: Tally) -> list[str]:
     return notes
 
 
-def _too_few(stories: int) -> str:
-    return f"Stories: {stories}, fewer than a bootstrap can carry ({FEWEST_STORIES}): intervals and p-values are null."
-
-
 # ---
 # `table.json` and `scores.json` of an ablation (Tables 55, 74 and 75): what each row reaches, and what it costs.
 
 
-_TEXT, _IMAGE, _BOTH = range(3)
-_UNCHANGED: dict[str, Any] = {"harmed": None, "equal": None, "improved": None}
-"""Nothing to count: the baseline itself, its boards measured otherwise, or no story with both."""
+_IMAGE = CONDITIONS.index("image")
 
 
-def write_table(job: AblationJob, folder: AblationFolder) -> dict[str, Any]:
+def write_table(tally: Tally) -> AblationTable:
     """Make `stories.jsonl`, `answers.jsonl`, `scores.json` and, last, `table.json` from the stories' files."""
-    tally = Tally(job, folder)
+    job, folder = tally.job, tally.folder
     folder.gather(result.story_id for result in tally.results)
     held_out = [row for row in job.suite.rows if protocol_of(row) == HELD_OUT]
     if held_out:
@@ -106,100 +101,115 @@ def write_table(job: AblationJob, folder: AblationFolder) -> dict[str, Any]:
             invalid={row.name: tally.invalid(row) for row in held_out},
             pooled=pools,
         )
-        write_json(folder.scores, scores)
+        write_json(folder.scores, scores.model_dump(mode="json"))
     table = build_table(tally)
-    write_json(folder.table, table)
+    write_json(folder.table, table.model_dump(mode="json"))
     return table
 
 
-def build_table(tally: Tally) -> dict[str, Any]:
-    """The rows with their paired differences, the comparisons at equal length, costs, cases and the conclusion."""
-    job = tally.job
-    suite = job.suite
-    counts = {row.name: tally.counts(row) for row in suite.rows}
-    pooled = {name: item.pooled() for name, item in counts.items()}
+def build_table(tally: Tally) -> AblationTable:
+    """Return the rows with their paired differences, the comparisons at equal length, costs, cases and conclusion."""
+    job, suite = tally.job, tally.job.suite
+    pooled = {row.name: tally.counts(row).pooled() for row in suite.rows}
     numbers = row_numbers(pooled, job.resamples, job.seed)
     others = [(row.name, suite.baseline) for row in suite.rows if row.name != suite.baseline]
     against = compared(tally, pooled, others, "all stories")
-    deltas = {item["a"]: item for item in against}
+    deltas = {item.a: item for item in against}
     rows = [_row(tally, row, numbers[row.name], deltas.get(row.name)) for row in suite.rows]
-    pairs = [compared(tally, pooled, suite.compare, what) for what in ("all stories", "equal length")]
-    table: dict[str, Any] = {
-        "suite": suite.name,
-        "about": suite.about,
-        "tables": list(suite.tables),
-        "baseline": suite.baseline,
-        "focus": suite.focus,
-        "stories": len(tally.results),
-        "judges": list(job.config.judges),
-        "rows": _every_row(job, rows),
-        "comparisons": [*against, *pairs[0], *pairs[1]],
-        "budget": _budget(tally),
-        "cases": repair_cases(tally),
-        "human": job.people.mark() if job.people is not None else None,
-        "frozen": job.lock is not None,
-        "lock": job.lock["file"] if job.lock else None,
-        "scores": "scores.json" if any(protocol_of(row) == HELD_OUT for row in suite.rows) else None,
-    }
-    table["notes"] = notes_of(tally, table)
-    table["conclusion"] = conclude(table)
-    return table
+    comparisons = [
+        *against,
+        *compared(tally, pooled, suite.compare, "all stories"),
+        *compared(tally, pooled, suite.compare, "equal length"),
+    ]
+    return AblationTable(
+        suite=suite.name,
+        about=suite.about,
+        tables=list(suite.tables),
+        baseline=suite.baseline,
+        focus=suite.focus,
+        stories=len(tally.results),
+        judges=list(job.config.judges),
+        rows=_every_row(job, rows),
+        comparisons=comparisons,
+        budget=_budget(tally),
+        cases=repair_cases(tally),
+        human=job.people.mark() if job.people is not None else None,
+        frozen=job.lock is not None,
+        lock=job.lock["file"] if job.lock else None,
+        scores="scores.json" if any(protocol_of(row) == HELD_OUT for row in suite.rows) else None,
+        notes=notes_of(tally),  # after everything above: what could not be matched is known only then
+        conclusion=conclude(comparisons, suite.focus, suite.baseline),
+    )
 
 
-def _every_row(job: AblationJob, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The suite's rows in its order; one that was not run has its reason and no number."""
-    made = {row["mode"]: row for row in rows}
-    blank = dict.fromkeys(rows[0]) | {"invalid_stories": {}}
+def _every_row(job: AblationJob, rows: Sequence[AblationRow]) -> list[AblationRow]:
+    """Return the suite's rows in its order; one that was not run has its reason and no number."""
+    made = {row.mode: row for row in rows}
+    blank = dict.fromkeys(rows[0].model_fields_set) | {"invalid_stories": {}}
     return [
         made.get(row.name)
-        or blank | {"mode": row.name, "about": row.build_mode().about, "steered": row.steered, "not_run": reason}
+        or AblationRow.model_validate(
+            blank
+            | {
+                "mode": row.name,
+                "about": row.build_mode().about,
+                "steered": row.steered,
+                "not_run": job.not_run.get(row.name),
+            }
+        )
         for row in job.whole.rows
-        for reason in [job.not_run.get(row.name)]
     ]
 
 
-def _row(tally: Tally, row: Row, numbers: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """One line of the table. `delta_stg` and `ci95` are against the baseline, on the stories with a board of both."""
-    counts, scoring = tally.counts(row), row.scoring
+def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | None) -> AblationRow:
+    """Return one line of the table; its differences are to the baseline, on the stories with a board of both."""
+    counts, scoring, job = tally.counts(row), row.scoring, tally.job
     boards = [board for _, board in tally.boards(row)]
     methods = max(1, len(tally.methods(row)))
     frames, questions = tally.needs([row])
     told, seen = "text" in scoring.conditions, "image" in scoring.conditions
-    inserted = sum(any(frame.kind == "bridge" for frame in board.board.frames) for board in boards)
-    return {
-        "mode": row.name,
-        "about": row.build_mode().about,
-        "text": numbers["text"] if told else None,
-        "image": numbers["image"] if seen else None,
-        "stg": numbers["stg"] if told and seen else None,
-        "delta_stg": delta["difference"] if delta else None,
-        "ci95": delta["ci95"] if delta else None,
-        "p_corrected": delta["p_corrected"] if delta else None,
-        "image_ci95": numbers["image_ci95"] if seen else None,
-        "stg_ci95": numbers["stg_ci95"] if told and seen else None,
-        "stories": len({place for place, _ in tally.boards(row)}),
-        "invalid_stories": tally.invalid(row),
-        "valid": counts.valid,
-        "scored": counts.scored,
-        "valid_rate": 100.0 * counts.valid / counts.scored if counts.scored else None,
-        "ambiguity_leakage": 100.0 * counts.ambiguous / counts.valid if counts.valid else None,
-        "frames": float(np.mean([len(board.board.frames) for board in boards])) if boards else None,
-        "frames_rendered": frames,
-        "questions_asked": questions,
-        "accepted_bridges": inserted / methods,
-        "copy_rate": 100.0 * float(np.mean([board.score.copy_penalty for board in boards])) if boards else None,
-        "boards_per_story": methods,
-        **(_better_or_worse(tally, row) if delta and delta["same"] is None else _UNCHANGED),
-        **_moral(tally, row),
-        "human": human_columns(job.people, tally, row) if (job := tally.job).people is not None else None,
-        "steered": row.steered,
-        "not_run": None,
-    }
+    gap = told and seen
+    made = AblationRow(
+        mode=row.name,
+        about=row.build_mode().about,
+        text=numbers.text if told else None,
+        image=numbers.image if seen else None,
+        stg=numbers.stg if gap else None,
+        delta_stg=delta.difference if delta else None,
+        ci95=delta.ci95 if delta else None,
+        p_corrected=delta.p_corrected if delta else None,
+        image_ci95=numbers.image_ci95 if seen else None,
+        stg_ci95=numbers.stg_ci95 if gap else None,
+        stories=len({place for place, _ in tally.boards(row)}),
+        invalid_stories=tally.invalid(row),
+        valid=counts.valid,
+        scored=counts.scored,
+        valid_rate=_percent(counts.valid, counts.scored),
+        ambiguity_leakage=_percent(counts.ambiguous, counts.valid),
+        frames=float(np.mean([len(board.board.frames) for board in boards])) if boards else None,
+        frames_rendered=frames,
+        questions_asked=questions,
+        accepted_bridges=sum(any(frame.kind == "bridge" for frame in item.board.frames) for item in boards) / methods,
+        copy_rate=100.0 * float(np.mean([board.score.copy_penalty for board in boards])) if boards else None,
+        boards_per_story=methods,
+        harmed=None,
+        equal=None,
+        improved=None,
+        human=human_columns(job.people, tally, row) if job.people is not None else None,
+        steered=row.steered,
+        not_run=None,
+    )
+    changed = _better_or_worse(tally, row) if delta and delta.same is None else {}
+    return made.model_copy(update={**changed, **_moral(tally, row)})
 
 
-def _moral(tally: Tally, row: Row) -> dict[str, Any]:
-    """How many labels a row that scores moral labels alone tells apart (Table 65), and how often a guess is right: one
-    in so many, or as the options that were offered make it."""
+def _percent(part: int, whole: int) -> float | None:
+    return 100.0 * part / whole if whole else None
+
+
+def _moral(tally: Tally, row: Row) -> dict[str, float]:
+    """Return how many labels a row that scores moral labels alone tells apart (Table 65), and how often a guess is
+    right: one in so many, or as the options that were offered make it."""
     if row.scoring.dimensions != ("moral",):
         return {}
     count, labels = len(set(row.scoring.labels.values())) or len(MORAL_LABELS), row.scoring.labels
@@ -212,29 +222,31 @@ def _coarse(label: str, labels: Mapping[str, str]) -> str:
     return labels.get(normalise(label), normalise(label))
 
 
-def _better_or_worse(tally: Tally, row: Row) -> dict[str, Any]:
-    """Shares of stories whose boards are worse, equal or better than the baseline's, by image recoverability on every
-    scored question (no filter, so that a board cannot lose a question by failing it)."""
+def _better_or_worse(tally: Tally, row: Row) -> dict[str, float]:
+    """Return the shares of stories whose boards are worse, equal or better than the baseline's.
+
+    By image recoverability on every scored question: no filter, so that a board cannot lose a question by failing it.
+    """
     base = tally.job.suite.row(tally.job.suite.baseline)
     ours, theirs = (averages(tally.counts(item, filtered=False).pooled())[:, _IMAGE] for item in (row, base))
     change = (ours - theirs)[~np.isnan(ours - theirs)]
     if not change.size:
-        return _UNCHANGED
+        return {}
     worse, better = float((change < -1e-9).mean()), float((change > 1e-9).mean())
     return {"harmed": 100.0 * worse, "equal": 100.0 * (1.0 - worse - better), "improved": 100.0 * better}
 
 
-def _budget(tally: Tally) -> dict[str, Any]:
-    """What the whole suite draws and asks, beside what its rows would one by one (Table 74)."""
+def _budget(tally: Tally) -> AblationBudget:
+    """Return what the whole suite draws and asks, beside what its rows would one by one (Table 74)."""
     rows = tally.job.suite.rows
     alone = [tally.needs([row]) for row in rows]
     boards = [board for result in tally.results for board in result.boards]
     frames, questions = tally.needs(rows)
-    return {
-        "frames_distinct": frames,
-        "frames_by_rows": sum(item[0] for item in alone),
-        "frames_naive": sum(len(board.frames) for board in boards),
-        "questions_distinct": questions,
-        "questions_by_rows": sum(item[1] for item in alone),
-        "questions_naive": sum(len(board.questions) for board in boards),
-    }
+    return AblationBudget(
+        frames_distinct=frames,
+        frames_by_rows=sum(item[0] for item in alone),
+        frames_naive=sum(len(board.frames) for board in boards),
+        questions_distinct=questions,
+        questions_by_rows=sum(item[1] for item in alone),
+        questions_naive=sum(len(board.questions) for board in boards),
+    )

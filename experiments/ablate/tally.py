@@ -1,11 +1,11 @@
-"""From the stories' files to arrays: each row's outcomes, lengths and costs, over the same stories in one order."""
+"""From the stories' files to arrays: each row's outcomes, lengths and costs, and what people say of its boards."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,29 +15,40 @@ from katha.compass.score import BoardKey, board_key
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.scoring.outcomes import Outcomes, Selection, collect
+from katha.eval_bridge.people.agreement import Placed, correlation, localization
+from katha.eval_bridge.people.report import board_sections
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import RowCounts, row_counts
-from katha.experiments.ablate.folder import AblationFolder, AblationJob, RowBoard, StoryResult, protocol_of
-from katha.schema import Answer, Question, StoryRecord
+from katha.experiments.ablate.job import (
+    AblationFolder,
+    AblationJob,
+    Judgment,
+    Judgments,
+    RowBoard,
+    StoryResult,
+    protocol_of,
+)
+from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, Selection, StoryRecord
+from katha.schema.tables import DefectsFound, HumanColumns, VerdictAgreement
 
 Floats = NDArray[np.float64]
 
 
-@dataclass
 class Tally:
-    """Everything that the table is made from; read once from the folder."""
+    """Everything that the table is made from; read once from the folder.
 
-    job: AblationJob
-    folder: AblationFolder
+    unsettled: what a rule of matching could not decide, one sentence each, of the outcomes that were asked for.
+    """
 
-    def __post_init__(self) -> None:
-        self._outcomes: dict[tuple[Any, ...], Outcomes] = {}
+    def __init__(self, job: AblationJob, folder: AblationFolder) -> None:
+        self.job, self.folder = job, folder
+        self._outcomes: dict[tuple[object, ...], Outcomes] = {}
         self.unsettled: list[str] = []
 
     @cached_property
     def results(self) -> list[StoryResult]:
-        """Every story's result, in the order of the stories."""
-        found = [self.folder.finished(item.story_id, self.job.story_identity(item)) for item in self.job.records]
+        """Return every story's result, in the order of the stories."""
+        found = [self.folder.result(item.story_id, self.job.story_identity(item)) for item in self.job.records]
         return [item for item in found if item is not None]
 
     @cached_property
@@ -52,34 +63,30 @@ class Tally:
         return sorted(item.story_id for item in self.results)
 
     def boards(self, row: Row) -> Iterator[tuple[int, RowBoard]]:
-        """Each board of a row with its story's place in `names`."""
+        """Yield each board of a row with its story's place in `names`."""
         for result in self.results:
             place = self.names.index(result.story_id)
             yield from ((place, board) for board in result.boards if board.row == row.name)
 
     def methods(self, row: Row) -> list[str]:
-        """The row's boards by name: one, or one a seed."""
+        """Return the row's boards by name: one, or one a seed."""
         return list(dict.fromkeys(board.method for _, board in self.boards(row)))
 
     def judged(self, row: Row) -> list[str]:
-        """Those of the row's boards that have answers."""
+        """Return those of the row's boards that have answers."""
         known = self.outcomes(row).methods
         return [name for name in self.methods(row) if name in known]
 
-    def pools(self) -> dict[str, list[str]]:
-        """The methods that count together, by their row."""
-        return {row.name: self.methods(row) for row in self.job.suite.rows}
-
     def lengths(self, row: Row) -> NDArray[np.int64]:
-        """Displayed frames, shape (boards, stories); 0 where there is no board."""
+        """Return the displayed frames, shape (boards, stories); 0 where there is no board."""
         methods = self.methods(row)
         table = np.zeros((len(methods), len(self.names)), dtype=np.int64)
         for place, board in self.boards(row):
             table[methods.index(board.method), place] = len(board.board.frames)
         return table
 
-    def same(self, a: Row, b: Row, *, even: bool = False) -> str | None:
-        """What two rows share: "boards" (asked or scored otherwise), "all", or None.
+    def same(self, a: Row, b: Row, *, even: bool = False) -> Literal["boards", "all"] | None:
+        """Return what two rows share: "boards" (asked or scored otherwise), "all", or None.
 
         even: of boards that show equally many frames.
         """
@@ -91,14 +98,14 @@ class Tally:
         return "all" if measured[0] == measured[1] else "boards"
 
     def _looks(self, row: Row) -> dict[tuple[int, int], set[BoardKey]]:
-        """The row's boards by story and number of frames."""
+        """Return the row's boards by story and number of frames."""
         found: dict[tuple[int, int], set[BoardKey]] = {}
         for place, item in self.boards(row):
             found.setdefault((place, len(item.board.frames)), set()).add(board_key(item.board.frames))
         return found
 
     def counts(self, row: Row, *, filtered: bool | None = None) -> RowCounts:
-        """The row's counts by its own scoring; `filtered` replaces its rule of validity."""
+        """Return the row's counts by its own scoring; `filtered` replaces its rule of validity."""
         scoring = row.scoring
         outcomes = self.outcomes(row)
         return row_counts(
@@ -113,7 +120,7 @@ class Tally:
         )
 
     def outcomes(self, row: Row) -> Outcomes:
-        """The outcomes of the row's answers by its own rule."""
+        """Return the outcomes of the row's answers by its own rule."""
         scoring, protocol = row.scoring, protocol_of(row)
         matching = scoring.matching or self.job.config.matching
         labels = tuple(sorted(scoring.labels.items()))
@@ -128,7 +135,7 @@ class Tally:
         return self._outcomes[key]
 
     def moral_options(self, row: Row) -> list[tuple[str, list[str]]]:
-        """The answer and the options, `Unclear` apart, of each moral question that the row asks as a choice."""
+        """Return the answer and the options, `Unclear` apart, of each moral question that the row asks as a choice."""
         role = "reporting" if row.questions == "held_out" else "steering"
         return [
             (item.gold_answer, options)
@@ -139,12 +146,12 @@ class Tally:
         ]
 
     def rows(self, protocol: str) -> Iterator[Answer]:
-        """Every row of one protocol, story by story."""
+        """Yield every row of one protocol, story by story."""
         for result in self.results:
             yield from self.folder.answers(result.story_id, protocol)
 
     def invalid(self, row: Row) -> dict[str, str]:
-        """Why the row has no board, by story."""
+        """Return why the row has no board, by story."""
         methods = {row.name, *(f"{row.name}@{seed}" for seed in self.job.config.seeds)}
         return {
             result.story_id: reason
@@ -154,7 +161,7 @@ class Tally:
         }
 
     def needs(self, rows: Sequence[Row]) -> tuple[int, int]:
-        """Distinct frames and distinct questions of these rows together."""
+        """Return the distinct frames and distinct questions of these rows together."""
         wanted = {row.name for row in rows}
         frames: set[str] = set()
         questions: set[str] = set()
@@ -167,8 +174,8 @@ class Tally:
 
 
 def _coarse_row(row: Answer, scoring: Scoring) -> Answer:
-    """`row` as the scoring reads it: without the image support, or with a coarser moral label."""
-    changes: dict[str, Any] = {}
+    """Return `row` as the scoring reads it: without the image support, or with a coarser moral label."""
+    changes: dict[str, str] = {}
     if scoring.valid == "answer" and row.image_support is not None:
         changes["image_support"] = "supported"
     if row.answer is not None and normalise(row.answer) in scoring.labels:
@@ -177,7 +184,7 @@ def _coarse_row(row: Answer, scoring: Scoring) -> Answer:
 
 
 def _coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
-    """`record` with the answers that the scoring accepts: coarser labels, or the canonical answers alone."""
+    """Return `record` with the answers that the scoring accepts: coarser labels, or the canonical answers alone."""
     labels, canonical = scoring.labels, scoring.accepted == "canonical"
 
     def coarse(item: Question) -> Question:
@@ -191,3 +198,93 @@ def _coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
         return record
     questions = [coarse(item) for item in record.recoverability_questions]
     return record.model_copy(update={"recoverability_questions": questions})
+
+
+# ---
+# People's judgments beside the score of the same boards (Tables 55, 58 to 66 and 73).
+
+
+_BOTH = CONDITIONS.index("text+image")
+
+
+def human_columns(people: Judgments, tally: Tally, row: Row) -> HumanColumns:
+    """Return what people say of one row's boards; None for what nobody judged or the row cannot answer."""
+    own = [item for item in people.about(row) if item["story_id"] in tally.names]
+    if not own or not tally.judged(row):
+        return HumanColumns()
+    sections = board_sections(people.path, own, tally.job.resamples, tally.job.seed)
+    return HumanColumns.model_validate(sections | _alignment(tally, row, own) | _verdicts(tally, row, own))
+
+
+def _place(item: Judgment, methods: Sequence[str]) -> int | None:
+    """Return which of the row's boards a judgment names; None: no one of them."""
+    seed = item.get("method", "").partition("@")[2]
+    return next((at for at, name in enumerate(methods) if seed and name.endswith(f"@{seed}")), None)
+
+
+def _alignment(tally: Tally, row: Row, own: Sequence[Judgment]) -> dict[str, object]:
+    """Return localization and rank correlation by the row's own scoring.
+
+    A judgment of no one board meets all of them together.
+    """
+    counts, methods, scoring = tally.counts(row), tally.judged(row), row.scoring
+    table = np.concatenate([counts.counts, counts.pooled()[None]])
+    placed: Placed = []
+    for item in own:
+        at = _place(item, methods)
+        placed.append((len(methods) if at is None else at, tally.names.index(item["story_id"]), item))
+    told = {"text", "image"} <= set(scoring.conditions)
+    several = scoring.average == "dimensions" and len(scoring.dimensions or DIMENSIONS) > 1
+    return {
+        "localization": localization(placed, table, tally.job.resamples, tally.job.seed) if told and several else None,
+        "human_score": correlation(placed, table) if "image" in scoring.conditions else None,
+    }
+
+
+def _verdicts(tally: Tally, row: Row, own: Sequence[Judgment]) -> dict[str, object]:
+    """Return how often the row's verdicts are those of most people, and which defective questions it leaves out."""
+    given: dict[tuple[str, str, str, int | None], list[bool]] = defaultdict(list)
+    methods = tally.judged(row)
+    for item in own:
+        if {"question_id", "condition", "right"} <= item.keys():
+            given[item["story_id"], item["question_id"], item["condition"], _place(item, methods)].append(item["right"])
+    if not given:
+        return {}
+    outcomes = tally.outcomes(row)
+    known = {
+        (outcomes.stories[story], question.question_id): at
+        for at, (story, question) in enumerate(zip(outcomes.story_of, outcomes.questions, strict=True))
+    }
+    pairs, defective = [], []
+    for (story, question, condition, place), votes in given.items():
+        if (story, question) not in known or 2 * sum(votes) == len(votes):
+            continue
+        right, at, seen = 2 * sum(votes) > len(votes), known[story, question], CONDITIONS.index(condition)
+        for cells in _cells(tally, row, place):
+            if cells[seen, at] != MISSING and condition in row.scoring.conditions:
+                pairs.append((bool(cells[seen, at] == RIGHT), right))
+            if condition == "text+image" and not right:
+                defective.append(row.scoring.valid != "none" and bool(cells[_BOTH, at] != RIGHT))
+    found = DefectsFound(n=len(defective), detected=100.0 * sum(defective) / len(defective)) if defective else None
+    return {"agreement": _agreement(pairs), "ambiguity_detected": found}
+
+
+def _cells(tally: Tally, row: Row, place: int | None) -> Iterator[NDArray[np.int8]]:
+    """Yield the outcomes, shape (conditions, questions), of the board at `place`, or of each of the row's."""
+    outcomes, methods = tally.outcomes(row), tally.judged(row)
+    judge = outcomes.judges.index(row.scoring.judge) if row.scoring.judge is not None else -1
+    for name in methods if place is None else [methods[place]]:
+        yield outcomes.cells[outcomes.methods.index(name), judge]
+
+
+def _agreement(pairs: Sequence[tuple[bool, bool]]) -> VerdictAgreement | None:
+    """Return how often the score and most people agree, by pairs of (right by the score, right by people)."""
+    if not pairs:
+        return None
+    wrong, right = [ours for ours, people in pairs if not people], [ours for ours, people in pairs if people]
+    return VerdictAgreement(
+        n=len(pairs),
+        agreement=100.0 * sum(ours == people for ours, people in pairs) / len(pairs),
+        false_accept=100.0 * sum(wrong) / len(wrong) if wrong else None,
+        false_reject=100.0 * (len(right) - sum(right)) / len(right) if right else None,
+    )

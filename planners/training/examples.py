@@ -16,10 +16,6 @@ from katha.planners.gold import OraclePlanner
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, Question, StoryRecord, Transition
 
-# ---
-# Records to examples: the very prompt that the planner asks with, and the gold plan as the reply it should get.
-
-
 LEFT_OUT = ("links", "shots")
 """What no KathaBench record annotates: an adapter is trained, and used, without them."""
 _LONGEST = {"prompt": 400, "must_show": 80, "appearance": 120, "name": 40, "field": 160, "answer": 100}
@@ -130,10 +126,6 @@ def _cut(text: str, kind: str) -> str:
     """`text` within what the reply's schema allows, cut at a word."""
     clean, most = " ".join(text.split()), _LONGEST[kind]
     return clean if len(clean) <= most else clean[:most].rsplit(" ", 1)[0]
-
-
-# ---
-# Examples as token ids: the chat format's prompt, then the reply, of which alone the loss is taken.
 
 
 _IGNORED = -100

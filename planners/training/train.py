@@ -21,9 +21,6 @@ from katha.models.local import best_device, find_language_model, load_weights, r
 from katha.planners.training.examples import LEFT_OUT, Collator, Examples, encode, make_examples
 from katha.schema import StoryRecord
 
-# ---
-# How an adapter is trained: the settings, and the presets of `configs/train/`.
-
 
 class TrainSettings(BaseModel):
     """Everything that decides the adapter's weights, apart from base model and data.
@@ -77,10 +74,6 @@ def load_settings(preset: str | None, changes: Mapping[str, Any]) -> TrainSettin
         raise UsageError(f"Setting {'.'.join(map(str, first['loc']))!r}: {first['msg']}.") from error
 
 
-# ---
-# The model card of an adapter: what it was made of, how, and how well it does on stories that it has not seen.
-
-
 def model_card(source: ModelSource, settings: TrainSettings, report: Report) -> str:
     """The card as Markdown; a number that was not measured is a dash."""
     rows = [
@@ -111,10 +104,6 @@ def model_card(source: ModelSource, settings: TrainSettings, report: Report) -> 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-# ---
-# LoRA training of a local language model as a planner, with peft and the transformers Trainer; resumable.
 
 
 _STATE = "train.json"

@@ -1,7 +1,120 @@
 """katha: a story in, a storyboard out whose transitions can be understood from the images alone."""
 
+from __future__ import annotations
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from katha.app.drawing import plan_story, redo_frame, run_story
+    from katha.app.studies import ablate, compare, evaluate, tune
+    from katha.config import Settings
+    from katha.errors import (
+        AbsentModelError,
+        BudgetError,
+        InputFileError,
+        JudgeError,
+        KathaError,
+        MissingExtraError,
+        ModelError,
+        OutputFolderError,
+        PlanError,
+        RecordError,
+        RenderError,
+        StoreError,
+        UnknownPluginError,
+        UsageError,
+    )
+    from katha.eval_bridge.judging.budget import Budget
+    from katha.experiments.scoring import score
+    from katha.registry import register_judge, register_planner, register_renderer
+    from katha.schema import Answer, Board, Plan
+    from katha.schema import StoryRecord as Story
+    from katha.schema.scores import Scores
+    from katha.stories import load_stories
 
-__version__ = version("katha")
+    __version__: str
+
+_PLACES = {
+    "katha.app.drawing": ("plan_story", "redo_frame", "run_story"),
+    "katha.app.studies": ("ablate", "compare", "evaluate", "tune"),
+    "katha.config": ("Settings",),
+    "katha.errors": (
+        "AbsentModelError",
+        "BudgetError",
+        "InputFileError",
+        "JudgeError",
+        "KathaError",
+        "MissingExtraError",
+        "ModelError",
+        "OutputFolderError",
+        "PlanError",
+        "RecordError",
+        "RenderError",
+        "StoreError",
+        "UnknownPluginError",
+        "UsageError",
+    ),
+    "katha.eval_bridge.judging.budget": ("Budget",),
+    "katha.experiments.scoring": ("score",),
+    "katha.registry": ("register_judge", "register_planner", "register_renderer"),
+    "katha.schema": ("Answer", "Board", "Plan", "StoryRecord"),
+    "katha.schema.scores": ("Scores",),
+    "katha.stories": ("load_stories",),
+}
+"""Where the public names are. They are imported when they are asked for: this is the ground floor, and most of them are
+upstairs, behind packages that a `katha --help` does not need."""
+
+_RENAMED = {"Story": "StoryRecord"}
+_PLACE_OF = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "AbsentModelError",
+    "Answer",
+    "Board",
+    "Budget",
+    "BudgetError",
+    "InputFileError",
+    "JudgeError",
+    "KathaError",
+    "MissingExtraError",
+    "ModelError",
+    "OutputFolderError",
+    "Plan",
+    "PlanError",
+    "RecordError",
+    "RenderError",
+    "Scores",
+    "Settings",
+    "StoreError",
+    "Story",
+    "UnknownPluginError",
+    "UsageError",
+    "__version__",
+    "ablate",
+    "compare",
+    "evaluate",
+    "load_stories",
+    "plan_story",
+    "redo_frame",
+    "register_judge",
+    "register_planner",
+    "register_renderer",
+    "run_story",
+    "score",
+    "tune",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("katha")
+    known = _RENAMED.get(name, name)
+    if name not in __all__ or known not in _PLACE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACE_OF[known]), known)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

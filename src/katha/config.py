@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import yaml
+from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from katha.errors import UnknownPluginError, UsageError
@@ -28,38 +30,84 @@ _IN_SPECS = frozenset(("memory", "judge_options", *(f"{name}_options" for name i
 """Settings whose effect on a result is in the plug-ins' own specifications."""
 
 
-class RunConfig(BaseModel):
+class Flag:
+    """How a field is given on the command line, where its name does not already say so.
+
+    names: the flags; `--` and the field's name where there are none. many: it may be given several times. hidden: the
+    command line has not got it; files, presets and locks have.
+    """
+
+    def __init__(self, *names: str, many: bool = False, hidden: bool = False) -> None:
+        self.names, self.many, self.hidden = names, many, hidden
+
+
+Options = dict[str, Any]
+"""Options of a plug-in, which is the one that knows their names and types (see `katha.registry.fit_options`)."""
+
+
+class Settings(BaseModel):
     """Everything that decides what a run draws, asks and accepts (paths of input and output are not part of it).
 
+    The command line is made from these fields: their types, their descriptions, and the `Flag` beside some of them.
     `memory` goes to every renderer that has an option of that name and was given none by its own options.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    planner: str = "rule"
-    planner_options: dict[str, Any] = {}
-    renderer: str = "sketch"
-    renderer_options: dict[str, Any] = {}
-    bridge_renderer: str | None = None
-    bridge_renderer_options: dict[str, Any] = {}
-    memory: str | None = None
-    judges: tuple[str, ...] = ("sketch-reader",)
-    judge_options: dict[str, Any] = {}
-    mode: str = "full"
-    seeds: tuple[int, ...] = (42, 123, 2026)
-    panels: int = Field(default=5, ge=2, le=24)
-    size: tuple[int, int] | None = None
-    style: str = ""
-    answers: Literal["choice", "free"] = "choice"
-    matching: str = "lemma-set"
-    variant: str = "strict"
-    base_url: str | None = None
-    verify_reuse: float | None = Field(default=None, ge=0, le=1)
-    review: bool = False
-    similarity: str = "reader"
-    candidates: int | None = Field(default=None, ge=1)
-    compass: CompassSettings = CompassSettings()
-    lock: str | None = None
+    planner: str = Field(default="rule", description="Who plans: see `katha planners`.")
+    planner_options: Annotated[Options, Flag("--planner-option", many=True)] = Field(
+        default={}, description="KEY=VALUE for the planner; may be given several times."
+    )
+    renderer: str = Field(default="sketch", description="Who draws: see `katha renderers`.")
+    renderer_options: Annotated[Options, Flag("--renderer-option", many=True)] = Field(
+        default={}, description="KEY=VALUE for the renderer; `katha renderers` lists the keys."
+    )
+    bridge_renderer: str | None = Field(
+        default=None, description="Who draws inserted frames, if not the board's renderer."
+    )
+    bridge_renderer_options: Annotated[Options, Flag("--bridge-option", many=True)] = Field(
+        default={}, description="KEY=VALUE for --bridge-renderer."
+    )
+    memory: str | None = Field(
+        default=None, description="For renderers on this machine: full, model-offload, quantized, sequential-offload."
+    )
+    judges: Annotated[tuple[str, ...], Flag("--judge", many=True)] = Field(
+        default=("sketch-reader",), description="Who judges: see `katha judges`. Several make an ensemble."
+    )
+    judge_options: Annotated[Options, Flag("--judge-option", many=True)] = Field(
+        default={}, description="KEY=VALUE for the judges; `katha judges` lists the keys."
+    )
+    mode: str = Field(default="full", description="The repair mode: full, base, rerank_only, bridge_only, ...")
+    seeds: tuple[int, ...] = Field(
+        default=(42, 123, 2026), description="One candidate board a seed, for example 42,123,2026."
+    )
+    panels: int = Field(default=5, ge=2, le=24, description="How many scenes a plain text is told in.")
+    size: tuple[int, int] | None = Field(default=None, description="Pixels of a frame, for example 768x512.")
+    style: str = Field(default="", description="A look that the renderer knows, or a style phrase.")
+    answers: Literal["choice", "free"] = Field(default="choice", description="How questions are asked: choice or free.")
+    matching: str = Field(
+        default="lemma-set", description="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."
+    )
+    variant: str = Field(
+        default="strict", description="How judges are instructed: strict, uncertain or neutral; strict unless told."
+    )
+    base_url: str | None = Field(default=None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
+    verify_reuse: float | None = Field(
+        default=None, ge=0, le=1, description="`local:` asks this share (0 to 1) again without a shared prefix."
+    )
+    review: bool = Field(default=False, description="Stop before the repair is decided and ask you.")
+    similarity: str = Field(
+        default="reader", description="What coverage and copies are measured with: reader, open-clip:MODEL."
+    )
+    candidates: Annotated[int | None, Flag(hidden=True)] = Field(
+        default=None, ge=1, description="How many of the seeds' boards are candidates; all unless told."
+    )
+    compass: Annotated[CompassSettings, Flag(hidden=True)] = Field(
+        default=CompassSettings(), description="Weights and thresholds (see `katha tune`)."
+    )
+    lock: Annotated[str | None, Flag(hidden=True)] = Field(
+        default=None, description="The sha256 of the lock that these settings are frozen by."
+    )
 
     @field_validator("planner_options", "renderer_options", "bridge_renderer_options", "judge_options", mode="before")
     @classmethod
@@ -107,7 +155,7 @@ class RunConfig(BaseModel):
             raise ValueError("a size is WIDTHxHEIGHT in pixels, for example 768x512")
         return (int(match[1]), int(match[2]))
 
-    def with_plugins(self, **names: Any) -> RunConfig:
+    def with_plugins(self, **names: Any) -> Settings:
         """The same settings with other plug-ins (`renderer="flux"`, `renderer_options={"steps": 4}`); options stay with
         the plug-in that they were given for.
 
@@ -119,8 +167,12 @@ class RunConfig(BaseModel):
         return type(self).model_validate(merged)
 
 
+RunConfig = Settings
+"""The name that modules below the public API still import."""
+
+
 def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a dumped `RunConfig` makes two runs the same, beside the specifications of their plug-ins: where a model
+    """What of a dumped `Settings` makes two runs the same, beside the specifications of their plug-ins: where a model
     is kept in memory or how long a service is waited for changes no result, and a run may go on with another value."""
     return {name: value for name, value in settings.items() if name not in _IN_SPECS}
 
@@ -155,7 +207,7 @@ def load_preset(name: str) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    names = {f"KATHA_{field.upper()}": field for field in RunConfig.model_fields if field != "compass"}
+    names = {f"KATHA_{field.upper()}": field for field in Settings.model_fields if field != "compass"}
     return {names[key]: value for key, value in environment.items() if key in names and value}
 
 
@@ -168,7 +220,7 @@ def _lay_over(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
         below = _options_of(merged.get(f"{name}_options"))
         merged[f"{name}_options"] = {key: value for key, value in below.items() if key != "memory"}
     for name in _WITH_OPTIONS:
-        options, before = f"{name}_options", str(merged.get(name, RunConfig.model_fields[name].default))
+        options, before = f"{name}_options", str(merged.get(name, Settings.model_fields[name].default))
         if name in layer and str(layer[name]).split(":")[0] != before.split(":")[0]:
             merged.pop(options, None)
         if isinstance(layer.get(options), (dict, str, list, tuple)):
@@ -185,28 +237,48 @@ def resolve(
     *,
     preset: str | None = None,
     environment: Mapping[str, str] | None = None,
-) -> RunConfig:
-    """The configuration of a run; a flag that is None was not given.
+    base: Settings | None = None,
+) -> Settings:
+    """Return the settings of flags, preset, environment and defaults; a flag that is None was not given.
+
+    base: settings to lay the flags over, instead of the environment's and the defaults.
 
     Raises:
         UsageError: a setting is unknown or has a value it cannot have (the setting and the reason are named).
     """
-    merged: dict[str, Any] = dict(_from_environment(os.environ if environment is None else environment))
+    if base is not None:
+        merged: dict[str, Any] = dict(base)
+    else:
+        merged = dict(_from_environment(os.environ if environment is None else environment))
     if preset is not None:
         _lay_over(merged, load_preset(preset))
     _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
+    return read_settings(Settings, merged)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_settings(model: type[M], values: Mapping[str, Any]) -> M:
+    """`values` as a record of settings.
+
+    Raises:
+        UsageError: one is unknown or has a value it cannot have (the setting and the reason are named).
+    """
     try:
-        return RunConfig.model_validate(merged)
+        return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "settings"
         raise UsageError(f"Setting {where!r}: {first['msg'].removeprefix('Value error, ')}.") from error
 
 
-def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """`KATHA_CACHE`, else the user's cache directory for katha."""
-    env = os.environ if environment is None else environment
-    if env.get("KATHA_CACHE"):
-        return Path(env["KATHA_CACHE"]).expanduser()
-    base = Path(env["XDG_CACHE_HOME"]) if env.get("XDG_CACHE_HOME") else Path.home() / ".cache"
-    return base / "katha"
+def cache_folder() -> Path:
+    """Return the folder named by `KATHA_CACHE`, else the system's place for the user's caches (`~/.cache/katha`)."""
+    named = os.environ.get("KATHA_CACHE")
+    return Path(named).expanduser() if named else user_cache_path("katha", appauthor=False)
+
+
+def katha_version() -> str:
+    """Return the version of katha that is installed, as folders and locks record it."""
+    return version("katha")

@@ -99,6 +99,10 @@ def read_json(path: Path) -> Any:
         raise InputFileError(f"{str(path)!r} is not JSON: {error}.") from error
 
 
+PARTIAL = ".partial"
+"""How the hidden file ends that a killed writer may leave beside the file it was writing."""
+
+
 def write_bytes_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write `data` so that a reader or a killed process leaves the old file or the new one, never a torn one.
 
@@ -110,7 +114,7 @@ def write_bytes_atomic(path: Path, data: bytes, *, durable: bool = True) -> None
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)

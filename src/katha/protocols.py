@@ -185,9 +185,9 @@ class JudgeReply:
 class Judge(Protocol):
     """Evidence and questions to replies, each question answered on its own (one question a call, Sec. E.2).
 
-    A judge that can only choose sets a class attribute `always_chooses = True`; it is given options in every run. One
-    that may be asked from several threads at once says from how many in an attribute `concurrency`; one that holds a
-    model in memory sets `exclusive = True` and has `close()`: an evaluation asks such judges one after the other.
+    What else a judge may be able to do is said by the small protocols below: `AlwaysChooses`, `AsksSideBySide`,
+    `FillsTheMemory`, `LetsGo`, `HasAPrice`, `ChangesWhileAsked`. A judge that has none of them chooses or writes as it
+    is asked to, is asked from one thread, keeps the machine to nobody, and is free.
     """
 
     def spec(self) -> Mapping[str, Any]:
@@ -200,6 +200,68 @@ class Judge(Protocol):
         Raises:
             TransientJudgeError: nothing could be asked, and the same call is worth another try.
         """
+        ...
+
+
+# Abilities of judges, each optional; `katha.eval_bridge.judging.abilities` fills in what a judge does not say.
+
+
+@runtime_checkable
+class AlwaysChooses(Protocol):
+    """A judge that can only choose: it is given options in every run."""
+
+    @property
+    def always_chooses(self) -> bool:
+        """True where free answers cannot be had."""
+        ...
+
+
+@runtime_checkable
+class AsksSideBySide(Protocol):
+    """A judge that waits for a server, and may be asked from several threads at once."""
+
+    @property
+    def concurrency(self) -> int:
+        """From how many threads, from 1."""
+        ...
+
+
+@runtime_checkable
+class FillsTheMemory(Protocol):
+    """A judge that holds a model in memory: an evaluation asks such judges one after the other."""
+
+    @property
+    def exclusive(self) -> bool:
+        """True while no other model fits beside it."""
+        ...
+
+
+@runtime_checkable
+class LetsGo(Protocol):
+    """A judge that can give back what it holds: memory, connections."""
+
+    def close(self) -> None:
+        """Give it back; asking again takes it anew."""
+        ...
+
+
+@runtime_checkable
+class HasAPrice(Protocol):
+    """A judge whose replies are paid for. One without a price is free."""
+
+    @property
+    def price(self) -> Mapping[str, float] | None:
+        """US dollars per million tokens by kind (`input`, `output`), or None when unknown."""
+        ...
+
+
+@runtime_checkable
+class ChangesWhileAsked(Protocol):
+    """A judge whose server can make it ask in another way, which is then part of an answer's key."""
+
+    @property
+    def amended(self) -> Mapping[str, Any]:
+        """What of `spec()` does not hold for calls from now on."""
         ...
 
 

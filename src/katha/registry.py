@@ -209,3 +209,67 @@ _REGISTRIES: dict[Family, Registry] = {
 def default_registry(family: Family) -> Registry:
     """Return the process's registry of `family`."""
     return _REGISTRIES[family]
+
+
+def register_renderer(name: str) -> Callable[[F], F]:
+    """Make a renderer known in this process under a name.
+
+    Args:
+        name: What it is called in settings and on the command line.
+
+    Returns:
+        A decorator for the class (see `katha.protocols.Renderer`).
+
+    Raises:
+        TypeError: It is used without a name.
+
+    Example:
+        >>> @register_renderer("blocks")
+        ... class BlockRenderer: ...
+    """
+    return default_registry("renderers").register(_named(name))
+
+
+def register_planner(name: str) -> Callable[[F], F]:
+    """Make a planner known in this process under a name.
+
+    Args:
+        name: What it is called in settings and on the command line.
+
+    Returns:
+        A decorator for the class (see `katha.protocols.Planner`).
+
+    Raises:
+        TypeError: It is used without a name.
+
+    Example:
+        >>> @register_planner("haiku")
+        ... class HaikuPlanner: ...
+    """
+    return default_registry("planners").register(_named(name))
+
+
+def register_judge(name: str) -> Callable[[F], F]:
+    """Make a judge known in this process under a name.
+
+    Args:
+        name: What it is called in settings and on the command line.
+
+    Returns:
+        A decorator for the class (see `katha.protocols.Judge`).
+
+    Raises:
+        TypeError: It is used without a name.
+
+    Example:
+        >>> @register_judge("careful")
+        ... class CarefulJudge: ...
+    """
+    return default_registry("judges").register(_named(name))
+
+
+def _named(name: str) -> str:
+    # `@register_judge` without its brackets would register the class as a name and replace it by a function.
+    if not isinstance(name, str):
+        raise TypeError('Give the plug-in a name: @register_renderer("NAME").')
+    return name

@@ -10,12 +10,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from katha.errors import InputFileError, RecordError, unreadable
+from katha.errors import InputFileError, RecordError, UsageError, unreadable
 from katha.jsonio import iter_lines, loads, read_text
 from katha.schema import MORAL_LABELS, StoryRecord
 
 MAX_STORY_BYTES = 200_000
 """A longer plain text is refused: it is a book, not a story for one storyboard."""
+
+VARIANTS_FILE = "contrastive_variants.jsonl"
+"""A record's contrastive variants lie beside it under this name (Table 15)."""
 
 _RECORD_SUFFIXES = (".json", ".jsonl")
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -38,6 +41,51 @@ def load_story(spec: str) -> StoryRecord:
     if wanted is not None:
         raise InputFileError(f"{str(path)!r} is a plain text and holds no story {wanted!r}.")
     return _from_text(path)
+
+
+def load_stories(spec: str | Path) -> list[StoryRecord]:
+    """Read every story of a JSON Lines file, a record, a plain text, `FILE.jsonl#story_id`, or a folder of them.
+
+    Args:
+        spec: The path. A folder's records come first, so that a text beside its record does not hide the questions.
+
+    Returns:
+        The stories, each id once.
+
+    Raises:
+        InputFileError: There is nothing to read. RecordError: A line is broken; file and number are named.
+        UsageError: A file holds a story twice.
+
+    Example:
+        >>> [story.title for story in load_stories("examples")]
+    """
+    records: dict[str, StoryRecord] = {}
+    folder = Path(spec)
+    for record in _from_folder(folder) if folder.is_dir() else _from_file(str(spec)):
+        if record.story_id in records and not folder.is_dir():
+            raise UsageError(f"{str(spec)!r} holds the story {record.story_id!r} twice.", hint="Remove one of them.")
+        records.setdefault(record.story_id, record)
+    if not records:
+        raise InputFileError(f"{str(spec)!r} holds no story.", hint="Give a JSON Lines file or a folder of stories.")
+    return list(records.values())
+
+
+def _from_file(spec: str) -> Iterator[StoryRecord]:
+    path = Path(spec)
+    if path.is_file() and path.suffix.lower() in _RECORD_SUFFIXES:
+        yield from iter_records(path)
+    else:
+        yield load_story(spec)
+
+
+def _from_folder(folder: Path) -> Iterator[StoryRecord]:
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    for path in files:
+        if path.suffix.lower() in _RECORD_SUFFIXES and path.name != VARIANTS_FILE:
+            yield from iter_records(path)
+    for path in files:
+        if path.suffix.lower() == ".txt":
+            yield load_story(str(path))
 
 
 def iter_records(path: Path) -> Iterator[StoryRecord]:
@@ -130,10 +178,19 @@ def _pick(path: Path, wanted: str | None) -> StoryRecord:
 
 
 def _from_text(path: Path) -> StoryRecord:
-    text = read_text(path, limit=MAX_STORY_BYTES).replace("\r\n", "\n").strip()
-    if not text:
+    text = read_text(path, limit=MAX_STORY_BYTES)
+    if not text.strip():
         raise InputFileError(f"{str(path)!r} is empty.", hint="Give a text file with a story in it.")
-    stem = re.sub(r"[^A-Za-z0-9]+", "_", path.stem).strip("_")[:64] or "story"
+    return story_of_text(text, path.stem)
+
+
+def story_of_text(words: str, name: str | None = None) -> StoryRecord:
+    """Return the story that a plain text tells; its title is the first line, where that reads like one.
+
+    name: what it is called where it has no title of its own; its first words unless told. The story's id is made of it.
+    """
+    text = words.replace("\r\n", "\n").strip()
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", name or " ".join(text.split()[:5])).strip("_")[:64] or "story"
     first, _, rest = text.partition("\n\n")
     if _is_heading(text.partition("\n")[0]):
         first, _, rest = text.partition("\n")

@@ -12,14 +12,13 @@ import pytest
 from doubles import BlockRenderer, PixelJudge, plugins, story
 
 from katha.agents import graph
-from katha.agents.graph import build_graph
+from katha.agents.graph import build_graph, make_graph
 from katha.agents.plan import check_plan
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.compass.modes import load_modes, load_suite
 from katha.config import RunConfig
 from katha.errors import (
-    JudgeError,
     OutputFolderError,
     PlanError,
     RenderError,
@@ -81,8 +80,8 @@ def test_the_scores_are_those_of_the_rows(tmp_path: Path) -> None:
     record = StoryRecord.model_validate_json((tmp_path / "out" / "story.jsonl").read_bytes())
     reporting = [row for row in rows(tmp_path / "out") if row.role == "reporting"]
     assert score([record], reporting, matching="lemma-set") == result.scores
-    assert set(result.scores["methods"]) == {"base", "full"}
-    assert result.scores["questions"] == "reporting"
+    assert set(result.scores.methods) == {"base", "full"}
+    assert result.scores.questions == "reporting"
 
 
 def test_the_rows_are_named_by_board_and_role(tmp_path: Path) -> None:
@@ -256,9 +255,17 @@ class CrashingJudge(PixelJudge):
         raise ZeroDivisionError("of thought")
 
 
-def test_a_crashing_judge_is_named(tmp_path: Path) -> None:
-    with pytest.raises(JudgeError, match=r"'pixel'.*of thought"):
-        run_story(story(), config("base"), tmp_path / "out", plugins=plugins(judges={"pixel": CrashingJudge()}))
+def test_a_crashing_judge_is_named_and_decides_nothing(tmp_path: Path) -> None:
+    made = plugins(judges={"pixel": CrashingJudge()})
+    outcome = run_story(story(), config(), tmp_path / "out", plugins=made).outcome
+    assert (outcome.nothing, outcome.exit_code, outcome.status()) == (True, 1, "incomplete")
+    assert str(outcome.first) == "ZeroDivisionError: of thought (pixel, transport_failed)"
+    state = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert (state["status"], state["failures"][0]["count"]) == ("incomplete", outcome.failed)
+    again = plugins()
+    assert not run_story(story(), config(), tmp_path / "out", plugins=again).reused
+    assert again.judges["pixel"].asked
+    assert again.renderer.drawn == [] or {item.kind for item in again.renderer.drawn} == {"bridge"}
 
 
 def test_a_judge_that_refuses_everything_leaves_numbers_empty_and_is_asked_again(tmp_path: Path) -> None:
@@ -267,6 +274,8 @@ def test_a_judge_that_refuses_everything_leaves_numbers_empty_and_is_asked_again
     assert result.candidates.candidates[0].score.recoverability is None
     assert all(item.note for item in result.candidates.candidates[0].transitions)
     assert {row.status for row in rows(out)} == {"refused"}
+    assert (result.outcome.status(), result.outcome.exit_code, result.outcome.failed) == ("incomplete", 1, 0)
+    assert run_story(story(), config(), out, plugins=plugins(judges={"pixel": PixelJudge()})).reused
     assert json.loads((out / "run.json").read_text())["paid"]["questions_asked"] == 0
     made = plugins()
     run_story(story(), config(), tmp_path / "again", plugins=made)
@@ -278,7 +287,7 @@ def test_several_judges_are_each_asked(tmp_path: Path) -> None:
     made = plugins(judges={name: PixelJudge(name) for name in names})
     settings = config("base").model_copy(update={"judges": names})
     result = run_story(story(), settings, tmp_path / "out", plugins=made)
-    assert set(result.scores["methods"]["base"]["judges"]) == {"pixel", "other", "ensemble"}
+    assert set(result.scores.methods["base"].judges) == {"pixel", "other", "ensemble"}
     assert Counter(row.judge for row in rows(tmp_path / "out")).keys() == {"pixel", "other"}
 
 
@@ -402,10 +411,8 @@ def test_a_size_that_the_renderer_cannot_draw_is_refused(tmp_path: Path) -> None
 
 
 def test_the_graph_is_drawn_for_studio() -> None:
-    from katha.agents.studio import make_graph
-
     spec = json.loads((Path(__file__).parents[2] / "langgraph.json").read_text())
-    assert spec["graphs"] == {"katha": "katha.agents.studio:make_graph"}
+    assert spec["graphs"] == {"katha": "katha.agents.graph:make_graph"}
     drawn = make_graph().get_graph()
     assert {"plan", "render", "critique", "select", "localize", "bridge", "review", "decide", "judge", "report"} <= set(
         drawn.nodes
@@ -427,13 +434,13 @@ def test_a_storyboard_is_a_board(tmp_path: Path) -> None:
 def test_a_busy_judge_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from functools import partial
 
-    from katha.eval_bridge.judging import asking
+    from katha.eval_bridge.judging import engine
 
-    monkeypatch.setattr(asking, "Retry", partial(asking.Retry, first_wait=0.0))
+    monkeypatch.setattr(engine, "Retry", partial(engine.Retry, first_wait=0.0))
     judge = PixelJudge(failures=2)
     result = run_story(story(), config("base"), tmp_path / "out", plugins=plugins(judges={"pixel": judge}))
     assert {row.status for row in rows(tmp_path / "out")} == {"ok"}
-    assert result.scores["methods"]["base"]["judges"]["pixel"]["n_unscored"] == 0
+    assert result.scores.methods["base"].judges["pixel"].n_unscored == 0
 
 
 def test_plain_text_gets_its_questions_from_the_transitions(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from doubles import BlockRenderer, plugins, story
 
+from katha.agents import folder
+from katha.agents.folder import RunFolder
 from katha.agents.redo import redo_frame
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
@@ -17,7 +19,6 @@ from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.scoring.scores import score
 from katha.protocols import Capabilities
 from katha.schema import StoryRecord
-from katha.store import RunFolder
 
 FILES = ("run.json", "storyboard.json", "candidates.json", "answers.jsonl", "scores.json")
 
@@ -125,12 +126,14 @@ def test_a_redo_that_died_half_way_is_undone(tmp_path: Path, monkeypatch: pytest
     finished(out)
     files = contents(out)
 
-    def die(folder: RunFolder, path: Path, value: Any) -> None:
+    write = folder.write_json
+
+    def die(path: Path, value: Any) -> None:
         if path.name == "storyboard.json":
             raise KeyboardInterrupt
-        path.write_text(json.dumps(value))
+        write(path, value)
 
-    monkeypatch.setattr(RunFolder, "write", die)
+    monkeypatch.setattr(folder, "write_json", die)
     with pytest.raises(KeyboardInterrupt):
         redo_frame(out, 1, 7, plugins=plugins())
     assert contents(out) != files

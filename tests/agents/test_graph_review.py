@@ -106,7 +106,7 @@ def test_a_person_who_leaves_is_asked_again_and_nothing_is_paid_twice(tmp_path: 
 
 
 def _reporting(out: Path) -> list[Any]:
-    from katha.store import RunFolder
+    from katha.agents.folder import RunFolder
 
     return [row for row in RunFolder(out).read_answers() if row.role == "reporting"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from doubles import PixelJudge, plugins, story
 
-from katha import eval_bridge
+from katha.agents import critique
 from katha.agents.run import run_story
 from katha.config import RunConfig
 from katha.jsonio import sha256_hex
@@ -39,13 +39,13 @@ def test_boards_that_show_a_transition_by_the_same_frames_share_its_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[tuple[str, ...]] = []
-    real = eval_bridge.make_packet
+    real = critique.make_packet
 
     def packet(story_id: str, condition: Any, images: Sequence[bytes] = (), text: str | None = None) -> Any:
         shown.append(tuple(sha256_hex(png) for png in images))
         return real(story_id, condition, images, text)
 
-    monkeypatch.setattr(eval_bridge, "make_packet", packet)
+    monkeypatch.setattr(critique, "make_packet", packet)
     result = run_story(story(), CONFIG, tmp_path / "out", plugins=plugins())
     pairs = [images for images in shown if len(images) in (2, 3)]
     assert len(pairs) == len(set(pairs)) == 3 * 4 + 3  # of three boards, and where each of three bridges stands

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,14 +14,12 @@ from doubles import BlockRenderer
 from typer.testing import CliRunner
 
 from katha.agents.context import make_bridge, make_renderer
-from katha.app.cli import options
 from katha.app.cli.ablate import ablate
 from katha.app.cli.compare import compare
 from katha.app.cli.main import app
-from katha.app.cli.redo import redo
-from katha.app.cli.run import run
+from katha.app.cli.run import redo, run
 from katha.app.cli.tune import tune
-from katha.config import resolve
+from katha.config import Settings, resolve
 from katha.errors import OutputFolderError, RenderError, UsageError
 from katha.experiments.methods import cross_methods, read_methods
 from katha.protocols import FrameRequest
@@ -65,10 +62,12 @@ def record(out: str) -> dict[str, Any]:
 @pytest.mark.parametrize("verb", [run, redo, compare, ablate, tune])
 def test_every_verb_that_draws_has_the_options_by_one_definition(verb: Callable[..., None]) -> None:
     hints = get_type_hints(verb, include_extras=True)
-    assert hints["memory"] == options.Memory
-    assert hints["bridge_option"] == options.BridgeOptions
-    assert "renderer_option" in inspect.signature(verb).parameters
-    assert verb is redo or hints["bridge_renderer"] == options.BridgeRenderer
+    fields = Settings.model_fields
+    for name in ("memory", "bridge_renderer_options", *(() if verb is redo else ("bridge_renderer",))):
+        assert hints[name].__metadata__[0].help == fields[name].description
+    options = {option for hint in hints.values() for item in hint.__metadata__ for option in item.param_decls or ()}
+    options |= {item.default for hint in hints.values() for item in hint.__metadata__}
+    assert {"--memory", "--bridge-option", "--renderer-option"} <= options
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from katha.errors import JudgeError, OutputFolderError, TransientJudgeError, Usa
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.answers import read_answers
-from katha.eval_bridge.judging.asking import Retry
 from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.engine import Retry
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.evaluate import EvalJob, EvalResult, estimate, evaluate, name_judges
 from katha.experiments.judging import EvalSettings
@@ -110,7 +110,7 @@ def test_text_is_asked_once_for_all_boards_and_nothing_twice(tmp_path: Path) -> 
     first, second = (tmp_path / name / "answers.jsonl" for name in ("out", "second"))
     assert first.read_bytes() == second.read_bytes()
     fresh = score(records(), rows, matching="lemma-set", questions="all", resamples=50, invalid=result.state["invalid"])
-    assert fresh == result.scores
+    assert fresh.model_dump(mode="json") == result.scores
 
 
 def test_a_spoiled_board_leaves_with_its_reason(tmp_path: Path) -> None:

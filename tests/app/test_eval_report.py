@@ -14,6 +14,7 @@ from test_eval_cli import Watcher, go, records
 from katha.app.reports import eval_page as stories
 from katha.app.reports.charts import calibration_plots
 from katha.app.reports.eval_page import write_eval_report
+from katha.schema import ConfidenceRow
 
 
 class Links(HTMLParser):
@@ -95,15 +96,15 @@ def test_the_report_shows_all_blocks_moral_targets_and_boards_that_changed(tmp_p
 
 def test_calibration_is_drawn_from_what_was_answered() -> None:
     table = [
-        {"judge": "a", "condition": "image", "confidence": level, "n": n, "right": right}
+        ConfidenceRow(judge="a", condition="image", confidence=level, n=n, right=right)
         for level, n, right in (("low", 10, 20.0), ("medium", 0, None), ("high", 40, 50.0))
     ]
-    table.append({"judge": "silent", "condition": "image", "confidence": "low", "n": 0, "right": None})
+    table.append(ConfidenceRow(judge="silent", condition="image", confidence="low", n=0, right=None))
     (plot,) = calibration_plots(table)
-    (series,) = plot["series"]
-    assert plot["judge"] == "a"
-    assert [(dot["x"], dot["y"]) for dot in series["dots"]] == [("38.7", "88.0"), ("105.3", "58.0")]
-    assert float(series["dots"][0]["r"]) < float(series["dots"][1]["r"])
+    (series,) = plot.series
+    assert plot.judge == "a"
+    assert [(dot.x, dot.y) for dot in series.dots] == [("38.7", "88.0"), ("105.3", "58.0")]
+    assert float(series.dots[0].r) < float(series.dots[1].r)
     # 10 answers are 3.3 points off, 40 are 33.3 points off
-    assert series["error"] == "27.3"
+    assert series.error == "27.3"
     assert calibration_plots([]) == []

@@ -136,7 +136,7 @@ def test_hostile_text_stays_text(page: Chrome) -> None:
     assert all_of(page, "script[src], [onerror], [onclick]") == []
     assert len(all_of(page, "script")) == 1
     assert "<b id=evil>" in all_of(page, "h1")[0].text
-    story = page.execute_script("return document.querySelector('.story').textContent")
+    story = page.execute_script("return document.querySelector('.told').textContent")
     assert HOSTILE in story
 
 
@@ -187,7 +187,7 @@ def test_a_details_element_opens_by_keyboard(page: Chrome) -> None:
     summary = all_of(page, "#repeat summary")[0]
     page.execute_script("arguments[0].focus()", summary)
     ActionChains(page).send_keys(Keys.ENTER).perform()
-    assert all_of(page, "#repeat .story")[0].is_displayed()
+    assert all_of(page, "#repeat .told")[0].is_displayed()
 
 
 def test_the_filter_works_from_the_keyboard(page: Chrome) -> None:

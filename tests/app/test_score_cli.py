@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.synthetic import stories, variants
 from katha.app.cli.main import app
 from katha.errors import InputFileError, KathaError, RecordError, UsageError
-from katha.eval_bridge.bench.synthetic import stories, variants
 from katha.eval_bridge.matching import rules
 from katha.eval_bridge.matching.match import RULES, Verdict, WordRule
 from katha.eval_bridge.scoring.contrastive import PAIR_PREFIX, PairScorer, pair_question
@@ -256,8 +256,8 @@ def test_power_from_an_archive(archive: tuple[Path, Path], tmp_path: Path, recor
     parsed = [StoryRecord.model_validate(record) for record in records]
     lone = [Answer.model_validate(item) for item in rows_of(records, methods=("base",))]
     single = power_estimate(parsed, lone, matching="exact-set")
-    assert single["estimates"][0]["spread"] > 0
-    assert power_estimate(parsed, [], matching="exact-set")["notes"]
+    assert (single.estimates[0].spread or 0) > 0
+    assert power_estimate(parsed, [], matching="exact-set").notes
 
 
 def test_only_the_chosen_half_counts(tmp_path: Path, records: list[Row]) -> None:

@@ -12,16 +12,16 @@ import pytest
 import yaml
 from doubles import BlockRenderer, PixelJudge, ScenePlanner, plugins, prepare, story, tale
 
-from katha.agents.context import capped, require_prices
+from katha.agents.context import require_prices
 from katha.agents.run import run_story
 from katha.compass.modes import load_suite
 from katha.config import RunConfig
 from katha.errors import BudgetError, TransientRenderError, UnfitFrameError, UsageError
 from katha.eval_bridge.judging.budget import Budget
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
-from katha.experiments.compare import run_comparison
-from katha.experiments.methods import CompareJob, Method
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
+from katha.experiments.compare import CompareJob, run_comparison
+from katha.experiments.methods import Method
 from katha.jsonio import read_json
 from katha.protocols import FrameRequest
 from katha.renderers.hosted.openai import OpenAIRenderer
@@ -75,16 +75,16 @@ def test_a_comparison_stops_before_the_limit_and_goes_on_with_what_it_paid_for(t
     table = run_comparison(comparison(sold, budget), tmp_path / "out").table
     assert len(sold.drawn) == 8
     assert budget.cost == pytest.approx(8 * PRICE)
-    assert table["status"] == "incomplete"
-    first, second = table["methods"]
-    assert (first["boards_valid"], second["boards_valid"]) == (1, 4)
-    reasons = {item["reason"].split(" Give")[0] for item in table["invalid"]}
+    assert table.status == "incomplete"
+    first, second = table.methods
+    assert (first.boards_valid, second.boards_valid) == (1, 4)
+    reasons = {item.reason.split(" Give")[0] for item in table.invalid}
     assert reasons == {"The budget is used up; what was paid for is kept."}
     again = Sold()
     table = run_comparison(comparison(again, Budget(max_cost=100.0)), tmp_path / "out").table
-    assert table["status"] == "finished"
+    assert table.status == "finished"
     assert len(again.drawn) == 20 - 8
-    assert table["methods"][0]["services"][0]["cost"] == pytest.approx(20 * PRICE)
+    assert table.methods[0].services[0].cost == pytest.approx(20 * PRICE)
 
 
 def test_a_run_stops_before_the_limit_and_the_same_call_pays_for_nothing_twice(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_a_run_stops_before_the_limit_and_the_same_call_pays_for_nothing_twice(t
 
 def test_a_run_stops_when_its_judges_have_spent_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge, config = PixelJudge(), CONFIG.model_copy(update={"seeds": (1,)})
-    limited = capped({"pixel": judge}, Budget(max_calls=7))
+    limited = plugins(judges={"pixel": judge}, budget=Budget(max_calls=7))
     with pytest.raises(BudgetError):
-        run_story(story(), config, tmp_path / "out", plugins=plugins(judges=limited))
+        run_story(story(), config, tmp_path / "out", plugins=limited)
     assert len(judge.asked) == 7
     run_story(story(), config, tmp_path / "out", plugins=plugins(judges={"pixel": judge}))
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "another"))
@@ -150,8 +150,8 @@ def test_a_comparison_tells_a_story_s_failure_from_everybody_s(tmp_path: Path, s
             run_comparison(job, tmp_path / "out")
         return
     table = run_comparison(job, tmp_path / "out").table
-    assert (table["status"], table["methods"][0]["boards_valid"]) == ("finished", 2)
-    assert {item["reason"] for item in table["invalid"]} == {"The prompt of scene 3 is too long."}
+    assert (table.status, table.methods[0].boards_valid) == ("finished", 2)
+    assert {item.reason for item in table.invalid} == {"The prompt of scene 3 is too long."}
 
 
 @pytest.mark.parametrize("error", [TransientRenderError("No network."), UsageError("Wrong key.")])
@@ -168,4 +168,4 @@ def test_an_ablation_that_cannot_go_on_is_not_finished(tmp_path: Path, error: Ex
     mended = Sold()
     table = run_ablation(job(mended), tmp_path / "out").table
     assert {request.story_id for request in mended.drawn} == {"s2"}
-    assert table["rows"][0]["invalid_stories"] == {}
+    assert table.rows[0].invalid_stories == {}

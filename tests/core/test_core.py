@@ -6,6 +6,7 @@ import errno
 import importlib
 import inspect
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,17 @@ def test_an_unknown_preset_and_a_preset_that_is_no_mapping_are_refused(tmp_path:
         config.load_preset(str(path))
 
 
-def test_the_cache_is_where_the_environment_says(tmp_path: Path) -> None:
-    assert config.cache_folder({"KATHA_CACHE": str(tmp_path)}) == tmp_path
-    assert config.cache_folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/katha")
+@pytest.mark.skipif(sys.platform != "linux", reason="the place of caches is the system's")
+def test_the_cache_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path))
+    assert config.cache_folder() == tmp_path
+    monkeypatch.setenv("KATHA_CACHE", "~/pictures")
+    assert config.cache_folder() == Path.home() / "pictures"
+    monkeypatch.delenv("KATHA_CACHE")
+    assert config.cache_folder() == Path("/x/katha")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert config.cache_folder() == Path.home() / ".cache" / "katha"
 
 
 def test_the_shipped_plugins_are_known_and_a_typo_is_helped() -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from katha.errors import CorruptEntryError, OutputFolderError, StoreError
+from katha.errors import CorruptEntryError, StoreError
 from katha.jsonio import sha256_hex
 from katha.schema import Answer
-from katha.store import LockTaken, RunFolder, Store, file_lock
+from katha.store import LockTaken, Store, file_lock
 
 
 def answer(text: str = "yes", **changes: object) -> Answer:
@@ -224,56 +224,3 @@ def test_a_lock_is_held_alone(tmp_path: Path) -> None:
         pass
     with file_lock(tmp_path / "lock", wait=False):
         pass
-
-
-def test_the_answer_log_survives_a_torn_line_and_the_last_row_wins(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "out")
-    with folder.claim():
-        folder.append_answers([answer("old"), answer("kept", question_id="q2")])
-        torn = folder.answers.read_bytes() + '{"answer": "caf\u00e9'.encode()[:-1]
-        folder.answers.write_bytes(torn)
-        folder.append_answers([answer("new")])
-        rows = folder.read_answers()
-    assert [(row.question_id, row.answer) for row in rows] == [("q", "new"), ("q2", "kept")]
-    folder.write_answers(rows)
-    assert folder.answers.read_bytes().count(b"\n") == 2
-
-
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "thesis.doc").write_text("years of work")
-    with pytest.raises(OutputFolderError, match=r"thesis\.doc"), RunFolder(tmp_path).claim():
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("a file")
-    with pytest.raises(OutputFolderError, match="is a file"), RunFolder(tmp_path / "out").claim():
-        pass
-    with pytest.raises(OutputFolderError, match="Cannot"), RunFolder(tmp_path / "out" / "deeper").claim():
-        pass
-
-
-def test_one_katha_at_a_time_in_a_folder(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "out")
-    with folder.claim(), pytest.raises(OutputFolderError, match="Another katha"), RunFolder(tmp_path / "out").claim():
-        pass
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 2}', "\0"])
-def test_a_foreign_run_json_is_named(tmp_path: Path, text: str) -> None:
-    folder = RunFolder(tmp_path)
-    folder.run_json.write_text(text)
-    with pytest.raises(OutputFolderError, match=r"run\.json"):
-        folder.read_run()
-
-
-def test_panels_are_verified(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    sha256 = sha256_hex(b"picture")
-    folder.add_panel(sha256, b"picture")
-    assert folder.panel(sha256) == b"picture"
-    (folder.panels / f"{sha256}.png").write_bytes(b"scribble")
-    assert folder.panel(sha256) is None
-    folder.add_panel(sha256, b"picture")
-    assert folder.panel(sha256) == b"picture"

@@ -11,30 +11,26 @@ from typing import Any
 
 import pytest
 from api_server import GOOD, KEY, Server, Step, serving
+from doubles import KeptAnswers
 
 from katha.errors import JudgeError, UsageError
 from katha.eval_bridge.judges.anthropic import AnthropicJudge
 from katha.eval_bridge.judges.api import ApiJudge, Pacer
 from katha.eval_bridge.judges.openai import OpenAIJudge
-from katha.eval_bridge.judging.asking import ask
-from katha.eval_bridge.judging.budget import Budget, Metered, Tally
+from katha.eval_bridge.judging.abilities import judge_name
+from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.eval_bridge.packets.packets import make_packet
 from katha.models.api import Backoff
 from katha.protocols import Evidence, JudgePrompt
-from katha.schema import Answer, Question
+from katha.schema import Question
 
 PLAIN: dict[str, Any] = {"structured": False}
 JUDGES: dict[str, tuple[type[ApiJudge], str]] = {
     "anthropic": (AnthropicJudge, "claude-haiku-4-5-20251001"),
     "openai": (OpenAIJudge, "gpt-4o-2024-11-20"),
 }
-
-
-class Cache(dict[str, Answer]):
-    """Answers by key, in memory."""
-
-    put = dict.__setitem__
 
 
 def prompt(number: int = 0) -> JudgePrompt:
@@ -204,13 +200,12 @@ def test_an_answer_is_kept_by_how_the_server_was_asked_for_it(serve: Serve) -> N
     ]  # fmt: skip
     server, first, _ = serve(rule=rule)
     packet, evidence = make_packet("s", "text", (), "A fox sings.")
-    kept = Cache()
+    kept = KeptAnswers()
 
     def asked(judge: Any) -> int:
-        before, budgeted = len(server.bodies), Metered(judge, Budget(), Tally())
-        rows = ask(
-            evidence, packet, items, budgeted, method=None, variant="strict", answers_format="choice", cache=kept
-        )
+        before, name = len(server.bodies), judge_name(judge)
+        engine = JudgingEngine({name: judge}, kept, budget=Budget())
+        rows = engine.ask(name, Inquiry(packet, evidence, items, None, "strict", "choice"))
         assert [row.status for row in rows] == ["ok"] * len(items)
         return len(server.bodies) - before
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.synthetic import write_release
 from katha.app.cli.main import app
 from katha.errors import InputFileError, OutputFolderError, RecordError, UsageError
 from katha.eval_bridge.bench.files import NARRATIVE_TYPES
 from katha.eval_bridge.bench.split import assign_splits, save_split
-from katha.eval_bridge.bench.synthetic import write_release
 from katha.eval_bridge.matching.report import measure_file
 
 
@@ -70,13 +70,13 @@ def test_split_refuses_to_replace_another(tmp_path: Path) -> None:
         save_split(folder, tmp_path / "split.json")
     assert not (tmp_path / "split.json").exists()
     forced = save_split(folder, tmp_path / "split.json", force=True)
-    assert json.loads((tmp_path / "split.json").read_text()) == forced
+    assert json.loads((tmp_path / "split.json").read_text()) == forced.model_dump()
     plain = without_split(folder)
     first = save_split(plain, tmp_path / "other.json")
     assert save_split(plain, tmp_path / "other.json") == first
     with pytest.raises(OutputFolderError, match="holds something else"):
         save_split(plain, tmp_path / "other.json", seed=7)
-    assert save_split(plain, tmp_path / "other.json", seed=7, force=True)["seed"] == 7
+    assert save_split(plain, tmp_path / "other.json", seed=7, force=True).seed == 7
 
 
 def test_split_needs_stories(tmp_path: Path) -> None:
@@ -107,11 +107,11 @@ def test_match_counts_by_kind(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     report = measure_file(path, "exact-set")
-    assert report["n"] == 5
-    assert report["false_accept"] == pytest.approx(1 / 2)
-    assert report["false_reject"] == pytest.approx(1 / 3)
-    judged = report["by_kind"]["judge"]
-    assert judged == {
+    assert report.n == 5
+    assert report.false_accept == pytest.approx(1 / 2)
+    assert report.false_reject == pytest.approx(1 / 3)
+    judged = report.by_kind["judge"]
+    assert judged.model_dump() == {
         "n": 4,
         "right": 3,
         "false_accept": 1,
@@ -120,10 +120,10 @@ def test_match_counts_by_kind(tmp_path: Path) -> None:
         "recall": pytest.approx(2 / 3),
         "f1": pytest.approx(2 / 3),
     }
-    assert report["by_kind"]["vague"]["precision"] is None
-    assert [row["line"] for row in report["confusions"]] == [3, 4]
+    assert report.by_kind["vague"].precision is None
+    assert [row.line for row in report.confusions] == [3, 4]
     asked = CliRunner().invoke(app, ["bench", "match", str(path), "--rule", "exact-set", "--json"])
-    assert json.loads(asked.stdout) == report
+    assert json.loads(asked.stdout) == report.model_dump()
     shown = CliRunner().invoke(app, ["bench", "match", str(path), "--matching", "exact-set"])
     assert "line 4, wrong: 'frees the lion'" in shown.stdout
 

@@ -79,16 +79,18 @@ def test_calibration_error_is_equation_48() -> None:
 def test_moral_labels_ratings_and_preference() -> None:
     rows = [("kindness", ["wisdom", "kindness", "honesty"]), ("wisdom", ["wisdom"]), ("courage", ["wisdom"] * 3)]
     found = c.moral_recoverability(rows)
-    assert found["hmr1"] == pytest.approx(100 / 3)
-    assert found["hmr3"] == pytest.approx(200 / 3)
+    assert found.hmr1 == pytest.approx(100 / 3)
+    assert found.hmr3 == pytest.approx(200 / 3)
     rated = c.rating({"s1": [3, 4], "s2": [5, 5]}, 500)
-    assert rated["mean"] == pytest.approx(4.25)
-    assert rated["sd"] == pytest.approx(math.sqrt(11 / 12))
-    assert rated["ci95"][0] == pytest.approx(3.5)
+    assert rated.mean == pytest.approx(4.25)
+    assert rated.sd == pytest.approx(math.sqrt(11 / 12))
+    assert rated.ci95 is not None
+    assert rated.ci95[0] == pytest.approx(3.5)
     test = c.preference_test([2, 1, 1, 0, -1, 2, 1, 2], criteria=5)
-    assert test["rank_biserial"] == pytest.approx(23 / 28)
-    assert 0 < test["p"] < 0.05 < test["p_corrected"] == pytest.approx(min(1, 5 * test["p"]))
-    assert c.preference_test([0, 0])["p"] is None
+    assert test.rank_biserial == pytest.approx(23 / 28)
+    assert test.p is not None
+    assert 0 < test.p < 0.05 < (test.p_corrected or 0) == pytest.approx(min(1, 5 * test.p))
+    assert c.preference_test([0, 0]).p is None
 
 
 HEADER = "rater,story_id,question_id,question_type,condition,right"
@@ -109,16 +111,18 @@ def test_human_stg_averages_raters_questions_and_dimensions(tmp_path: Path) -> N
         for at, mark in enumerate(marks)
     ]
     found = calibrate(csv(tmp_path / "people.csv", HEADER, *rows), resamples=200)
-    human = found["recoverability"]
+    human = found.recoverability
+    assert human is not None
     text, image = (1 + 2 / 3) / 2, (2 / 3 + 0) / 2
-    assert (human["n_questions"], human["n_valid"]) == (5, 3)
-    assert human["ambiguity_rate"] == pytest.approx(25.0)
-    assert human["text"] == pytest.approx(100 * text)
-    assert human["stg"] == pytest.approx(100 * (text - image))
-    assert human["gaps"]["moral"] == pytest.approx(100 * 2 / 3)
-    assert human["gaps"]["emotional"] is None
-    assert human["ci95"]["stg"][0] <= human["stg"] <= human["ci95"]["stg"][1]
-    assert "lack a condition" in found["notes"][0]
+    assert (human.n_questions, human.n_valid) == (5, 3)
+    assert human.ambiguity_rate == pytest.approx(25.0)
+    assert human.text == pytest.approx(100 * text)
+    assert human.stg == pytest.approx(100 * (text - image))
+    assert human.gaps["moral"] == pytest.approx(100 * 2 / 3)
+    assert human.gaps["emotional"] is None
+    assert human.ci95.stg is not None
+    assert human.ci95.stg[0] <= (human.stg or 0) <= human.ci95.stg[1]
+    assert "lack a condition" in found.notes[0]
 
 
 def test_every_section_from_one_json_lines_file(tmp_path: Path) -> None:

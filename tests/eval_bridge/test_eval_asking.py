@@ -7,13 +7,15 @@ import random
 from pathlib import Path
 
 import pytest
+from doubles import KeptAnswers
 from PIL import Image, PngImagePlugin
 
 from katha.errors import InputFileError, JudgeError, RecordError, TransientJudgeError, UsageError
 from katha.eval_bridge.judges.recorded import RecordedJudge
 from katha.eval_bridge.judges.scripted import ScriptedJudge
+from katha.eval_bridge.judging.abilities import judge_name
 from katha.eval_bridge.judging.answers import AnswerLog, read_answers
-from katha.eval_bridge.judging.asking import Retry, ask
+from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, Retry
 from katha.eval_bridge.packets.images import clean_image
 from katha.eval_bridge.packets.instructions import judge_prompt, reply_schema
 from katha.eval_bridge.packets.packets import make_packet, scan_packet
@@ -43,16 +45,18 @@ def question(name: str = "q1", **changes: object) -> Question:
     return Question.model_validate(values | changes)
 
 
-class Cache(dict[str, Answer]):
-    def put(self, key: str, answer: Answer) -> None:
-        self[key] = answer
-
-
-def put(judge: ScriptedJudge | RecordedJudge, questions: list[Question], cache: Cache | None = None, **options: object):  # type: ignore[no-untyped-def] # noqa: ANN201
+def put(
+    judge: ScriptedJudge | RecordedJudge,
+    questions: list[Question],
+    cache: KeptAnswers | None = None,
+    **options: object,
+) -> list[Answer]:
     condition = options.pop("condition", "image")
     packet, evidence = make_packet("s", condition, [picture()], STORY)  # type: ignore[arg-type]
-    values: dict[str, object] = {"method": "base", "variant": "neutral", "answers_format": "choice", "retry": AT_ONCE}
-    return ask(evidence, packet, questions, judge, cache=cache, **(values | options))  # type: ignore[arg-type]
+    name, told = judge_name(judge), options.pop("on_answer", None)
+    values: dict[str, object] = {"method": "base", "variant": "neutral", "answers": "choice"}
+    engine = JudgingEngine({name: judge}, cache, retry=AT_ONCE)
+    return engine.ask(name, Inquiry(packet, evidence, questions, **(values | options)), told)  # type: ignore[arg-type]
 
 
 def test_a_packet_holds_what_its_condition_allows() -> None:
@@ -177,7 +181,7 @@ def test_reply_schemas_are_those_of_the_protocol() -> None:
 
 
 def test_an_answer_is_paid_once_for_all_methods() -> None:
-    cache, told = Cache(), []
+    cache, told = KeptAnswers(), []
     judge = ScriptedJudge(["The lion sleeps"])
     first = put(judge, [question()], cache, condition="text", method=None)
     again = put(
@@ -189,7 +193,7 @@ def test_an_answer_is_paid_once_for_all_methods() -> None:
 
 
 def test_the_key_holds_judge_picture_prompt_and_condition() -> None:
-    cache = Cache()
+    cache = KeptAnswers()
     put(ScriptedJudge(["It rains"]), [question()], cache)
     for judge, options in (
         (ScriptedJudge(["It rains"], revision="2"), {}),
@@ -202,7 +206,7 @@ def test_the_key_holds_judge_picture_prompt_and_condition() -> None:
 
 
 def test_failures_are_typed_never_cached_and_never_answers() -> None:
-    cache = Cache()
+    cache = KeptAnswers()
     script = [JudgeReply("refused", answer="no"), "a purple cow", JudgeReply("ok"), "the lion sleeps."]
     rows = put(ScriptedJudge(script), [question(f"q{at}") for at in range(4)], cache)
     assert [row.status for row in rows] == ["refused", "unparseable", "unparseable", "ok"]

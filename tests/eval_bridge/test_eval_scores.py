@@ -14,7 +14,17 @@ from scipy import stats
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge.scoring.scores import recoverability, score
 from katha.eval_bridge.scoring.statistics import replicates, resample_counts, wilcoxon
-from katha.schema import CONDITIONS, DIMENSIONS, LATENT_DIMENSIONS, Answer, Question, StoryRecord
+from katha.schema import (
+    CONDITIONS,
+    DIMENSIONS,
+    LATENT_DIMENSIONS,
+    Answer,
+    BlockIntervals,
+    BlockName,
+    MoralTarget,
+    Question,
+    StoryRecord,
+)
 
 LABELS = ("kindness", "wisdom", "courage")
 
@@ -158,22 +168,27 @@ def test_scores_equal_the_slow_scorer(seed: int, stories: int, judges: int, meth
     answers = make_answers(records, judges, methods, seed + 1)
     scores = score(records, answers, matching="exact-set", resamples=20)
     questions, table, names = slow_outcomes(records, answers, "reporting")
-    assert sorted(scores["methods"]) == names
+    assert sorted(scores.methods) == names
     valid = {}
     for key, cells in table.items():
         scored = [name for name in questions if len(cells[name]) == len(CONDITIONS)]
         valid[key] = {name for name in scored if cells[name]["text+image"]}
     for (method, judge), cells in table.items():
-        entry = scores["methods"][method]["judges"][judge]
+        entry = scores.methods[method].judges[judge]
         scored = [name for name in questions if len(cells[name]) == len(CONDITIONS)]
         own = [name for name in scored if name in valid[method, judge]]
         common = [name for name in own if all(name in valid[other, judge] for other in names)]
-        assert entry["n_questions"] == len(questions)
-        assert entry["n_unscored"] == len(questions) - len(scored)
-        assert entry["n_valid"] == len(own)
-        same(entry["ambiguity_rate"], 100 * (len(scored) - len(own)) / len(scored) if scored else None)
-        for block, kept in (("raw", scored), ("filtered", own), ("common_valid", common)):
-            got = {name: value for name, value in entry[block].items() if name != "ci95"}
+        assert entry.n_questions == len(questions)
+        assert entry.n_unscored == len(questions) - len(scored)
+        assert entry.n_valid == len(own)
+        same(entry.ambiguity_rate, 100 * (len(scored) - len(own)) / len(scored) if scored else None)
+        blocks: list[tuple[BlockName, list[tuple[str, str]]]] = [
+            ("raw", scored),
+            ("filtered", own),
+            ("common_valid", common),
+        ]
+        for block, kept in blocks:
+            got = entry.block(block).model_dump(mode="json", exclude={"ci95"})
             same(got, slow_block(questions, cells, kept), f"{method}/{judge}/{block}")
 
 
@@ -203,7 +218,7 @@ def test_bootstrap_interval_equals_a_loop_over_resamples() -> None:
     answers = make_answers(records, 2, 2, 6)
     scores = score(records, answers, matching="exact-set", resamples=200)
     for judge in ("j0", "ensemble"):
-        got = scores["methods"]["m1"]["judges"][judge]["filtered"]["ci95"]["stg"]
+        got = scores.methods["m1"].judges[judge].filtered.ci95.stg
         assert got == pytest.approx(slow_interval(records, answers, "m1", judge, 200), abs=1e-9)
 
 
@@ -228,10 +243,10 @@ def test_chunks_draw_what_one_matrix_would() -> None:
 def test_one_story_has_no_interval_and_says_so() -> None:
     records = make_records(1, 1)
     scores = score(records, make_answers(records, 1, 2, 2), matching="exact-set")
-    block = scores["methods"]["m0"]["judges"]["j0"]["raw"]
-    assert block["ci95"] == {"text": None, "image": None, "stg": None}
-    assert any("two stories" in note for note in scores["notes"])
-    assert scores["comparisons"][0]["ci95"] is None
+    block = scores.methods["m0"].judges["j0"].raw
+    assert block.ci95 == BlockIntervals(text=None, image=None, stg=None)
+    assert any("two stories" in note for note in scores.notes)
+    assert scores.comparisons[0].ci95 is None
 
 
 def test_a_tie_is_wrong_and_half_the_judges_must_vote() -> None:
@@ -252,7 +267,7 @@ def test_a_tie_is_wrong_and_half_the_judges_must_vote() -> None:
             for at, vote in enumerate(votes)
             for condition in CONDITIONS
         ]
-        return score([record], rows, matching="exact-set")["methods"]["m"]["judges"]["ensemble"]["raw"]["image"]
+        return score([record], rows, matching="exact-set").methods["m"].judges["ensemble"].raw.image
 
     assert outcome("yes", "no") == 0.0
     assert outcome("yes", "yes", "no") == 100.0
@@ -278,8 +293,8 @@ def test_moral_target_has_its_baselines() -> None:
                     answer=said,
                 )
             )
-    target = score(records, rows, matching="exact-set", resamples=10)["methods"]["m"]["judges"]["j"]["moral_target"]
-    assert target == {"text": 100.0, "image": 50.0, "gap": 50.0, "chance": 100 / 12, "majority": 50.0}
+    target = score(records, rows, matching="exact-set", resamples=10).methods["m"].judges["j"].moral_target
+    assert target == MoralTarget(text=100.0, image=50.0, gap=50.0, chance=100 / 12, majority=50.0)
 
 
 def test_recoverability_averages_dimensions_not_questions() -> None:
@@ -294,8 +309,8 @@ def test_recoverability_averages_dimensions_not_questions() -> None:
         for at, said in enumerate(("yes", "no", "no", "yes"))
     ]
     found = recoverability(rows, questions, "exact-set")
-    assert found["mean"] == pytest.approx((1 / 3 + 1) / 2)
-    assert recoverability([], questions, "exact-set")["mean"] is None
+    assert found.mean == pytest.approx((1 / 3 + 1) / 2)
+    assert recoverability([], questions, "exact-set").mean is None
 
 
 def test_given_twice_is_refused() -> None:
@@ -326,13 +341,13 @@ def test_signed_ranks_are_scipy_s(steps: list[int], step: float, spread: bool) -
         differences = np.sign(differences) * (np.abs(differences) + 0.01 * np.arange(1, len(steps) + 1))
     found = wilcoxon(differences)
     sizes = np.round(np.abs(differences[differences != 0]), 12)
-    assert found["n_nonzero"] == len(sizes)
+    assert found.n_nonzero == len(sizes)
     if not len(sizes):
-        assert found["p"] is found["rank_biserial"] is None
+        assert found.p is found.rank_biserial is None
         return
     exact = len(sizes) <= 50 and len(np.unique(sizes)) == len(sizes)
     signed = np.sign(differences[differences != 0]) * sizes
     expected = stats.wilcoxon(signed, method="exact" if exact else "asymptotic")
-    assert found["p"] == pytest.approx(expected.pvalue, rel=1e-9)
+    assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
     ranks = stats.rankdata(sizes)
-    assert found["rank_biserial"] == pytest.approx(float((np.sign(signed) * ranks).sum() / ranks.sum()))
+    assert found.rank_biserial == pytest.approx(float((np.sign(signed) * ranks).sum() / ranks.sum()))

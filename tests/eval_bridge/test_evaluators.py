@@ -12,11 +12,11 @@ import pytest
 from test_eval_cli import draw
 from typer.testing import CliRunner
 
+from benchmarks.synthetic import stories as synthetic
+from benchmarks.synthetic import variants as synthetic_variants
 from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
 from katha.errors import RecordError, UsageError
-from katha.eval_bridge.bench.synthetic import stories as synthetic
-from katha.eval_bridge.bench.synthetic import variants as synthetic_variants
 from katha.eval_bridge.judges.moments import from_scenes
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, at_scene, numbered_scenes
 from katha.eval_bridge.matching.match import normalise
@@ -201,9 +201,10 @@ def test_a_statement_about_what_was_not_recognised_is_wrong() -> None:
     lost = []
     for given in (alone, record):
         scores = score([given], rows(given, first.question_id), matching="exact-set", questions="all")
-        block = scores["methods"]["m"]["judges"]["j"]["raw"]
-        lost.append(sum(round(v["n"] * (100 - v["image"]) / 100) for v in block["dimensions"].values() if v["n"]))
-        assert block["text"] == 100.0
+        block = scores.methods["m"].judges["j"].raw
+        shares = [(row.n, row.image) for row in block.dimensions.values() if row.image is not None]
+        lost.append(sum(round(n * (100 - image) / 100) for n, image in shares))
+        assert block.text == 100.0
     assert lost == [1, 1 + len(children)]
 
 
@@ -325,13 +326,15 @@ def test_localization_is_the_share_of_failing_dimensions_found() -> None:
     judgments = [{"line": 1, "story_id": name, "failing": labels[name], "human_score": scores[name]} for name in labels]
     judgments.append({"line": 7, "story_id": "stranger", "failing": "causal"})
     found = alignment(records, rows, judgments, matching="exact-set", questions="all", resamples=50)
-    entry = found["judges"]["j"]
-    assert entry["localization"]["n"] == 5
-    assert entry["localization"]["right"] == pytest.approx(20.0)
-    assert entry["localization"]["chance"] == pytest.approx(100 / 6)
-    assert entry["human_score"]["n"] == 5
-    assert entry["human_score"]["spearman"] == pytest.approx(1.0)
-    assert found["notes"] == ["1 judgments are about stories that are not scored and are left out."]
+    entry = found.judges["j"]
+    assert entry.localization is not None
+    assert entry.localization.n == 5
+    assert entry.localization.right == pytest.approx(20.0)
+    assert entry.localization.chance == pytest.approx(100 / 6)
+    assert entry.human_score is not None
+    assert entry.human_score.n == 5
+    assert entry.human_score.spearman == pytest.approx(1.0)
+    assert found.notes == ["1 judgments are about stories that are not scored and are left out."]
     with pytest.raises(RecordError, match="the method 'other' is none of those scored: m"):
         alignment(
             records, rows, [{"line": 2, "story_id": "a", "failing": "causal", "method": "other"}], matching="exact-set"

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.errors import InputFileError, RecordError
-from katha.eval_bridge.people.ensemble import GoldEnsemble, fit_ensemble, read_ensemble
+from katha.eval_bridge.people.ensemble import EnsembleReport, GoldEnsemble, fit_ensemble, read_ensemble
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, WRONG, collect
 from katha.schema import CONDITIONS, Answer, Question, StoryRecord
 
@@ -46,7 +46,7 @@ def made(stories: int = 30, seed: int = 3) -> tuple[list[StoryRecord], list[Row]
     return records, rows, gold
 
 
-def fitted(records: list[StoryRecord], rows: list[Row], gold: list[Row]) -> tuple[GoldEnsemble, Row]:
+def fitted(records: list[StoryRecord], rows: list[Row], gold: list[Row]) -> tuple[GoldEnsemble, EnsembleReport]:
     answers = [Answer.model_validate(row) for row in rows]
     return fit_ensemble(collect(records, answers, matching="exact-set", selection="all"), gold)
 
@@ -56,12 +56,13 @@ def test_the_judge_that_follows_people_gets_the_weight() -> None:
     found, report = fitted(records, rows, gold)
     weights = dict(zip(found.judges, found.weights, strict=True))
     assert weights["good"] > 1.5 * max(weights["fair"], weights["poor"], 0)
-    measured = report["measured"]
+    measured = report.measured
     assert set(measured) == {"good", "fair", "poor", "majority", "ensemble-calibrated"}
-    assert measured["ensemble-calibrated"]["agreement"] > measured["majority"]["agreement"] + 5
-    assert measured["good"]["agreement"] > 85
-    assert measured["ensemble-calibrated"]["ece"] < 0.1
-    assert (report["n"], report["stories"]) == (270, 30)
+    assert measured["ensemble-calibrated"].agreement > measured["majority"].agreement + 5
+    assert measured["good"].agreement > 85
+    assert measured["ensemble-calibrated"].ece is not None
+    assert measured["ensemble-calibrated"].ece < 0.1
+    assert (report.n, report.stories) == (270, 30)
 
 
 def test_it_is_measured_on_stories_that_it_was_not_fitted_on() -> None:
@@ -69,7 +70,7 @@ def test_it_is_measured_on_stories_that_it_was_not_fitted_on() -> None:
     draw = random.Random(0)
     noise = [row | {"right": draw.random() < 0.5} for row in gold]
     _, report = fitted(records, rows, noise)
-    assert 35 < report["measured"]["ensemble-calibrated"]["agreement"] < 62
+    assert 35 < report.measured["ensemble-calibrated"].agreement < 62
 
 
 def test_order_of_judges_rows_and_stories_changes_nothing() -> None:

@@ -12,8 +12,8 @@ from independent_others import alignment, pair_scores
 from independent_scorer import CONDITIONS, Independent
 from typer.testing import CliRunner
 
+from benchmarks.synthetic import stories, variants
 from katha.app.cli.main import app
-from katha.eval_bridge.bench.synthetic import stories, variants
 
 Row = dict[str, Any]
 PAIR_FILES = ("variants", "stories", "answers")

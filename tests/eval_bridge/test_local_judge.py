@@ -24,7 +24,7 @@ from katha.eval_bridge.judges import local_model
 from katha.eval_bridge.judges.local import LocalJudge, Reuse, ReuseGate
 from katha.eval_bridge.judges.local_model import grammar_schema
 from katha.eval_bridge.judges.local_prefix import Asker, Generated, SharedStates, attend, extend, follow
-from katha.eval_bridge.judging.asking import ask
+from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.eval_bridge.packets.packets import make_packet
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
@@ -404,7 +404,8 @@ def test_it_answers_through_the_evaluation(folders: dict[str, Path]) -> None:
         for place in range(2)
     ]  # fmt: skip
     packet, evidence = make_packet("s", "image", list(pictures()), STORY)
-    answers = ask(evidence, packet, questions, judge, method="base", variant="strict", answers_format="choice")
+    engine = JudgingEngine({"local": judge})
+    answers = engine.ask("local", Inquiry(packet, evidence, questions, "base", "strict", "choice"))
     assert [answer.status for answer in answers] == ["ok", "ok"]
     assert answers[0].judge == f"local:{folders['smolvlm']}"
     assert isinstance(judge, Judge)

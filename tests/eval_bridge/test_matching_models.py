@@ -17,6 +17,7 @@ from tiny_vlm import build
 from typer.testing import CliRunner
 
 from katha.agents.context import RunContext, load_plugins
+from katha.agents.folder import RunFolder
 from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
 from katha.config import RunConfig
@@ -29,7 +30,7 @@ from katha.experiments.evaluate import EvalJob, evaluate
 from katha.experiments.judging import EvalSettings
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, Question, StoryRecord
-from katha.store import RunFolder, Store
+from katha.store import Store
 
 ASKED = "What does the mouse do?"
 ACCEPTED = ("The mouse bites the net", "mouse cuts rope")
@@ -304,12 +305,12 @@ def test_a_run_settles_its_free_answers_by_the_same_rule(nli: Path, tmp_path: Pa
     config = RunConfig(matching=f"nli:{nli}", answers="free")
     with Store(tmp_path / "cache") as store:
         record = StoryRecord(story_id="s", story_text="A mouse.")
-        context = RunContext(record, config, load_plugins(config), store, folder)
+        context = RunContext.open(record, config, load_plugins(config), store, folder)
         rows = [
             Answer(method="b", judge="j", story_id="s", question_id="q", condition="image", status="ok", answer=said)
             for said in ("it nibbles the net",)
         ]
         found = recoverability(rows, [question()], context.matching)
-    assert found["mean"] == 1.0
+    assert found.mean == 1.0
     kept = (folder.path / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line).get("answer") for line in kept] == [None, "it nibbles the net"]

@@ -19,10 +19,13 @@ from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.scoring.audit import require_separate
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.ablate.conclusions import conclude
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
+from katha.jsonio import dumps, read_json
 from katha.protocols import FrameRequest
 from katha.schema import Answer, Event, StoryRecord
+from katha.schema.scores import WilcoxonTest
+from katha.schema.tables import AblationTable, RowComparison
 
 
 def forest(number: int) -> StoryRecord:
@@ -60,7 +63,7 @@ def results(out: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def length(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any], Plugins]:
+def length(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, AblationTable, Plugins]:
     """The length suite over six stories, its table, and the plug-ins that did the work."""
     out, made = tmp_path_factory.mktemp("length") / "out", plugins()
     with pytest.MonkeyPatch.context() as patch:
@@ -78,89 +81,100 @@ def test_the_length_suite_has_every_mode_of_the_paper() -> None:
 
 
 def test_every_distinct_frame_is_drawn_once_and_every_distinct_question_asked_once(
-    length: tuple[Path, dict[str, Any], Plugins],
+    length: tuple[Path, AblationTable, Plugins],
 ) -> None:
     _, table, made = length
-    budget = table["budget"]
+    budget = table.budget
     drawn = Counter((request.prompt, request.seed, request.kind, request.scene) for request in made.renderer.drawn)
-    assert len(made.renderer.drawn) == budget["frames_distinct"]
-    assert len(made.judges["pixel"].asked) == budget["questions_distinct"]
-    assert budget["frames_naive"] > 4 * budget["frames_distinct"]
-    assert budget["questions_naive"] > 1.5 * budget["questions_distinct"]
-    assert budget["frames_naive"] > budget["frames_by_rows"] > budget["frames_distinct"]
+    assert len(made.renderer.drawn) == budget.frames_distinct
+    assert len(made.judges["pixel"].asked) == budget.questions_distinct
+    assert budget.frames_naive > 4 * budget.frames_distinct
+    assert budget.questions_naive > 1.5 * budget.questions_distinct
+    assert budget.frames_naive > budget.frames_by_rows > budget.frames_distinct
     assert max(drawn.values()) == 1
 
 
-def test_the_table_agrees_with_the_scores_and_with_the_rows(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_the_table_agrees_with_the_scores_and_with_the_rows(length: tuple[Path, AblationTable, Plugins]) -> None:
     out, table, _ = length
     stories = [StoryRecord.model_validate_json(line) for line in (out / "stories.jsonl").read_text().splitlines()]
     scores = json.loads((out / "scores.json").read_text())
-    pools = {row["mode"]: [f"{row['mode']}@{seed}" for seed in (42, 123, 2026)] for row in table["rows"]}
+    pools = {row.mode: [f"{row.mode}@{seed}" for seed in (42, 123, 2026)] for row in table.rows}
     again = score(
         stories,
         rows(out / "answers.jsonl"),
         matching="lemma-set",
         resamples=500,
         pooled={name: members for name, members in pools.items() if name not in ("full", "rerank_only")},
-    )
+    ).model_dump(mode="json")
     assert {**again, "methods": None} == {**scores, "methods": None}
     assert again["methods"] == scores["methods"]
     assert set(scores["methods"]) == set(pools)
-    for row in table["rows"]:
-        block = scores["methods"][row["mode"]]["judges"]["pixel"]["filtered"]
-        assert row["image"] == pytest.approx(block["image"])
-        assert row["stg"] == pytest.approx(block["stg"])
-        assert row["stg_ci95"] == pytest.approx(block["ci95"]["stg"])
-    base = next(row for row in table["rows"] if row["mode"] == "base")
+    for row in table.rows:
+        block = scores["methods"][row.mode]["judges"]["pixel"]["filtered"]
+        assert row.image == pytest.approx(block["image"])
+        assert row.stg == pytest.approx(block["stg"])
+        assert row.stg_ci95 == pytest.approx(block["ci95"]["stg"])
+    base = next(row for row in table.rows if row.mode == "base")
     for item in scores["comparisons"]:
         if "base" in (item["a"], item["b"]) and item["block"] == "filtered":
             other = item["b"] if item["a"] == "base" else item["a"]
-            row = next(row for row in table["rows"] if row["mode"] == other)
+            row = next(row for row in table.rows if row.mode == other)
             sign = -1.0 if item["a"] == "base" else 1.0
-            assert row["delta_stg"] == pytest.approx(sign * item["difference"])
-            assert sorted(sign * end for end in item["ci95"]) == pytest.approx(row["ci95"])
-            assert row["delta_stg"] == pytest.approx(row["stg"] - base["stg"])
+            assert row.delta_stg == pytest.approx(sign * item["difference"])
+            assert sorted(sign * end for end in item["ci95"]) == pytest.approx(row.ci95)
+            assert row.delta_stg == pytest.approx(row.stg - base.stg)
 
 
-def test_a_row_s_mean_over_seeds_is_the_pool_of_its_boards(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_a_table_that_is_read_and_written_again_has_the_same_bytes(length: tuple[Path, AblationTable, Plugins]) -> None:
+    out, table, _ = length
+    assert AblationTable.model_validate(read_json(out / "table.json")) == table
+    assert dumps(table.model_dump(mode="json")) == (out / "table.json").read_text(encoding="utf-8")
+
+
+def test_a_row_s_mean_over_seeds_is_the_pool_of_its_boards(length: tuple[Path, AblationTable, Plugins]) -> None:
     out = length[0]
     stories = [StoryRecord.model_validate_json(line) for line in (out / "stories.jsonl").read_text().splitlines()]
-    single = score(stories, rows(out / "answers.jsonl"), matching="lemma-set", resamples=0)["methods"]
-    blocks = [single[f"base@{seed}"]["judges"]["pixel"]["raw"] for seed in (42, 123, 2026)]
-    pooled = score(
-        stories,
-        rows(out / "answers.jsonl"),
-        matching="lemma-set",
-        resamples=0,
-        pooled={"base": ["base@42", "base@123", "base@2026"]},
-    )["methods"]["base"]["judges"]["pixel"]["raw"]
-    assert pooled["n"] == sum(block["n"] for block in blocks)
-    assert pooled["image"] == pytest.approx(np.mean([block["image"] for block in blocks]))
+    single = score(stories, rows(out / "answers.jsonl"), matching="lemma-set", resamples=0).methods
+    blocks = [single[f"base@{seed}"].judges["pixel"].raw for seed in (42, 123, 2026)]
+    pooled = (
+        score(
+            stories,
+            rows(out / "answers.jsonl"),
+            matching="lemma-set",
+            resamples=0,
+            pooled={"base": ["base@42", "base@123", "base@2026"]},
+        )
+        .methods["base"]
+        .judges["pixel"]
+        .raw
+    )
+    assert pooled.n == sum(block.n for block in blocks)
+    assert pooled.image == pytest.approx(np.mean([block.image for block in blocks if block.image is not None]))
 
 
-def test_budgets_of_the_visual_controls(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_budgets_of_the_visual_controls(length: tuple[Path, AblationTable, Plugins]) -> None:
     _, table, _ = length
-    by = {row["mode"]: row for row in table["rows"]}
-    assert by["base"]["frames"] == by["rerank_only"]["frames"] == 5
+    by = {row.mode: row for row in table.rows}
+    assert by["base"].frames == by["rerank_only"].frames == 5
     for name in ("random_frame", "non_semantic_frame", "caption_bridge", "random_bridge"):
-        assert by[name]["frames"] == 6
-    assert by["base"]["frames_rendered"] == by["rerank_only"]["frames_rendered"] == 15 * len(STORIES)
-    assert by["random_frame"]["accepted_bridges"] == 0
-    assert by["random_bridge"]["accepted_bridges"] == len(STORIES)
-    assert by["full"]["frames"] == pytest.approx(5 + by["full"]["accepted_bridges"] / len(STORIES))
-    assert 0 < by["full"]["accepted_bridges"] <= len(STORIES)
+        assert by[name].frames == 6
+    assert by["base"].frames_rendered == by["rerank_only"].frames_rendered == 15 * len(STORIES)
+    assert by["random_frame"].accepted_bridges == 0
+    assert by["random_bridge"].accepted_bridges == len(STORIES)
+    assert by["full"].frames == pytest.approx(5 + by["full"].accepted_bridges / len(STORIES))
+    assert 0 < by["full"].accepted_bridges <= len(STORIES)
 
 
-def test_equal_length_compares_boards_of_equal_length(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_equal_length_compares_boards_of_equal_length(length: tuple[Path, AblationTable, Plugins]) -> None:
     _, table, _ = length
-    bridged = next(row for row in table["rows"] if row["mode"] == "full")["accepted_bridges"]
-    even = {row["b"]: row for row in table["comparisons"] if row["what"] == "equal length"}
-    assert even["random_frame"]["n_stories"] <= bridged
-    assert even["rerank_only"]["n_stories"] <= len(STORIES) - bridged
-    assert {row["family"] for row in even.values()} == {6}
+    bridged = table.row("full").accepted_bridges
+    even = {row.b: row for row in table.comparisons if row.what == "equal length"}
+    assert even["random_frame"].n_stories <= bridged
+    assert even["rerank_only"].n_stories <= len(STORIES) - bridged
+    assert {row.family for row in even.values()} == {6}
 
 
-def test_the_same_command_again_does_nothing(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_the_same_command_again_does_nothing(length: tuple[Path, AblationTable, Plugins]) -> None:
     out, table, _ = length
     again = plugins()
     before = results(out)
@@ -212,7 +226,7 @@ def test_who_listens_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_another_suite_in_the_folder_is_refused_and_shares_the_cache(tmp_path: Path) -> None:
     suite = load_suite("length").only(("base", "full"))
     run_ablation(job(suite, STORIES[:2]), tmp_path / "out")
-    with pytest.raises(OutputFolderError, match="another ablation"):
+    with pytest.raises(OutputFolderError, match="katha ablation of the suite 'length' with other rows"):
         run_ablation(job(load_suite("length").only(("base", "rerank_only")), STORIES[:2]), tmp_path / "out")
     made = plugins()
     run_ablation(job(load_suite("length").only(("base", "rerank_only")), STORIES[:2], given=made), tmp_path / "two")
@@ -231,26 +245,26 @@ class Failing(BlockRenderer):
 def test_a_story_whose_board_is_invalid_is_named_and_stops_nothing(tmp_path: Path) -> None:
     suite = load_suite("length").only(("base", "rerank_only"))
     table = run_ablation(job(suite, STORIES[:2], given=plugins(renderer=Failing())), tmp_path / "out").table
-    base, rerank = table["rows"]
-    assert base["boards_per_story"] == 2
-    assert rerank["invalid_stories"] == {"story0": "The canvas is torn.", "story1": "The canvas is torn."}
-    assert rerank["stg"] is None
-    assert any("rerank_only: 2 stories have no board" in note for note in table["notes"])
+    base, rerank = table.rows
+    assert base.boards_per_story == 2
+    assert rerank.invalid_stories == {"story0": "The canvas is torn.", "story1": "The canvas is torn."}
+    assert rerank.stg is None
+    assert any("rerank_only: 2 stories have no board" in note for note in table.notes)
 
 
 def test_too_few_stories_are_said_instead_of_an_interval(tmp_path: Path) -> None:
     table = run_ablation(job(load_suite("length").only(("base", "full")), STORIES[:5]), tmp_path / "out").table
-    assert all(row["ci95"] is None and row["p_corrected"] is None for row in table["rows"])
-    assert table["rows"][1]["delta_stg"] is not None
-    assert any("fewer than a bootstrap can carry" in note for note in table["notes"])
-    assert table["conclusion"]["verdict"] == "undecided"
+    assert all(row.ci95 is None and row.p_corrected is None for row in table.rows)
+    assert table.rows[1].delta_stg is not None
+    assert any("fewer than a bootstrap can carry" in note for note in table.notes)
+    assert table.conclusion.verdict == "undecided"
 
 
-def comparison(a: str, b: str, ci: tuple[float, float], p: float = 0.001, what: str = "all stories") -> dict[str, Any]:
-    middle = sum(ci) / 2
-    shown = {"ci95": list(ci), "p_corrected": p, "family": 7, "difference": middle, "n_stories": 40}
-    shown |= {"same": None, "nothing": None, "wilcoxon": {"n_nonzero": 9}}
-    return {"a": a, "b": b, "what": what, **shown}
+def comparison(a: str, b: str, ci: tuple[float, float], **more: Any) -> RowComparison:
+    """Forty stories, nine of which differ, in a family of seven."""
+    shown = {"what": "all stories", "p_corrected": 0.001, "family": 7, "difference": sum(ci) / 2, "n_stories": 40}
+    test = WilcoxonTest(p=0.0001, n_nonzero=9, rank_biserial=None)
+    return RowComparison.model_validate({"a": a, "b": b, "ci95": ci, "wilcoxon": test, **shown, **more})
 
 
 @pytest.mark.parametrize(
@@ -258,37 +272,37 @@ def comparison(a: str, b: str, ci: tuple[float, float], p: float = 0.001, what: 
     [
         ([comparison("full", "base", (-9, -5))], "shown"),
         ([comparison("full", "base", (-9, 1))], "not shown"),
-        ([comparison("full", "base", (-9, -5), p=0.2)], "not shown"),
+        ([comparison("full", "base", (-9, -5), p_corrected=0.2)], "not shown"),
         ([comparison("full", "base", (2, 5))], "refuted"),
         ([comparison("full", "base", (-9, -5)), comparison("full", "c", (-3, 1), what="equal length")], "partly shown"),
         ([comparison("full", "base", (-9, -5)), comparison("full", "c", (1, 3), what="equal length")], "refuted"),
         ([comparison("full", "base", (-9, -5)), comparison("full", "c", (-3, -1), what="equal length")], "shown"),
     ],
 )
-def test_the_conclusion_is_the_one_that_the_intervals_support(rows: list[dict[str, Any]], verdict: str) -> None:
-    found = conclude({"comparisons": rows, "focus": "full", "baseline": "base"})
-    assert found["verdict"] == verdict
-    assert len(found["sentences"]) == len(rows)
+def test_the_conclusion_is_the_one_that_the_intervals_support(rows: list[RowComparison], verdict: str) -> None:
+    found = conclude(rows, "full", "base")
+    assert found.verdict == verdict
+    assert len(found.sentences) == len(rows)
 
 
 def test_an_interval_that_correction_undoes_is_told_as_that() -> None:
-    rows = [comparison("full", "base", (-9, -5), p=0.2)]
-    text = conclude({"comparisons": rows, "focus": "full", "baseline": "base"})["text"]
+    rows = [comparison("full", "base", (-9, -5), p_corrected=0.2)]
+    text = conclude(rows, "full", "base").text
     assert "not after correction for 7 comparisons" in text
-    rows = [comparison("full", "base", (-9, 1), p=0.2)]
-    assert "holds zero" in conclude({"comparisons": rows, "focus": "full", "baseline": "base"})["text"]
+    rows = [comparison("full", "base", (-9, 1), p_corrected=0.2)]
+    assert "holds zero" in conclude(rows, "full", "base").text
 
 
-def test_cases_are_chosen_by_their_numbers(length: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_cases_are_chosen_by_their_numbers(length: tuple[Path, AblationTable, Plugins]) -> None:
     _, table, _ = length
-    cases = table["cases"]
-    assert cases["repaired"] == next(row for row in table["rows"] if row["mode"] == "full")["accepted_bridges"]
-    groups = [case["group"] for case in cases["cases"]]
+    cases = table.cases
+    assert cases.repaired == table.row("full").accepted_bridges
+    groups = [case.group for case in cases.cases]
     assert groups == sorted(groups, key=("success", "boundary", "harm").index)
-    for case in cases["cases"]:
-        assert len(case["frames"]) == len(case["frames_before"]) + 1
-        assert (case["delta"] < 0) == (case["group"] == "success") or case["group"] == "boundary"
-        assert case["before"] != case["after"]
+    for case in cases.cases:
+        assert len(case.frames) == len(case.frames_before) + 1
+        assert (case.delta < 0) == (case.group == "success") or case.group == "boundary"
+        assert case.before != case.after
 
 
 def halves() -> tuple[StoryRecord, list[Answer], list[Answer]]:
@@ -372,8 +386,8 @@ rows:
   eager: {mode: full, compass: {repair_threshold: 1.0}, change: {accept: always}}
 """
     table = run_ablation(job(load_suite(write(tmp_path, text)), STORIES[:2]), tmp_path / "out").table
-    assert [row["mode"] for row in table["rows"]] == ["base", "eager"]
-    assert table["rows"][1]["frames"] == 6
+    assert [row.mode for row in table.rows] == ["base", "eager"]
+    assert table.rows[1].frames == 6
 
 
 @pytest.mark.parametrize(

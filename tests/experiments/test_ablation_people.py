@@ -8,17 +8,20 @@ from typing import Any
 
 import pytest
 from doubles import plugins, story
+from typer.testing import CliRunner
 
 from katha.agents.context import Plugins
 from katha.app.cli.ablate import _people
+from katha.app.cli.main import app
 from katha.app.reports.ablation_page import write_ablation_report
 from katha.compass.modes import Suite, load_suite
 from katha.config import RunConfig
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import normalise
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
 from katha.schema import StoryRecord
+from katha.schema.tables import AblationTable, HumanColumns
 
 
 def forest(number: int) -> StoryRecord:
@@ -40,7 +43,7 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(home / "cache"))
 
 
-def run(home: Path, suite: str, human: Path | None, given: Plugins | None = None) -> dict[str, Any]:
+def run(home: Path, suite: str, human: Path | None, given: Plugins | None = None) -> AblationTable:
     made = given or plugins()
     config = RunConfig(planner="doubles:ScenePlanner", renderer="doubles:BlockRenderer", judges=tuple(made.judges))
     chosen: Suite = SUITES[suite]
@@ -53,8 +56,8 @@ def csv(path: Path, header: str, *rows: str) -> Path:
     return path
 
 
-def by_row(table: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {row["mode"]: row["human"] for row in table["rows"]}
+def by_row(table: AblationTable) -> dict[str, HumanColumns]:
+    return {row.mode: row.human for row in table.rows if row.human is not None}
 
 
 def answers(home: Path, suite: str, method: str | None, condition: str) -> list[dict[str, Any]]:
@@ -90,9 +93,9 @@ HEADER = "rater,story_id,question_id,question_type,condition,right,method"
 
 def test_without_judgments_the_human_columns_are_null_and_the_table_says_so(home: Path) -> None:
     table = run(home, "components", None)
-    assert table["human"] is None
-    assert {row["human"] for row in table["rows"]} == {None}
-    assert any("no judgments by people were given (--human FILE)" in note for note in table["notes"])
+    assert table.human is None
+    assert {row.human for row in table.rows} == {None}
+    assert any("no judgments by people were given (--human FILE)" in note for note in table.notes)
     assert 'id="people"' not in write_ablation_report(home / "components").read_text()
 
 
@@ -103,9 +106,9 @@ def test_judgments_make_the_table_again_and_nothing_else(home: Path, tmp_path: P
     table = run(home, "components", people, made)
     assert made.renderer.drawn == made.judges["pixel"].asked == []
     assert (home / "components" / "answers.jsonl").read_bytes() == before
-    assert table["human"]["file"] == "people.csv"
-    assert by_row(table)["full_protocol"]["ncs"]["mean"] == 3
-    assert run(home, "components", None)["human"] is None
+    assert table.human.file == "people.csv"
+    assert by_row(table)["full_protocol"].ncs.mean == 3
+    assert run(home, "components", None).human is None
 
 
 def test_people_who_answer_like_the_judge_agree_with_it(home: Path, tmp_path: Path) -> None:
@@ -114,16 +117,16 @@ def test_people_who_answer_like_the_judge_agree_with_it(home: Path, tmp_path: Pa
     rows = [line for method, name in conditions for line in judgments(home, method, name, agree=True)]
     table = run(home, "components", csv(tmp_path / "people.csv", HEADER, *rows))
     human = by_row(table)
-    assert human["full_protocol"]["agreement"]["agreement"] == 100
-    assert human["full_protocol"]["agreement"]["false_accept"] == 0
-    assert human["full_protocol"]["ambiguity_detected"]["detected"] == 100
-    assert human["without_filter"]["ambiguity_detected"]["detected"] == 0
-    assert human["without_filter"]["ambiguity_detected"]["n"] == human["full_protocol"]["ambiguity_detected"]["n"] > 0
-    recovered = human["full_protocol"]["recoverability"]
-    assert recovered["stg"] == pytest.approx(recovered["text"] - recovered["image"])
+    assert human["full_protocol"].agreement.agreement == 100
+    assert human["full_protocol"].agreement.false_accept == 0
+    assert human["full_protocol"].ambiguity_detected.detected == 100
+    assert human["without_filter"].ambiguity_detected.detected == 0
+    assert human["without_filter"].ambiguity_detected.n == human["full_protocol"].ambiguity_detected.n > 0
+    recovered = human["full_protocol"].recoverability
+    assert recovered.stg == pytest.approx(recovered.text - recovered.image)
     single = json.loads((home / "components" / "scores.json").read_text())
-    assert recovered["n_questions"] * 3 == single["methods"]["full_protocol"]["judges"]["pixel"]["n_questions"]
-    words = _people(next(row for row in table["rows"] if row["mode"] == "full_protocol"))
+    assert recovered.n_questions * 3 == single["methods"]["full_protocol"]["judges"]["pixel"]["n_questions"]
+    words = _people("full_protocol", table.row("full_protocol").human)
     assert "agreement 100.0" in words
     assert "human STG" in words
     page = write_ablation_report(home / "components").read_text()
@@ -138,7 +141,8 @@ def test_people_who_answer_otherwise_do_not(home: Path, tmp_path: Path) -> None:
     run(home, "components", None)
     rows = judgments(home, "base@42", "image", agree=False)
     human = by_row(run(home, "components", csv(tmp_path / "people.csv", HEADER, *rows)))["full_protocol"]
-    assert human["agreement"] == {"n": len(rows), "agreement": 0, "false_accept": 100, "false_reject": 100}
+    told = {"n": len(rows), "agreement": 0, "false_accept": 100, "false_reject": 100}
+    assert human.agreement.model_dump() == told
 
 
 def test_each_row_has_the_judgments_of_its_own_boards(home: Path, tmp_path: Path) -> None:
@@ -151,20 +155,20 @@ def test_each_row_has_the_judgments_of_its_own_boards(home: Path, tmp_path: Path
     ]
     table = run(home, "length", csv(tmp_path / "people.csv", header, *rows))
     human = by_row(table)
-    assert human["base"]["moral"] == {"n": 6, "hmr1": 100, "hmr3": 100}
-    assert human["rerank_only"]["moral"] == {"n": 6, "hmr1": 0, "hmr3": 100}
+    assert human["base"].moral.model_dump() == {"n": 6, "hmr1": 100, "hmr3": 100}
+    assert human["rerank_only"].moral.model_dump() == {"n": 6, "hmr1": 0, "hmr3": 100}
     for name in ("base", "rerank_only"):
-        assert human[name]["localization"]["n"] == 6
-        assert 0 < human[name]["human_score"]["n"] <= 6
-        assert human[name]["recoverability"] is None
-    assert any("14 judgments of people.csv; 2 are about other stories or boards" in note for note in table["notes"])
+        assert human[name].localization.n == 6
+        assert 0 < human[name].human_score.n <= 6
+        assert human[name].recoverability is None
+    assert any("14 judgments of people.csv; 2 are about other stories or boards" in note for note in table.notes)
 
 
 def test_rows_of_one_dimension_locate_nothing(home: Path, tmp_path: Path) -> None:
     people = csv(tmp_path / "people.csv", "story_id,failing", *(f"story{n},causal" for n in range(6)))
     human = by_row(run(home, "components", people))
-    assert human["full_protocol"]["localization"]["n"] == 6
-    assert human["without_dimensions"]["localization"] is None
+    assert human["full_protocol"].localization.n == 6
+    assert human["without_dimensions"].localization is None
 
 
 @pytest.mark.parametrize(
@@ -190,3 +194,18 @@ def test_a_file_that_is_not_there_is_refused_before_any_work(tmp_path: Path) -> 
     with pytest.raises(InputFileError):
         run(tmp_path, "length", tmp_path / "nobody.csv")
     assert not (tmp_path / "length").exists()
+
+
+def test_the_command_takes_the_file_of_judgments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--human FILE` was read by no one: not even a missing file was told."""
+    monkeypatch.chdir(tmp_path)
+    Path("stories.jsonl").write_text(STORIES[0].model_dump_json() + "\n")
+    csv(Path("people.csv"), "rater,story_id,method,ncs", "a,story0,base,4")
+    plug_ins = "--planner doubles:ScenePlanner --renderer doubles:BlockRenderer --judge doubles:PixelJudge"
+    command = f"ablate stories.jsonl --rows base --seeds 42 --json {plug_ins} --similarity doubles:PixelSimilarity"
+    with pytest.raises(InputFileError, match=r"nobody\.csv"):
+        CliRunner().invoke(app, [*command.split(), "--human", "nobody.csv"], catch_exceptions=False)
+    done = CliRunner().invoke(app, [*command.split(), "--human", "people.csv"], catch_exceptions=False)
+    table = AblationTable.model_validate(json.loads(done.stdout)["table"])
+    assert table.human.file == "people.csv"
+    assert by_row(table)["base"].ncs.mean == 4

@@ -15,12 +15,14 @@ from katha.compass.modes import Suite, load_suite
 from katha.config import RunConfig
 from katha.errors import ModelError, UsageError
 from katha.experiments.ablate.conclusions import conclude
-from katha.experiments.ablate.folder import AblationFolder, AblationJob
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationFolder, AblationJob
+from katha.experiments.ablate.story import run_ablation
 from katha.experiments.ablate.table import _moral
 from katha.experiments.ablate.tally import Tally
 from katha.jsonio import write_json
 from katha.schema import StoryRecord
+from katha.schema.scores import WilcoxonTest
+from katha.schema.tables import RowComparison
 
 ABSENT = "planner: gemma-st:nobody/no-such-model"
 UNDRAWN = "renderer: sdxl:nobody/no-such-checkpoint"
@@ -55,16 +57,17 @@ def job(made: Suite, records: list[StoryRecord], **more: Any) -> AblationJob:
 def test_a_row_whose_model_is_not_here_is_listed_and_the_others_are_compared(tmp_path: Path) -> None:
     rows = f"  base:\n  planned: {{mode: base, {ABSENT}}}\n  drawn: {{mode: base, {UNDRAWN}}}\n  rerank_only:"
     table = run_ablation(job(suite(tmp_path, rows), STORIES), tmp_path / "out").table
-    assert [row["mode"] for row in table["rows"]] == ["base", "planned", "drawn", "rerank_only"]
-    planned, drawn = table["rows"][1:3]
-    assert "'nobody/no-such-model' is not on this machine. Run `hf download" in planned["not_run"]
-    assert "'nobody/no-such-checkpoint' is not on this machine. Run `hf download" in drawn["not_run"]
-    assert {value for row in (planned, drawn) for value in row.values() if isinstance(value, int | float)} == {False}
-    assert planned.keys() == table["rows"][0].keys()
-    assert table["rows"][0]["not_run"] is None
-    assert table["rows"][3]["ci95"] is not None
-    assert [(item["a"], item["b"], item["family"]) for item in table["comparisons"]] == [("rerank_only", "base", 1)]
-    assert any(note.startswith("planned: not run, so it has no number.") for note in table["notes"])
+    assert [row.mode for row in table.rows] == ["base", "planned", "drawn", "rerank_only"]
+    planned, drawn = table.rows[1:3]
+    assert "'nobody/no-such-model' is not on this machine. Run `hf download" in planned.not_run
+    assert "'nobody/no-such-checkpoint' is not on this machine. Run `hf download" in drawn.not_run
+    told = [row.model_dump(mode="json") for row in (planned, drawn, table.rows[0])]
+    assert {value for row in told[:2] for value in row.values() if isinstance(value, int | float)} == {False}
+    assert told[0].keys() == told[2].keys()
+    assert table.rows[0].not_run is None
+    assert table.rows[3].ci95 is not None
+    assert [(item.a, item.b, item.family) for item in table.comparisons] == [("rerank_only", "base", 1)]
+    assert any(note.startswith("planned: not run, so it has no number.") for note in table.notes)
     assert "not run: The model" in _line(planned)
     page = write_ablation_report(tmp_path / "out").read_text()
     assert "Not run" in page
@@ -75,15 +78,15 @@ def test_a_row_whose_model_is_not_here_is_listed_and_the_others_are_compared(tmp
 def test_a_baseline_that_is_not_here_is_replaced_and_the_table_says_so(tmp_path: Path) -> None:
     rows = f"  far: {{mode: base, {UNDRAWN}}}\n  base:\n  rerank_only:"
     table = run_ablation(job(suite(tmp_path, rows, "far"), STORIES), tmp_path / "out").table
-    assert table["baseline"] == "base"
-    assert "far was not run, so base is the baseline instead." in table["notes"]
+    assert table.baseline == "base"
+    assert "far was not run, so base is the baseline instead." in table.notes
 
 
 def test_one_row_alone_is_compared_with_nothing(tmp_path: Path) -> None:
     rows = f"  base:\n  planned: {{mode: base, {ABSENT}}}"
     table = run_ablation(job(suite(tmp_path, rows), STORIES), tmp_path / "out").table
-    assert table["conclusion"]["verdict"] == "undecided"
-    assert table["conclusion"]["text"] == "Only base was run, so there is nothing to compare it with."
+    assert table.conclusion.verdict == "undecided"
+    assert table.conclusion.text == "Only base was run, so there is nothing to compare it with."
     assert 'id="compared"' not in write_ablation_report(tmp_path / "out").read_text()
 
 
@@ -103,38 +106,31 @@ def test_a_suite_of_which_nothing_can_be_run_is_refused(tmp_path: Path) -> None:
 def test_a_repair_that_was_declined_is_no_evidence_against_its_own_board(tmp_path: Path) -> None:
     made = job(load_suite("length").only(("base", "rerank_only", "random_frame", "full")), STORIES)
     table = run_ablation(made, tmp_path / "out").table
-    even = {row["b"]: row for row in table["comparisons"] if row["what"] == "equal length"}
-    assert even["rerank_only"]["same"] == "all"
-    assert even["random_frame"]["same"] is None
-    sentence = next(text for text in table["conclusion"]["sentences"] if "rerank_only, boards of equal" in text)
+    even = {row.b: row for row in table.comparisons if row.what == "equal length"}
+    assert even["rerank_only"].same == "all"
+    assert even["random_frame"].same is None
+    sentence = next(text for text in table.conclusion.sentences if "rerank_only, boards of equal" in text)
     assert "the same boards" in sentence
-    json.dumps(table, allow_nan=False)
+    json.dumps(table.model_dump(mode="json"), allow_nan=False)
 
 
-def pair(a: str, b: str, ci: tuple[float, float], what: str = "all stories", **more: Any) -> dict[str, Any]:
-    shown = {
-        "ci95": list(ci),
-        "p_corrected": 0.001,
-        "family": 7,
-        "difference": sum(ci) / 2,
-        "n_stories": 40,
-        "same": None,
-        "nothing": None,
-        "wilcoxon": {"n_nonzero": 9},
-    }
-    return {"a": a, "b": b, "what": what, **shown, **more}
+def pair(a: str, b: str, ci: tuple[float, float], **more: Any) -> RowComparison:
+    """Forty stories, nine of which differ, in a family of seven."""
+    shown = {"what": "all stories", "p_corrected": 0.001, "family": 7, "difference": sum(ci) / 2, "n_stories": 40}
+    test = WilcoxonTest(p=0.0001, n_nonzero=9, rank_biserial=None)
+    return RowComparison.model_validate({"a": a, "b": b, "ci95": ci, "wilcoxon": test, **shown, **more})
 
 
-def verdict(*rows: dict[str, Any], focus: str | None = "full") -> tuple[str, str]:
-    found = conclude({"comparisons": list(rows), "focus": focus, "baseline": "base"})
-    return found["verdict"], found["text"]
+def verdict(*rows: RowComparison, focus: str | None = "full") -> tuple[str, str]:
+    found = conclude(rows, focus, "base")
+    return found.verdict, found.text
 
 
 GAIN = pair("full", "base", (-9, -5))
 
 
 def test_a_control_with_the_same_boards_is_decided_over_all_stories() -> None:
-    same = pair("full", "rerank", (0, 0), "equal length", same="all", nothing="these are the same boards")
+    same = pair("full", "rerank", (0, 0), what="equal length", same="all", nothing="these are the same boards")
     told = verdict(GAIN, pair("full", "rerank", (-4, -1)), same)
     assert told == ("shown", "full improves on base and on rerank (all stories): on every control.")
     told = verdict(GAIN, pair("full", "rerank", (-4, 1)), same)
@@ -144,7 +140,7 @@ def test_a_control_with_the_same_boards_is_decided_over_all_stories() -> None:
 
 def test_controls_that_are_beaten_and_those_that_are_not_are_both_named() -> None:
     rows = [pair("full", name, (-4, -1)) for name in ("one", "two")]
-    even = [pair("full", "one", (-4, -1), "equal length"), pair("full", "two", (-4, 1), "equal length")]
+    even = [pair("full", "one", (-4, -1), what="equal length"), pair("full", "two", (-4, 1), what="equal length")]
     text = verdict(GAIN, *rows, *even)[1]
     assert "improves on base and on one (equal length). It is not shown to differ from two (equal length)" in text
 
@@ -164,43 +160,43 @@ def test_pairs_beside_the_focus_are_told_and_not_as_differences_to_the_baseline(
 
 def test_a_lower_gap_of_the_same_boards_is_no_better_board() -> None:
     row = pair("unfiltered", "protocol", (-9, -5), same="boards")
-    found = conclude({"comparisons": [row], "focus": None, "baseline": "protocol"})
-    assert found["verdict"] == "measured"
-    assert found["sentences"][0].endswith("a lower STG is measured on the same boards.")
-    assert found["text"].startswith("Shown against protocol on the same boards, so this is about how they are measured")
+    found = conclude([row], None, "protocol")
+    assert found.verdict == "measured"
+    assert found.sentences[0].endswith("a lower STG is measured on the same boards.")
+    assert found.text.startswith("Shown against protocol on the same boards, so this is about how they are measured")
 
 
 def test_scoring_rows_are_known_to_have_the_same_boards(tmp_path: Path) -> None:
     table = run_ablation(job(load_suite("components"), STORIES), tmp_path / "out").table
-    assert {row["same"] for row in table["comparisons"]} == {"boards"}
-    assert {row["ambiguity_leakage"] for row in table["rows"] if row["mode"] != "without_filter"} == {0}
+    assert {row.same for row in table.comparisons} == {"boards"}
+    assert {row.ambiguity_leakage for row in table.rows if row.mode != "without_filter"} == {0}
     page = write_ablation_report(tmp_path / "out").read_text()
-    assert ("Leakage" in page) == (table["rows"][2]["ambiguity_leakage"] > 0)
+    assert ("Leakage" in page) == (table.rows[2].ambiguity_leakage > 0)
     assert "Leakage" in page
 
 
 def test_a_row_without_a_gap_is_compared_with_nothing(tmp_path: Path) -> None:
     table = run_ablation(job(load_suite("evidence"), STORIES), tmp_path / "out").table
-    by = {row["a"]: row for row in table["comparisons"]}
-    assert by["image_only"]["difference"] is None
-    assert by["image_only"]["nothing"] == "image_only has no answers under text, so it has no STG"
-    assert by["text_and_both"]["nothing"] == "text_and_both has no answers under image, so it has no STG"
-    assert {row["family"] for row in by.values()} == {0, 2}
-    for row in table["rows"]:
-        compared = by.get(row["mode"])
-        assert row["delta_stg"] == (compared["difference"] if compared else None)
-        assert row["harmed"] is None
-    assert "image_only" not in table["conclusion"]["text"]
+    by = {row.a: row for row in table.comparisons}
+    assert by["image_only"].difference is None
+    assert by["image_only"].nothing == "image_only has no answers under text, so it has no STG"
+    assert by["text_and_both"].nothing == "text_and_both has no answers under image, so it has no STG"
+    assert {row.family for row in by.values()} == {0, 2}
+    for row in table.rows:
+        compared = by.get(row.mode)
+        assert row.delta_stg == (compared.difference if compared else None)
+        assert row.harmed is None
+    assert "image_only" not in table.conclusion.text
 
 
 def test_rows_that_cannot_differ_are_said_to_be_that(tmp_path: Path) -> None:
     matching = run_ablation(job(load_suite("matching"), STORIES[:2]), tmp_path / "matching").table
-    assert any("which every matching rule reads alike" in note for note in matching["notes"])
+    assert any("which every matching rule reads alike" in note for note in matching.notes)
     together = load_suite("aggregation").for_judges(("pixel",))
     judges = run_ablation(job(together, STORIES[:2]), tmp_path / "judges").table
-    assert any("There is one judge, pixel, so the ensemble is that judge" in note for note in judges["notes"])
-    assert not any("one judge" in note for note in matching["notes"])
-    assert not any("reads alike" in note for note in judges["notes"])
+    assert any("There is one judge, pixel, so the ensemble is that judge" in note for note in judges.notes)
+    assert not any("one judge" in note for note in matching.notes)
+    assert not any("reads alike" in note for note in judges.notes)
 
 
 def test_the_chance_of_a_moral_label_is_that_of_the_options_offered(tmp_path: Path) -> None:
@@ -221,24 +217,22 @@ def test_the_chance_of_a_moral_label_is_that_of_the_options_offered(tmp_path: Pa
 
 
 def test_too_few_stories_decide_nothing_in_a_suite_without_a_focus() -> None:
-    row = pair("rule", "base", (0, 0)) | {"ci95": None}
+    row = pair("rule", "base", (0, 0), ci95=None)
     assert verdict(row, focus=None)[0] == "undecided"
 
 
 def test_boards_that_are_never_equally_long_are_said_to_be_that() -> None:
-    empty = pair("full", "c", (0, 0), "equal length") | {
-        "n_stories": 0,
-        "ci95": None,
-        "difference": None,
-        "nothing": "no story has a board of both with equally many frames",
-    }
-    found = conclude({"comparisons": [GAIN, pair("full", "c", (-3, -1)), empty], "focus": "full", "baseline": "base"})
-    assert "no story has a board of both with equally many frames" in found["sentences"][2]
-    assert found["verdict"] == "partly shown"
+    why = "no story has a board of both with equally many frames"
+    numbers = {"n_stories": 0, "ci95": None, "difference": None}
+    empty = pair("full", "c", (0, 0), what="equal length", nothing=why, **numbers)
+    found = conclude([GAIN, pair("full", "c", (-3, -1)), empty], "full", "base")
+    assert "no story has a board of both with equally many frames" in found.sentences[2]
+    assert found.verdict == "partly shown"
 
 
 def test_a_row_without_a_board_shows_dashes_without_a_unit(tmp_path: Path) -> None:
     table = run_ablation(job(suite(tmp_path, "  base:\n  rerank_only:"), STORIES), tmp_path / "out").table
-    table["rows"][1]["copy_rate"] = None
-    write_json(tmp_path / "out" / "table.json", table)
+    rows = [table.rows[0], table.rows[1].model_copy(update={"copy_rate": None})]
+    made = table.model_copy(update={"rows": rows})
+    write_json(tmp_path / "out" / "table.json", made.model_dump(mode="json"))
     assert "–%" not in write_ablation_report(tmp_path / "out").read_text()

@@ -11,17 +11,18 @@ from doubles import BlockRenderer, plugins, story
 
 from katha.agents.boards import _best, _edges
 from katha.agents.context import Plugins, RunContext
+from katha.agents.folder import RunFolder
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.app.reports.run_page import write_report
 from katha.compass.bridge import replan, weakest_prompts
 from katha.compass.modes import load_mode, load_suite
 from katha.config import RunConfig
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
 from katha.protocols import Capabilities
 from katha.schema import StoryRecord
-from katha.store import RunFolder, Store
+from katha.store import Store
 
 SEEDS = (42, 123, 2026)
 
@@ -49,7 +50,7 @@ def test_the_path_is_the_best_of_all_paths(tmp_path: Path) -> None:
     result = run(tmp_path, "path")
     candidates = [item for item in result.candidates.candidates if item.name.startswith("candidate:")]
     with Store(tmp_path / "cache") as store:
-        context = RunContext(story(), config("path"), plugins(), store, RunFolder(tmp_path / "path"))
+        context = RunContext.open(story(), config("path"), plugins(), store, RunFolder(tmp_path / "path"))
         steps = [_edges(context, candidates, place, lambda event: None) for place in range(4)]
         chosen = _best(context, candidates, lambda event: None)
 
@@ -154,17 +155,17 @@ def test_equal_budgets_meet_equal_budgets_and_the_costs_are_exact(tmp_path: Path
     suite = load_suite("beyond")
     job = AblationJob([wood(number) for number in range(3)], suite, config("full"), given=made, resamples=50)
     table = run_ablation(job, tmp_path / "out").table
-    rows = {row["mode"]: row for row in table["rows"]}
-    assert len(made.renderer.drawn) == table["budget"]["frames_distinct"]
-    assert len(made.judges["pixel"].asked) == table["budget"]["questions_distinct"]
+    rows = {row.mode: row for row in table.rows}
+    assert len(made.renderer.drawn) == table.budget.frames_distinct
+    assert len(made.judges["pixel"].asked) == table.budget.questions_distinct
     for ours, theirs in (("path", "random_path"), ("path", "rerank_only"), ("replan", "replan_random")):
-        assert rows[ours]["frames"] == rows[theirs]["frames"] == 5
-        assert rows[ours]["frames_rendered"] == rows[theirs]["frames_rendered"]
-    assert rows["replace_weaker"]["frames"] == rows["replace_again"]["frames"] == 5
-    assert rows["replace_weaker"]["frames_rendered"] == rows["replace_again"]["frames_rendered"]
-    assert rows["two_extra_frames"]["frames"] == 7
-    assert rows["full_always"]["frames"] == rows["random_bridge"]["frames"] == 6
-    assert rows["path"]["questions_asked"] > rows["rerank_only"]["questions_asked"]
+        assert rows[ours].frames == rows[theirs].frames == 5
+        assert rows[ours].frames_rendered == rows[theirs].frames_rendered
+    assert rows["replace_weaker"].frames == rows["replace_again"].frames == 5
+    assert rows["replace_weaker"].frames_rendered == rows["replace_again"].frames_rendered
+    assert rows["two_extra_frames"].frames == 7
+    assert rows["full_always"].frames == rows["random_bridge"].frames == 6
+    assert rows["path"].questions_asked > rows["rerank_only"].questions_asked
 
 
 @pytest.mark.parametrize("mode", ["path", "two_bridges", "two_extra_frames", "replace_weaker", "replan"])

@@ -26,11 +26,11 @@ from katha.errors import (
 )
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.scoring.scores import score
-from katha.experiments.compare import run_comparison
-from katha.experiments.methods import CompareJob, CompareResult, Method, cross_methods, read_methods
+from katha.experiments.compare import CompareJob, CompareResult, run_comparison
+from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.jsonio import read_json
 from katha.protocols import Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
-from katha.schema import Plan, StoryRecord
+from katha.schema import Plan, Scores, StoryRecord
 
 SEEDS = (42, 123)
 
@@ -116,9 +116,9 @@ def test_every_method_gets_the_same_plan_and_questions_and_nothing_is_done_twice
         *(f"{name}@{seed}" for name in ("block", "picky") for seed in SEEDS),
     }
     assert sum(row.method is None for row in rows) == 36
-    assert [row["boards"] for row in table["methods"]] == [6, 6]
-    assert [row["invalid_rate"] for row in table["methods"]] == [0.0, 0.0]
-    assert table["status"] == "finished"
+    assert [row.boards for row in table.methods] == [6, 6]
+    assert [row.invalid_rate for row in table.methods] == [0.0, 0.0]
+    assert table.status == "finished"
     drawn, questions = [len(made.drawn) for made in trial.renderers.values()], len(trial.judge.asked)
     before = files(tmp_path / "out")
     assert trial.run(tmp_path / "out").reused
@@ -134,49 +134,49 @@ def test_the_numbers_are_those_of_the_score_over_both_seeds(tmp_path: Path) -> N
     rows = read_answers(tmp_path / "out" / "judging" / "answers.jsonl")
     pooled = {name: [f"{name}@{seed}" for seed in SEEDS] for name in ("block", "picky")}
     again = score(records, rows, matching="lemma-set", questions="all", resamples=200, pooled=pooled)
-    assert read_json(tmp_path / "out" / "scores.json")["methods"] == again["methods"]
-    for row in table["methods"]:
-        entry = again["methods"][row["name"]]["judges"]["pixel"]
-        assert (row["raw_stg"], row["filtered_stg"]) == (entry["raw"]["stg"], entry["filtered"]["stg"])
-        assert row["common_valid_stg"] == entry["common_valid"]["stg"]
-    assert table["comparisons"] == again["comparisons"]
-    for found in table["stories"]:
-        for name, cell in found["methods"].items():
-            mine = [record for record in records if record.story_id == found["story_id"]]
-            own = [row for row in rows if row.story_id == found["story_id"]]
+    assert Scores.model_validate(read_json(tmp_path / "out" / "scores.json")).methods == again.methods
+    for row in table.methods:
+        entry = again.methods[row.name].judges["pixel"]
+        assert (row.raw_stg, row.filtered_stg) == (entry.raw.stg, entry.filtered.stg)
+        assert row.common_valid_stg == entry.common_valid.stg
+    assert table.comparisons == again.comparisons
+    for found in table.stories:
+        for name, cell in found.methods.items():
+            mine = [record for record in records if record.story_id == found.story_id]
+            own = [row for row in rows if row.story_id == found.story_id]
             single = score(mine, own, matching="lemma-set", questions="all", resamples=0, pooled=pooled)
-            block = single["methods"][name]["judges"]["pixel"]["filtered"]
-            assert cell["n"] == block["n"]
-            assert cell["stg"] == pytest.approx(block["stg"]) if block["n"] else cell["stg"] is None
+            block = single.methods[name].judges["pixel"].filtered
+            assert cell.n == block.n
+            assert cell.stg == pytest.approx(block.stg) if block.n else cell.stg is None
 
 
 def test_what_cannot_be_drawn_is_invalid_with_its_reason_and_leaves_the_common_block(tmp_path: Path) -> None:
     trial = Trial(RefusedFrameError("The service would not draw scene 3.", hint="Change it."))
     table = trial.run(tmp_path / "out").table
-    block, picky = table["methods"]
-    assert (block["boards_valid"], picky["boards_valid"], picky["boards"]) == (6, 4, 6)
-    assert picky["invalid_rate"] == pytest.approx(100 / 3)
-    assert (block["stories_valid"], picky["stories_valid"]) == (3, 2)
-    reasons = {(item["board"], item["story_id"]): item["reason"] for item in table["invalid"]}
+    block, picky = table.methods
+    assert (block.boards_valid, picky.boards_valid, picky.boards) == (6, 4, 6)
+    assert picky.invalid_rate == pytest.approx(100 / 3)
+    assert (block.stories_valid, picky.stories_valid) == (3, 2)
+    reasons = {(item.board, item.story_id): item.reason for item in table.invalid}
     assert reasons == {(f"picky@{seed}", "s2"): "The service would not draw scene 3. Change it." for seed in SEEDS}
-    cell = next(item for item in table["stories"] if item["story_id"] == "s2")["methods"]
-    assert cell["picky"]["reason"] == "The service would not draw scene 3. Change it."
-    assert cell["block"]["reason"] is None
-    common = [row for row in table["comparisons"] if row["block"] == "common_valid"]
-    assert [row["n_stories"] for row in common] == [2]
-    assert table["status"] == "finished"
+    cell = next(item for item in table.stories if item.story_id == "s2").methods
+    assert cell["picky"].reason == "The service would not draw scene 3. Change it."
+    assert cell["block"].reason is None
+    common = [row for row in table.comparisons if row.block == "common_valid"]
+    assert [row.n_stories for row in common] == [2]
+    assert table.status == "finished"
     assert trial.run(tmp_path / "out").reused
 
 
 def test_a_lost_network_leaves_it_unfinished_and_the_same_call_draws_the_rest(tmp_path: Path) -> None:
     trial = Trial(TransientRenderError("The network is gone."))
     table = trial.run(tmp_path / "out").table
-    assert table["status"] == "incomplete"
-    assert table["methods"][1]["boards_valid"] == 4
+    assert table.status == "incomplete"
+    assert table.methods[1].boards_valid == 4
     trial.renderers["picky"] = Picky(version=2)
     result = trial.run(tmp_path / "out")
     assert not result.reused
-    assert (result.table["status"], result.table["methods"][1]["boards_valid"]) == ("finished", 6)
+    assert (result.table.status, result.table.methods[1].boards_valid) == ("finished", 6)
     assert len(trial.renderers["picky"].drawn) == 6
     fresh = Trial()
     fresh.run(tmp_path / "fresh")
@@ -187,8 +187,8 @@ def test_a_killed_comparison_goes_on_with_the_same_bytes(tmp_path: Path) -> None
     class Killed(BaseException):
         """What a kill looks like from inside."""
 
-    def stop(method: str, name: str) -> None:
-        if (method, name) == ("picky", "s1"):
+    def stop(name: str, done: int) -> None:
+        if name == "picky: s1":
             raise Killed
 
     trial = Trial()
@@ -217,8 +217,8 @@ def test_a_story_that_a_planner_cannot_plan_is_invalid_for_it(tmp_path: Path) ->
     trial = Trial()
     trial.planner = Stuck()
     table = trial.run(tmp_path / "out").table
-    assert {item["reason"] for item in table["invalid"]} == {"no plan by 'scenes': There is no event."}
-    assert [row["stories_valid"] for row in table["methods"]] == [2, 2]
+    assert {item.reason for item in table.invalid} == {"no plan by 'scenes': There is no event."}
+    assert [row.stories_valid for row in table.methods] == [2, 2]
 
 
 def test_the_strictest_prompt_limit_holds_for_all(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_the_strictest_prompt_limit_holds_for_all(tmp_path: Path) -> None:
     trial.renderers["picky"].capabilities = Capabilities(default_size=(64, 48), prompt_tokens=512, deterministic=False)
     table = trial.run(tmp_path / "out").table
     assert [request.prompt_tokens for request in asked] == [77, 77, 77]
-    assert [row["seeds"] for row in table["methods"]] == [[42, 123], [42]]
+    assert [row.seeds for row in table.methods] == [[42, 123], [42]]
 
 
 def test_modes_are_methods_and_only_reporting_questions_count(tmp_path: Path) -> None:
@@ -244,8 +244,8 @@ def test_modes_are_methods_and_only_reporting_questions_count(tmp_path: Path) ->
     made = cross_methods(trial.config.model_copy(update={"renderer": "block"}), modes=["base", "caption_bridge"])
     assert [method.name for method in made] == ["base", "caption_bridge"]
     table = run_comparison(trial.job(made), tmp_path / "out").table
-    assert table["questions"] == "reporting"
-    assert [row["seeds"] for row in table["methods"]] == [[42, 123], [42]]
+    assert table.questions == "reporting"
+    assert [row.seeds for row in table.methods] == [[42, 123], [42]]
     rows = read_answers(tmp_path / "out" / "judging" / "answers.jsonl")
     assert {row.role for row in rows} == {"reporting"}
     folder = next((tmp_path / "out" / "boards").glob("caption_bridge-*")) / "42" / "s1"
@@ -258,7 +258,7 @@ def test_another_comparison_and_a_foreign_folder_are_refused(tmp_path: Path) -> 
     trial.run(tmp_path / "out")
     other = Trial()
     other.records = other.records[:2]
-    with pytest.raises(OutputFolderError, match="other stories, methods or settings"):
+    with pytest.raises(OutputFolderError, match="with other stories, methods or settings"):
         other.run(tmp_path / "out")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "mine.txt").write_text("mine")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 import torch
@@ -15,12 +14,13 @@ from katha.agents.context import Plugins
 from katha.app.reports.compare_page import write_compare_report
 from katha.config import RunConfig
 from katha.errors import RefusedFrameError
-from katha.experiments.compare import run_comparison
-from katha.experiments.methods import CompareJob, cross_methods
+from katha.experiments.compare import CompareJob, run_comparison
+from katha.experiments.methods import cross_methods
 from katha.protocols import Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.renderers.diffusion.memory import process_pool
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.schema import StoryRecord
+from katha.schema.tables import CompareTable
 
 INVALID = {"s1", "s4"}
 STORIES = 9
@@ -50,7 +50,8 @@ class Reader(PixelJudge):
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CompareTable, str]]:
+    """The table and the report."""
     folder = tmp_path_factory.mktemp("compare")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -71,7 +72,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         patch.setenv("KATHA_CACHE", str(folder / "cache"))
         job = CompareJob(records, methods, config, prepare, resamples=500, given=given)
         made = run_comparison(job, folder / "out").table
-        yield {**made, "page": write_compare_report(folder / "out").read_text(encoding="utf-8")}
+        yield made, write_compare_report(folder / "out").read_text(encoding="utf-8")
     process_pool().release()
     torch.set_num_threads(threads)
 
@@ -87,33 +88,36 @@ def _short(record: StoryRecord) -> StoryRecord:
     )
 
 
-def test_invalid_generations_are_logged_and_never_dropped(table: dict[str, Any]) -> None:
-    rows = {row["name"]: row for row in table["methods"]}
-    assert {name: (row["boards"], row["boards_valid"]) for name, row in rows.items()} == {
+def test_invalid_generations_are_logged_and_never_dropped(compared: tuple[CompareTable, str]) -> None:
+    table = compared[0]
+    rows = {row.name: row for row in table.methods}
+    assert {name: (row.boards, row.boards_valid) for name, row in rows.items()} == {
         "sdxl": (STORIES, STORIES), "block": (STORIES, STORIES), "shy": (STORIES, STORIES - 2),
     }  # fmt: skip
-    assert rows["shy"]["invalid_rate"] == pytest.approx(100 * 2 / STORIES)
-    assert {(item["board"], item["story_id"]) for item in table["invalid"]} == {("shy", story) for story in INVALID}
-    assert all(row["text"] == 100.0 and row["filtered_stg"] is not None for row in rows.values())
+    assert rows["shy"].invalid_rate == pytest.approx(100 * 2 / STORIES)
+    assert {(item.board, item.story_id) for item in table.invalid} == {("shy", story) for story in INVALID}
+    assert all(row.text == 100.0 and row.filtered_stg is not None for row in rows.values())
 
 
-def test_differences_are_paired_and_their_p_values_corrected(table: dict[str, Any]) -> None:
-    pairs = {(row["a"], row["b"]): row for row in table["comparisons"] if row["block"] == "common_valid"}
+def test_differences_are_paired_and_their_p_values_corrected(compared: tuple[CompareTable, str]) -> None:
+    table = compared[0]
+    pairs = {(row.a, row.b): row for row in table.comparisons if row.block == "common_valid"}
     assert {frozenset(pair) for pair in pairs} == {
         frozenset(pair) for pair in (("sdxl", "block"), ("sdxl", "shy"), ("block", "shy"))
     }
     for row in pairs.values():
-        assert row["n_stories"] == STORIES - len(INVALID)
-        assert row["difference"] == pytest.approx(row["stg_b"] - row["stg_a"]) or row["difference"] == pytest.approx(
-            row["stg_a"] - row["stg_b"]
+        assert row.n_stories == STORIES - len(INVALID)
+        assert row.difference == pytest.approx(row.stg_b - row.stg_a) or row.difference == pytest.approx(
+            row.stg_a - row.stg_b
         )
-        assert row["ci95"][0] <= row["difference"] <= row["ci95"][1]
-        assert row["family"] >= len(pairs)
-        p = row["wilcoxon"]["p"]
-        assert row["p_corrected"] == (None if p is None else pytest.approx(min(1.0, row["family"] * p)))
-    assert any(row["p_corrected"] is not None for row in pairs.values())
+        assert row.ci95[0] <= row.difference <= row.ci95[1]
+        assert row.family >= len(pairs)
+        p = row.wilcoxon.p
+        assert row.p_corrected == (None if p is None else pytest.approx(min(1.0, row.family * p)))
+    assert any(row.p_corrected is not None for row in pairs.values())
 
 
-def test_the_report_shows_every_board_beside_the_others(table: dict[str, Any]) -> None:
-    assert table["page"].count("The service would not draw it.") >= len(INVALID)
-    assert all(name in table["page"] for name in ("sdxl", "block", "shy"))
+def test_the_report_shows_every_board_beside_the_others(compared: tuple[CompareTable, str]) -> None:
+    page = compared[1]
+    assert page.count("The service would not draw it.") >= len(INVALID)
+    assert all(name in page for name in ("sdxl", "block", "shy"))

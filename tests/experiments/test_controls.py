@@ -71,9 +71,9 @@ def test_a_control_that_has_nothing_to_show_says_so(tmp_path: Path) -> None:
         matching="lemma-set",
         controls=("foreign", "blank"),
     )
-    assert [entry["passes"] for entry in found] == [None, None]
-    assert "nothing to show" in found[0]["reading"]
-    assert "No question was answered" in found[1]["reading"]
+    assert [entry.passes for entry in found] == [None, None]
+    assert "nothing to show" in found[0].reading
+    assert "No question was answered" in found[1].reading
 
 
 @pytest.mark.parametrize(("right", "passes"), [(8, False), (0, True)])
@@ -100,6 +100,6 @@ def test_above_chance_fails(right: int, passes: bool) -> None:
     found = control_results(
         questions, rows("flux", 8), rows("blank", right), board="flux", matching="lemma-set", controls=("blank",)
     )
-    assert found[0]["passes"] is passes
-    assert (found[0]["image"], found[0]["board"], found[0]["chance"]) == (100.0 * right / 8, 100.0, 25.0)
-    assert found[0]["unclear"] == 100.0 - found[0]["image"]
+    assert found[0].passes is passes
+    assert (found[0].image, found[0].board, found[0].chance) == (100.0 * right / 8, 100.0, 25.0)
+    assert found[0].unclear == 100.0 - found[0].image

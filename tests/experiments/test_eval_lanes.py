@@ -9,6 +9,7 @@ import pytest
 from test_eval_cli import Watcher, go
 
 from katha.errors import JudgeError
+from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.experiments.judging import Lane, in_turn, lanes_of
 
 
@@ -45,7 +46,11 @@ def test_judges_that_wait_for_a_server_share_a_lane() -> None:
     judges = {name: Watcher(name=name) for name in ("here", "far", "farther")}
     for name, many in (("far", 16), ("farther", 3)):
         judges[name].concurrency = many  # type: ignore[attr-defined]
-    assert lanes_of(judges) == [Lane(("here",)), Lane(("far", "farther"), 8 + 2)]
+    able = {name: judge_abilities(judge) for name, judge in judges.items()}
+    assert lanes_of(able) == [
+        Lane(("here",)),
+        Lane(("far", "farther"), 8 + 2),
+    ]
 
 
 def test_the_first_failure_stops_the_rest() -> None:

@@ -35,14 +35,13 @@ AT_ONCE = Backoff(max_retries=2, busy_retries=8, sleep=lambda seconds: None)
 
 
 def answer(body: dict[str, Any]) -> str:
-    """Right with the text, and by the images alone for every question but the moral's."""
+    """Right with the text, and by the images alone for every question but the moral's; else the first option."""
     parts = body["messages"][0]["content"]
     right = "causal" in parts[-1]["text"] or any("Story s" in part.get("text", "") for part in parts)
-    values: dict[str, str] = {}
-    for name, rule in body["response_format"]["json_schema"]["schema"]["properties"].items():
-        values[name] = "high" if name == "confidence" else rule.get("enum", ["gold"])[0]
-    chosen = "final_answer" if "final_answer" in values else "answer"
-    return json.dumps(values | {chosen: "gold" if right else "other"})
+    fields = body["response_format"]["json_schema"]["schema"]["properties"]
+    values = {name: "high" if name == "confidence" else rule.get("enum", ["gold"])[0] for name, rule in fields.items()}
+    chosen, said = "final_answer" if "final_answer" in values else "answer", "gold" if right else "other"
+    return json.dumps(values | ({chosen: said} if said in fields[chosen].get("enum", [said]) else {}))
 
 
 def good(number: int, body: dict[str, Any]) -> Step:

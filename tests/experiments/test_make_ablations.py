@@ -9,19 +9,15 @@ from typing import Any
 
 import pytest
 
+from katha.schema.tables import AblationBudget, AblationRow, AblationTable, Conclusion, RowComparison
+
 DOCS = Path(__file__).parents[2] / "docs"
-ROW = {
-    "mode": "base",
-    "image": 70.0,
-    "stg": 20.0,
-    "delta_stg": None,
-    "ci95": None,
-    "p_corrected": None,
-    "frames": 5.0,
-    "steered": False,
-    "not_run": None,
-}
-PAIR = {"a": "full", "b": "control", "what": "all stories", "nothing": None, "difference": -9.0, "n_stories": 40}
+ROW = AblationRow(mode="base", about="", image=70.0, stg=20.0, frames=5.0, steered=False)
+PAIR = {"a": "full", "b": "control", "what": "all stories", "difference": -9.0, "n_stories": 40}
+
+
+def pair(**changes: Any) -> RowComparison:
+    return RowComparison.model_validate(PAIR | changes)
 
 
 @pytest.fixture(scope="module")
@@ -43,27 +39,44 @@ def test_the_page_keeps_everything_around_what_was_measured(script: Any) -> None
 
 
 def test_a_suite_is_told_with_its_rows_and_its_conclusion(script: Any) -> None:
-    full = {**ROW, "mode": "full", "delta_stg": -9.0, "ci95": [-12.0, -6.0], "p_corrected": 0.0001}
-    far = {**dict.fromkeys(ROW), "mode": "far", "not_run": "needs a model"}
-    scene = {**far, "mode": "scene", "not_run": None}
-    table = {
-        "suite": "length",
-        "stories": 40,
-        "seconds": "at least 1,200",
-        "baseline": "base",
-        "budget": {"frames_distinct": 1, "frames_naive": 2, "questions_distinct": 3, "questions_naive": 4},
-        "rows": [ROW, {**ROW, "mode": "same", "steered": True}, full, far, scene],
-        "comparisons": [
-            {**PAIR, "b": "base"},
-            PAIR,
-            {**PAIR, "b": "even"},
-            {**PAIR, "what": "equal length", "n_stories": 16},
-            {**PAIR, "what": "equal length", "b": "even"},
-            {**PAIR, "what": "equal length", "b": "twin", "nothing": "these are the same boards"},
-        ],
-        "conclusion": {"text": "full improves on base.", "sentences": list("123456")},
-    }
-    told = script.markdown(table)
+    full = ROW.model_copy(update={"mode": "full", "delta_stg": -9.0, "ci95": (-12.0, -6.0), "p_corrected": 0.0001})
+    far = AblationRow(mode="far", about="", steered=False, not_run="needs a model")
+    scene = AblationRow(mode="scene", about="", steered=False)
+    pairs = [
+        pair(b="base"),
+        pair(),
+        pair(b="even"),
+        pair(what="equal length", n_stories=16),
+        pair(what="equal length", b="even"),
+        pair(what="equal length", b="twin", nothing="these are the same boards"),
+    ]
+    table = AblationTable(
+        suite="length",
+        about="",
+        tables=[55],
+        baseline="base",
+        focus="full",
+        stories=40,
+        judges=["sketch-reader"],
+        rows=[ROW, ROW.model_copy(update={"mode": "same", "steered": True}), full, far, scene],
+        comparisons=pairs,
+        budget=AblationBudget(
+            frames_distinct=1,
+            frames_by_rows=2,
+            frames_naive=2,
+            questions_distinct=3,
+            questions_by_rows=4,
+            questions_naive=4,
+        ),
+        cases=None,
+        human=None,
+        frozen=False,
+        lock=None,
+        scores=None,
+        notes=[],
+        conclusion=Conclusion(verdict="shown", text="full improves on base.", sentences=list("123456")),
+    )
+    told = script.markdown(table, "at least 1,200")
     assert "| `base` | 70.0 | 20.0 | - | - | 5.00 |" in told
     assert "| `full` | 70.0 | 20.0 | -9.0 (-12.0 to -6.0) | < 0.001 | 5.00 |" in told
     assert "| `same` (steered) | 70.0 |" in told

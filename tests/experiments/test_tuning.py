@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +18,11 @@ from katha.compass.tuning import Grid, Setting, Table, best_setting, fold_gaps, 
 from katha.config import RunConfig
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.scoring.statistics import row_numbers
-from katha.experiments import tune
-from katha.experiments.ablate.folder import AblationJob
-from katha.experiments.ablate.runner import run_ablation
-from katha.experiments.tune import TuneJob, choose
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
+from katha.experiments.tune import TuneJob, choose, tune
 from katha.schema import CompassSettings, StoryRecord
+from katha.schema.tables import TuningResult
 
 SEEDS = (42, 123, 2026)
 DEFAULT = Setting(3, **CompassSettings().model_dump())
@@ -79,38 +78,38 @@ def test_the_choice_is_the_smallest_gap_of_all_that_were_tried() -> None:
     for item in sample_settings(grid, 400, DEFAULT):
         counts = np.array([by_rules(one, item) for one in stories])
         gaps.append(float(fold_gaps(counts.sum(axis=0))))
-    assert found["stg"] == pytest.approx(100 * min(gaps))
-    assert found["default_stg"] == pytest.approx(100 * gaps[0])
-    assert found["gain"]["difference"] == pytest.approx(found["stg"] - found["default_stg"])
-    assert found["gain"]["difference"] <= 0
+    assert found.stg == pytest.approx(100 * min(gaps))
+    assert found.default_stg == pytest.approx(100 * gaps[0])
+    assert found.gain.difference == pytest.approx(found.stg - found.default_stg)
+    assert found.gain.difference <= 0
 
 
 def test_the_curve_has_an_interval_at_every_point_and_goes_through_the_choice() -> None:
     found = choose(random_stories(30, 9), SEEDS, CompassSettings(), 200, 200, 42)
-    for name, points in found["curve"].items():
-        assert [point["value"] for point in points] == sorted(point["value"] for point in points)
-        (own,) = [point for point in points if point["chosen"]]
-        assert own["value"] == found["setting"][name]
-        assert own["stg"] == pytest.approx(found["stg"])
-        assert own["difference"] == 0
+    for name, points in found.curve.items():
+        assert [point.value for point in points] == sorted(point.value for point in points)
+        (own,) = [point for point in points if point.chosen]
+        assert own.value == found.setting[name]
+        assert own.stg == pytest.approx(found.stg)
+        assert own.difference == 0
         for point in points:
-            low, high = point["ci95"]
-            assert low <= point["stg"] <= high
+            low, high = point.ci95
+            assert low <= point.stg <= high
 
 
 def test_the_gain_on_unseen_parts_is_told_beside_the_gain_on_seen_ones() -> None:
     """On noise the best of many settings looks better than it is; stories that it was not chosen on show that."""
     found = [choose(random_stories(40, seed), SEEDS, CompassSettings(), 400, 0, 42) for seed in range(5)]
-    seen = np.mean([item["stg"] - item["default_stg"] for item in found])
-    unseen = np.mean([item["cross_validated"] - item["default_stg"] for item in found])
+    seen = np.mean([item.stg - item.default_stg for item in found])
+    unseen = np.mean([item.cross_validated - item.default_stg for item in found])
     assert unseen > seen
 
 
 def test_few_stories_give_a_choice_and_no_interval() -> None:
     found = choose(random_stories(4, 1), SEEDS, CompassSettings(), 50, 200, 42)
-    assert found["ci95"] is None
-    assert found["gain"]["ci95"] is None
-    assert any("fewer than a bootstrap can carry" in note for note in found["notes"])
+    assert found.ci95 is None
+    assert found.gain.ci95 is None
+    assert any("fewer than a bootstrap can carry" in note for note in found.notes)
 
 
 # A whole tuning with real plug-ins, and the lock it leaves.
@@ -126,13 +125,13 @@ TEST = [wood(number, "test") for number in range(10, 12)]
 CONFIG = RunConfig(planner="scenes", renderer="block", judges=("pixel",))
 
 
-def tuning(out: Path, made: Plugins, records: list[StoryRecord] | None = None) -> dict[str, Any]:
+def tuning(out: Path, made: Plugins, records: list[StoryRecord] | None = None) -> TuningResult:
     job = TuneJob(records or VALIDATION, TEST, CONFIG, settings=200, resamples=100, given=made)
     return tune(job, out, out.parent / "compass.lock.yaml").chosen
 
 
 @pytest.fixture(scope="module")
-def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any], Plugins]:
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TuningResult, Plugins]:
     folder, made = tmp_path_factory.mktemp("tuned"), plugins()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KATHA_CACHE", str(folder / "cache"))
@@ -144,18 +143,18 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
 
 
-def test_tuning_again_measures_nothing(tuned: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_tuning_again_measures_nothing(tuned: tuple[Path, TuningResult, Plugins]) -> None:
     folder, chosen, first = tuned
     again = plugins()
     lock = (folder / "compass.lock.yaml").read_bytes()
     assert first.renderer.drawn
-    assert {**tuning(folder / "tuning", again), "seconds": 0} == {**chosen, "seconds": 0}
+    assert tuning(folder / "tuning", again).model_copy(update={"seconds": chosen.seconds}) == chosen
     assert again.renderer.drawn == again.judges["pixel"].asked == []
     assert (folder / "compass.lock.yaml").read_bytes() == lock
 
 
 def test_the_tuned_outcome_is_the_one_that_a_run_with_the_lock_has(
-    tuned: tuple[Path, dict[str, Any], Plugins], tmp_path: Path
+    tuned: tuple[Path, TuningResult, Plugins], tmp_path: Path
 ) -> None:
     folder, chosen, _ = tuned
     lock = read_lock(folder / "compass.lock.yaml")
@@ -163,11 +162,11 @@ def test_the_tuned_outcome_is_the_one_that_a_run_with_the_lock_has(
     suite = load_suite("length").only(("full",))
     if lock.candidates == len(SEEDS):
         job = AblationJob(VALIDATION, suite, config, given=plugins(), resamples=0)
-        assert run_ablation(job, tmp_path / "out").table["rows"][0]["stg"] == pytest.approx(chosen["stg"])
+        assert run_ablation(job, tmp_path / "out").table.rows[0].stg == pytest.approx(chosen.stg)
     assert CompassSettings.model_validate(lock.settings.model_dump()) == lock.settings
 
 
-def test_a_lock_names_what_it_froze(tuned: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_a_lock_names_what_it_froze(tuned: tuple[Path, TuningResult, Plugins]) -> None:
     lock = read_lock(tuned[0] / "compass.lock.yaml")
     assert lock.stories.tuned_on == [record.story_id for record in VALIDATION]
     assert set(lock.stories.questions) == {record.story_id for record in (*VALIDATION, *TEST)}
@@ -176,13 +175,13 @@ def test_a_lock_names_what_it_froze(tuned: tuple[Path, dict[str, Any], Plugins])
     lock.require_stories(TEST, "lock")
 
 
-def test_a_story_that_was_tuned_on_cannot_test(tuned: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_a_story_that_was_tuned_on_cannot_test(tuned: tuple[Path, TuningResult, Plugins]) -> None:
     lock = read_lock(tuned[0] / "compass.lock.yaml")
     with pytest.raises(UsageError, match="'validation2' is one that 'lock' was tuned on"):
         lock.require_stories([*TEST, VALIDATION[2]], "lock")
 
 
-def test_questions_that_changed_since_are_refused(tuned: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_questions_that_changed_since_are_refused(tuned: tuple[Path, TuningResult, Plugins]) -> None:
     lock = read_lock(tuned[0] / "compass.lock.yaml")
     first, *rest = TEST[0].recoverability_questions
     eased = first.model_copy(update={"accepted_answers": [*first.accepted_answers, "anything"]})
@@ -200,7 +199,7 @@ def test_questions_that_changed_since_are_refused(tuned: tuple[Path, dict[str, A
     ],
 )
 def test_a_lock_of_something_else_is_refused(
-    tuned: tuple[Path, dict[str, Any], Plugins], change: dict[str, dict[str, str]], message: str
+    tuned: tuple[Path, TuningResult, Plugins], change: dict[str, dict[str, str]], message: str
 ) -> None:
     lock = read_lock(tuned[0] / "compass.lock.yaml")
     given = {name: {**getattr(lock, name), **change.get(name, {})} for name in ("protocol", "models", "prompts")}
@@ -209,7 +208,7 @@ def test_a_lock_of_something_else_is_refused(
         lock.require(**given, name="lock")
 
 
-def test_a_lock_that_was_edited_is_refused(tuned: tuple[Path, dict[str, Any], Plugins], tmp_path: Path) -> None:
+def test_a_lock_that_was_edited_is_refused(tuned: tuple[Path, TuningResult, Plugins], tmp_path: Path) -> None:
     text = (tuned[0] / "compass.lock.yaml").read_text()
     path = tmp_path / "edited.yaml"
     path.write_text(text.replace("lambda_r: 1.0", "lambda_r: 2.0", 1))
@@ -233,7 +232,7 @@ def test_nothing_is_chosen_on_a_test_split() -> None:
         TuneJob([*VALIDATION, TEST[0]], TEST[1:], CONFIG)
 
 
-def test_one_text_under_two_ids_is_no_held_out_story(tuned: tuple[Path, dict[str, Any], Plugins]) -> None:
+def test_one_text_under_two_ids_is_no_held_out_story(tuned: tuple[Path, TuningResult, Plugins]) -> None:
     words = VALIDATION[2].story_text.upper().replace(".", " !")
     twin = TEST[0].model_copy(update={"story_id": "twin", "story_text": words})
     with pytest.raises(UsageError, match="'validation2', in the tuning set, and 'twin', outside it"):
@@ -259,7 +258,9 @@ def test_a_choice_that_is_not_shown_to_be_better_is_told(
     unseen: float | None, before: float | None, span: list[float] | None, told: str
 ) -> None:
     from katha.app.reports.tuning_page import advice
+    from katha.schema.tables import TuningGain, TuningResult
 
-    found = advice({"cross_validated": unseen, "default_stg": before, "gain": {"ci95": span}})
+    gain = TuningGain(difference=None, ci95=span, p_bootstrap=None)
+    found = advice(TuningResult.model_construct(cross_validated=unseen, default_stg=before, gain=gain))
     assert told in found
     assert bool(told) == bool(found)

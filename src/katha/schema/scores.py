@@ -6,11 +6,16 @@ The attribute names are the file's keys, so that `Scores.model_validate(read_jso
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from katha.schema.judging import Condition, Confidence
 from katha.schema.story import Dimension
+
+Selection = Literal["reporting", "steering", "all"]
+"""Which half of the questions counts."""
 
 Interval = tuple[float, float]
 """A 95% percentile interval: low, high."""
@@ -22,6 +27,10 @@ BlockName = Literal["raw", "filtered", "common_valid"]
 class _Record(BaseModel):
     # The file's form may grow: a key that a later katha adds is kept, not refused.
     model_config = ConfigDict(frozen=True, extra="allow")
+
+
+def _absent(value: object) -> bool:
+    return value is None
 
 
 class DimensionScore(_Record):
@@ -115,6 +124,56 @@ class Comparison(_Record):
     p_corrected: float | None
 
 
+class PairAccuracy(_Record):
+    """Contrastive pairs of one method by one judge (Eqs. 29 and 30): the share that names the source's text."""
+
+    n: int
+    n_unscored: int
+    pair_accuracy: float | None
+    confusion: float | None
+    ci95: Interval | None
+    by_change_type: dict[str, float]
+
+
+class PairScores(_Record):
+    """Pairwise contrastive scores (Sec. C.8), by method and judge."""
+
+    n_pairs: int
+    methods: dict[str, dict[str, PairAccuracy]]
+    notes: list[str]
+
+
+class Localization(_Record):
+    """How often the dimension with the largest gap is the one that people say fails, beside a guess among six."""
+
+    n: int
+    right: float
+    chance: float
+    ci95: Interval | None
+
+
+class RankAgreement(_Record):
+    """Spearman and pairwise agreement (Eqs. 46 and 47) of boards' image recoverability with people's scores of them."""
+
+    n: int
+    spearman: float | None
+    pairwise_agreement: float | None
+
+
+class JudgeAlignment(_Record):
+    """One judge against people; None for what nobody said anything about."""
+
+    localization: Localization | None
+    human_score: RankAgreement | None
+
+
+class Alignment(_Record):
+    """How well each judge's scores agree with people on what fails (Tables 3, 54 and 58)."""
+
+    judges: dict[str, JudgeAlignment]
+    notes: list[str]
+
+
 class Bootstrap(_Record):
     """How intervals were drawn: stories are resampled."""
 
@@ -123,17 +182,250 @@ class Bootstrap(_Record):
 
 
 class Scores(_Record):
-    """`scores.json`: methods, judges, blocks, intervals and comparisons."""
+    """`scores.json`: methods, judges, blocks, intervals and comparisons.
+
+    The file holds `contrastive` and `alignment` only where variants or people's judgments were given.
+    """
 
     format: Literal[1] = 1
     frozen: bool
     matching: str
-    questions: str
+    questions: Selection
     bootstrap: Bootstrap
     methods: dict[str, MethodScores]
     comparisons: list[Comparison]
     notes: list[str]
+    contrastive: PairScores | None = Field(default=None, exclude_if=_absent)
+    alignment: Alignment | None = Field(default=None, exclude_if=_absent)
 
-    def with_notes(self, notes: list[str]) -> Scores:
+    def with_notes(self, notes: Sequence[str]) -> Scores:
         """Return the same scores with `notes` added."""
         return self.model_copy(update={"notes": [*self.notes, *notes]})
+
+    def with_empty(self, invalid: Mapping[str, Mapping[str, str]]) -> Scores:
+        """Return the same scores with each method that has no usable board at all: its reasons, and a note.
+
+        invalid: by method, which stories have no board and why.
+        """
+        missing = {name: reasons for name, reasons in invalid.items() if name not in self.methods}
+        empty = {name: MethodScores(stories=0, invalid_stories=dict(why), judges={}) for name, why in missing.items()}
+        notes = [f"{name}: no story has a board that can be judged." for name in missing]
+        return self.model_copy(update={"methods": {**self.methods, **empty}, "notes": [*self.notes, *notes]})
+
+
+# What tables make of rows that are compared in pairs, whatever each row's scoring is (`table.json`, `tuning.json`).
+
+
+class RowNumbers(_Record):
+    """Text, image and STG of one row, with their intervals where there are stories enough."""
+
+    text: float | None
+    image: float | None
+    stg: float | None
+    image_ci95: Interval | None
+    stg_ci95: Interval | None
+
+
+class RowDifference(_Record):
+    """STG of one row minus another's on the stories that both have; `family` is 0 until p is corrected."""
+
+    n_stories: int
+    difference: float | None = None
+    image_difference: float | None = None
+    ci95: Interval | None = None
+    p_bootstrap: float | None = None
+    wilcoxon: WilcoxonTest = WilcoxonTest(p=None, n_nonzero=0, rank_biserial=None)
+    family: int = 0
+    p_corrected: float | None = None
+
+
+# What `eval.json` holds beside the scores: controls, stated confidence, and which questions left the valid set.
+
+
+class ChanceBlock(_Record):
+    """Image-only answers to the questions of a control, the share right on the real board, and the chance level."""
+
+    n: int
+    image: float | None
+    ci95: Interval | None
+    board: float | None
+    chance: float | None
+
+
+class ChanceControl(_Record):
+    """A control that must fall to chance (Table 72). `board` is the share right on the real board."""
+
+    control: str
+    board: float | None
+    judge: str
+    n: int
+    image: float | None
+    ci95: Interval | None
+    chance: float | None
+    n_unscored: int
+    unclear: float | None
+    dimension: Dimension | None
+    focus: ChanceBlock | None
+    passes: bool | None
+    reading: str
+
+
+class RepeatControl(_Record):
+    """The control `repeat`: how often the judge says the same twice. `board` is the board's name."""
+
+    control: str
+    board: str
+    judge: str
+    n: int
+    agreement: float | None
+    ci95: Interval | None
+    verdict_agreement: float | None
+    n_unscored: int
+    passes: bool | None
+    reading: str
+
+
+ControlResult = ChanceControl | RepeatControl
+
+
+class ConfidenceRow(_Record):
+    """Answers that a judge gave with one stated confidence, and the per cent of them that are right."""
+
+    judge: str
+    condition: Condition
+    confidence: Confidence
+    n: int
+    right: float | None
+
+
+Why = Literal["invalid_story", "unscored", "ambiguous"]
+"""Why a question is not valid: no usable board, a condition without an outcome, or wrong under text+image."""
+
+
+class LeftQuestion(_Record):
+    """One question that is not in a method's filtered set (`left.jsonl`), and in words why."""
+
+    method: str
+    judge: str
+    story_id: str
+    question_id: str
+    dimension: Dimension
+    why: Why
+    detail: str
+
+
+class LeftCount(_Record):
+    """How many questions left for one reason."""
+
+    method: str
+    judge: str
+    why: Why
+    n: int
+
+
+# How many stories a difference needs (`katha score --power`).
+
+
+class StoriesNeeded(_Record):
+    """Stories, and calls of one judge, that find a difference of so many points."""
+
+    difference: float
+    stories: int
+    judge_calls: int
+
+
+class SpreadEstimate(_Record):
+    """The spread of paired story gaps between two methods in points; None where fewer than two stories differ."""
+
+    between: str
+    n_stories: int
+    spread: float | None
+    alpha: float
+    needed: list[StoriesNeeded]
+
+
+class PowerEstimate(_Record):
+    """For each pair of methods, the stories that differences of some sizes need."""
+
+    power: float
+    judge: str | None
+    questions_per_story: float
+    estimates: list[SpreadEstimate]
+    notes: list[str]
+
+
+# What people's judgments say (`katha bench calibrate`, the human columns of an ablation; Tables 22, 37 to 39).
+
+
+class LabelAgreement(_Record):
+    """How often a judge's label is the human one (Eqs. 45 and 60), and its calibration error (Eqs. 48 and 62)."""
+
+    n: int
+    agreement: float | None
+    ece: float | None
+
+
+class RaterAgreement(_Record):
+    """How far raters agree on labels: Fleiss' kappa and Krippendorff's nominal alpha."""
+
+    n: int
+    fleiss_kappa: float | None
+    krippendorff_alpha: float | None
+
+
+class HumanMoral(_Record):
+    """HMR@1 and HMR@3 in percentage points (Eqs. 52 and 53)."""
+
+    n: int
+    hmr1: float | None
+    hmr3: float | None
+
+
+class Rating(_Record):
+    """Mean, standard deviation and 95% interval of ratings by story (Eq. 54), and Krippendorff's ordinal alpha."""
+
+    n: int
+    mean: float | None
+    sd: float | None
+    ci95: Interval | None
+    krippendorff_alpha: float | None
+
+
+class PreferenceTest(_Record):
+    """The one-sided Wilcoxon test of preferences by one criterion (Eqs. 63 to 66)."""
+
+    n: int
+    n_nonzero: int
+    p: float | None
+    p_corrected: float | None
+    rank_biserial: float | None
+
+
+class HumanRecoverability(_Record):
+    """What people recover (Eqs. 56 to 59) on the questions valid for them; `gaps` by dimension."""
+
+    n_questions: int
+    n_valid: int
+    ambiguity_rate: float | None
+    text: float | None
+    image: float | None
+    text_image: float | None
+    stg: float | None
+    ci95: BlockIntervals
+    gaps: dict[Dimension, float | None]
+
+
+class Calibration(_Record):
+    """A section for each kind of judgment that a file holds; a kind that it does not hold is left out."""
+
+    rows: int
+    notes: list[str]
+    judge_labels: LabelAgreement | None = Field(default=None, exclude_if=_absent)
+    judge_scores: RankAgreement | None = Field(default=None, exclude_if=_absent)
+    labels: RaterAgreement | None = Field(default=None, exclude_if=_absent)
+    moral: HumanMoral | None = Field(default=None, exclude_if=_absent)
+    ncs: Rating | None = Field(default=None, exclude_if=_absent)
+    mas: Rating | None = Field(default=None, exclude_if=_absent)
+    ees: Rating | None = Field(default=None, exclude_if=_absent)
+    preference: dict[str, PreferenceTest] | None = Field(default=None, exclude_if=_absent)
+    recoverability: HumanRecoverability | None = Field(default=None, exclude_if=_absent)

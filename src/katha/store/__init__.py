@@ -1,7 +1,18 @@
-"""Where images, answers and a run's files are kept."""
+"""Where images, answers and a command's files are kept: the cache that commands share, and the folder of each."""
 
-from katha.store.artifacts import AnswerCache, Blobs, FrameIndex, Index, Store
-from katha.store.locking import LockTaken, file_lock
-from katha.store.workspace import RunFolder
+from katha.store.artifacts import AnswerCache, Blobs, FrameIndex, Index, LockTaken, Store, file_lock
+from katha.store.workspace import Kind, State, Status, Workspace
 
-__all__ = ["AnswerCache", "Blobs", "FrameIndex", "Index", "LockTaken", "RunFolder", "Store", "file_lock"]
+__all__ = [
+    "AnswerCache",
+    "Blobs",
+    "FrameIndex",
+    "Index",
+    "Kind",
+    "LockTaken",
+    "State",
+    "Status",
+    "Store",
+    "Workspace",
+    "file_lock",
+]

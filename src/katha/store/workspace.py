@@ -1,221 +1,188 @@
-"""The folder of one run: its files' names, panels, the growing answer log, and whose folder it is."""
+"""The one folder of a command: whose it is, whether it may be gone on with, how far it is, and what is taken back.
+
+Every command that writes a folder (run, redo, eval, ablate, compare, tune, train) writes it through a `Workspace`. Its
+`Kind` names the state file, which is the first file of the folder and says what the others were made from; a folder
+without it belongs to somebody else and is left alone.
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Generic, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from katha.errors import InputFileError, OutputFolderError, StoreError
-from katha.jsonio import canonical, read_json, sha256_hex, write_bytes_atomic, write_json
-from katha.schema import CONDITIONS, Answer
-from katha.store.locking import LockTaken, file_lock
+from katha.jsonio import PARTIAL, digest, read_json, write_json
+from katha.store.artifacts import LockTaken, file_lock
+
+Status = Literal["running", "finished", "incomplete", "budget_stopped"]
+"""`running` is also what a killed command leaves; `incomplete` has questions or boards that the same command tries
+again; `budget_stopped` goes on with a larger budget."""
 
 _LOCK = ".lock"
+_HINT = "Choose another --out."
 
 
-class RunFolder:
-    """`OUT` of one run. Records go through here; who may write in it is decided by `claim`."""
+class State(BaseModel):
+    """What every state file holds. A command's own fields are its subclass's; keys of other versions are kept."""
 
-    def __init__(self, path: Path) -> None:
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    format: Literal[1]
+    katha: str = ""
+    status: Status = "running"
+
+    def identity(self) -> Mapping[str, object]:
+        """Return what makes two folders the same: what must be equal, by the words for a difference (`other prompts`).
+
+        The words end the sentence "'out' holds a katha run with ...".
+        """
+        return {}
+
+    @property
+    def subject(self) -> str:
+        """What the folder is about, as it follows its kind in a sentence (` of 'the_lion'`), or nothing."""
+        return ""
+
+
+S = TypeVar("S", bound=State)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[S]):
+    """What the folders of one command have in common.
+
+    name: what they hold, as in "a katha run". file: the state file's name. state: what it holds. early: names that may
+    stand in the folder before its state file does. drafts: globs of what a refused command takes back, where the
+    folders in `early` are empty.
+    """
+
+    name: str
+    file: str
+    state: type[S]
+    early: frozenset[str] = frozenset()
+    drafts: tuple[str, ...] = ()
+
+
+class Workspace(Generic[S]):
+    """The folder `path` of one command."""
+
+    def __init__(self, path: Path, kind: Kind[S]) -> None:
         self.path = path
-        self.panels = path / "panels"
-        self.run_json = path / "run.json"
-        self.story = path / "story.jsonl"
-        self.plan = path / "plan.json"
-        self.storyboard = path / "storyboard.json"
-        self.candidates = path / "candidates.json"
-        self.answers = path / "answers.jsonl"
-        self.scores = path / "scores.json"
-        self.graph = path / "graph.sqlite"
-        self.versions = path / "versions"
-        self._lock = threading.Lock()
+        self.kind = kind
+        self.state_file = path / kind.file
 
     @contextmanager
     def claim(self) -> Iterator[None]:
-        """Make the folder if need be and hold it alone.
+        """Make the folder if need be and hold it alone; the system lets go of it when the process dies.
 
         Raises:
-            OutputFolderError: it cannot be written, holds something else, or another katha is working in it.
+            OutputFolderError: it is a file, cannot be written, holds something else, or another katha is working in it.
         """
         self._refuse_foreign()
-        try:
-            self.panels.mkdir(parents=True, exist_ok=True)
+        with self._explained(), ExitStack() as stack:
+            self.path.mkdir(parents=True, exist_ok=True)
             if not os.access(self.path, os.W_OK | os.X_OK):
-                raise PermissionError(13, "Permission denied")
-        except OSError as error:
-            raise OutputFolderError(
-                f"Cannot write the folder {str(self.path)!r}: {error.strerror}.", hint="Choose another --out."
-            ) from error
-        try:
-            with file_lock(self.path / _LOCK, wait=False):
-                yield
-        except LockTaken as error:
-            raise OutputFolderError(
-                f"Another katha is working in {str(self.path)!r}.", hint="Wait for it, or choose another --out."
-            ) from error
+                raise PermissionError(13, os.strerror(13))
+            try:
+                stack.enter_context(file_lock(self.path / _LOCK, wait=False))
+            except LockTaken as error:
+                raise OutputFolderError(
+                    f"Another katha is working in {str(self.path)!r}.", hint="Wait for it, or choose another --out."
+                ) from error
+            except StoreError as error:
+                raise OutputFolderError(error.message, hint=_HINT) from error
+            held = stack.pop_all()
+        with held:
+            yield
 
-    def _refuse_foreign(self) -> None:
-        hint = "Choose another --out."
-        try:
-            if self.path.exists() and not self.path.is_dir():
-                raise OutputFolderError(f"{str(self.path)!r} is a file, not a folder.", hint=hint)
-            entries = {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
-        except OSError as error:
-            raise OutputFolderError(
-                f"Cannot read the folder {str(self.path)!r}: {error.strerror}.", hint=hint
-            ) from error
-        if entries - {_LOCK, "panels"} and not self.run_json.exists():
-            raise OutputFolderError(
-                f"{str(self.path)!r} holds files that are not of a katha run, {sorted(entries)[0]!r} for one.",
-                hint=hint,
-            )
-        self.read_run()
-
-    def read_run(self) -> dict[str, Any] | None:
-        """`run.json`, or None when there is none.
+    def read(self) -> S | None:
+        """Return what the state file holds, or None when there is none.
 
         Raises:
-            OutputFolderError: there is one, but it is not a katha run's.
+            OutputFolderError: there is one, but it is not of this kind.
         """
-        if not self.run_json.exists():
+        if not self.state_file.exists():
             return None
         try:
-            value = read_json(self.run_json)
+            return self.kind.state.model_validate(read_json(self.state_file))
         except InputFileError as error:
-            raise OutputFolderError(f"{error.message}", hint="Choose another --out.") from error
-        if not isinstance(value, dict) or value.get("format") != 1 or "katha" not in value:
-            raise OutputFolderError(f"{str(self.run_json)!r} is not of a katha run.", hint="Choose another --out.")
-        return value
+            raise OutputFolderError(error.message, hint=_HINT) from error
+        except ValidationError as error:
+            name = self.kind.name
+            raise OutputFolderError(f"{str(self.state_file)!r} is not of a katha {name}.", hint=_HINT) from error
 
-    def add_panel(self, sha256: str, png: bytes) -> Path:
-        """Put one image into `panels/` (atomic; the durable copy is the cache's)."""
-        path = self.panels / f"{sha256}.png"
-        if self.panel(sha256) is None:
-            write_bytes_atomic(path, png, durable=False)
-        return path
+    def resume(self, fresh: S) -> S | None:
+        """Return the state that the folder was begun with, where it is that of `fresh`; None where the folder is new.
 
-    def panel(self, sha256: str) -> bytes | None:
-        """The image of that hash, or None when it is missing or its bytes have changed."""
-        try:
-            data = (self.panels / f"{sha256}.png").read_bytes()
-        except OSError:
-            return None
-        return data if sha256_hex(data) == sha256 else None
-
-    def append_answers(self, rows: Iterable[Answer]) -> None:
-        """Add rows to the log in one write; `sync_answers` makes them survive a power cut."""
-        data = b"".join(canonical(row.model_dump(mode="json")) + b"\n" for row in rows)
-        if not data:
-            return
-        try:
-            with self._lock, self.answers.open("a+b") as file:
-                if file.seek(0, os.SEEK_END):
-                    file.seek(-1, os.SEEK_END)
-                    if file.read(1) != b"\n":
-                        data = b"\n" + data  # a kill tore the last line: close it, so that it takes nothing with it
-                file.write(data)
-        except OSError as error:
-            hint = "Free some space and run the same command again."
-            raise StoreError(f"Cannot write {str(self.answers)!r}: {error.strerror}.", hint=hint) from error
-
-    def sync_answers(self) -> None:
-        """Wait until the log is on the disk: before a checkpoint says that its rows are there."""
-        try:
-            with self._lock, self.answers.open("ab") as file:
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise StoreError(f"Cannot write {str(self.answers)!r}: {error.strerror}.") from error
-
-    def read_answers(self) -> list[Answer]:
-        """The log's rows in a fixed order, the last of each key; torn lines (after a kill) are left out."""
-        rows: dict[tuple[str, ...], Answer] = {}
-        if not self.answers.exists():
-            return []
-        for line in self.answers.read_bytes().split(b"\n"):
-            try:
-                row = Answer.model_validate_json(line)
-            except ValidationError:
-                continue
-            rows[_order(row)] = row
-        return [rows[key] for key in sorted(rows)]
-
-    def write_answers(self, rows: Iterable[Answer]) -> None:
-        """Replace the log by `rows`, atomically."""
-        ordered = sorted(rows, key=_order)
-        data = b"".join(canonical(row.model_dump(mode="json")) + b"\n" for row in ordered)
-        write_bytes_atomic(self.answers, data)
-
-    def write(self, path: Path, value: Any) -> None:
-        """Write one JSON file of the folder, atomically."""
-        write_json(path, value)
-
-    def write_line(self, path: Path, value: Any) -> None:
-        """Write a JSON Lines file of one line, atomically."""
-        write_bytes_atomic(path, canonical(value) + b"\n")
-
-    def keep_version(self) -> Path:
-        """Copy the files that a change is about to replace into `versions/NNN`, durably, and mark the change as begun.
-
-        `restore` brings them back until `commit_version` is called.
+        Raises:
+            OutputFolderError: the folder holds another one of its kind; what differs is named.
         """
-        number = len([path for path in self.versions.glob("[0-9]*") if path.is_dir()]) + 1
-        version = self.versions / f"{number:03d}"
-        for path in self._versioned():
-            write_bytes_atomic(version / path.name, path.read_bytes())
-        write_bytes_atomic(self._pending, version.name.encode("ascii"))
-        return version
+        known = self.read()
+        if known is None:
+            return None
+        before, now = known.identity(), fresh.identity()
+        differs = [words for words, value in now.items() if digest(before.get(words)) != digest(value)]
+        if differs:
+            raise OutputFolderError(
+                f"{str(self.path)!r} holds a katha {self.kind.name}{known.subject} with {' and '.join(differs)}.",
+                hint="Choose another --out (what both have in common is in the cache), or remove that folder.",
+            )
+        return known
 
-    def commit_version(self) -> None:
-        """The change is whole: the old version stays for reading only."""
-        self._pending.unlink(missing_ok=True)
+    def write(self, state: S) -> S:
+        """Write the state file, atomically, and return `state`."""
+        write_json(self.state_file, state.model_dump(mode="json"))
+        return state
 
-    def restore(self) -> bool:
-        """Undo a change that was killed half way; True when there was one."""
-        if not self._pending.exists():
-            return False
-        version = self.versions / self._pending.read_text(encoding="ascii")
-        for path in self._versioned():
-            write_bytes_atomic(path, (version / path.name).read_bytes())
-        self._pending.unlink()
-        shutil.rmtree(version)
-        return True
+    def finish(self, state: S, status: Status = "finished") -> S:
+        """Write the state file a last time: the folder holds everything that `status` says it does, and no more."""
+        for torn in self.path.rglob(f".*{PARTIAL}"):
+            torn.unlink(missing_ok=True)
+        return self.write(state.model_copy(update={"status": status}))
 
-    @property
-    def _pending(self) -> Path:
-        return self.versions / "pending"
-
-    def _versioned(self) -> list[Path]:
-        return [self.run_json, self.storyboard, self.candidates, self.answers, self.scores]
-
-    def tidy(self) -> None:
-        """Remove what a killed process left half written in `panels/`."""
-        for path in self.panels.glob(".*"):
-            path.unlink(missing_ok=True)
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Return which of these files are not there."""
+        return [name for name in names if not (self.path / name).is_file()]
 
     def abandon(self) -> None:
-        """Take back a run that was refused before anything was drawn: the corrected input may use the folder."""
-        if any(self.panels.iterdir()):
+        """Take back a command that was refused before it made anything: the corrected one may use the folder."""
+        early = [self.path / name for name in sorted(self.kind.early)]
+        if any(any(folder.iterdir()) for folder in early if folder.is_dir()):
             return
-        kept = (self.run_json, self.story, self.plan, self.answers, self.path / _LOCK, *self.path.glob("graph.sqlite*"))
-        for path in kept:
-            path.unlink(missing_ok=True)
-        for folder in (self.panels, self.path):
-            with suppress(OSError):
+        for pattern in (*self.kind.drafts, self.kind.file, f".*{PARTIAL}", _LOCK):
+            for path in self.path.glob(pattern):
+                path.unlink(missing_ok=True)
+        for folder in (*early, self.path):
+            with suppress(OSError):  # it is gone already, or somebody put a file into it
                 folder.rmdir()
 
-    def missing(self, hashes: Iterable[str]) -> list[str]:
-        """The files that a finished run must have and this one has not (a changed panel counts as missing)."""
-        files = [self.story, self.plan, self.storyboard, self.candidates, self.answers, self.scores]
-        absent = [file.name for file in files if not file.is_file()]
-        return absent + [f"panels/{sha256}.png" for sha256 in hashes if self.panel(sha256) is None]
+    def _refuse_foreign(self) -> None:
+        with self._explained():
+            if self.path.exists() and not self.path.is_dir():
+                raise OutputFolderError(f"{str(self.path)!r} is a file, not a folder.", hint=_HINT)
+            entries = sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
+        strange = [name for name in entries if not self._may_be_early(name)]
+        if strange and self.kind.file not in entries:
+            raise OutputFolderError(
+                f"{str(self.path)!r} holds files that are not of a katha {self.kind.name}, {strange[0]!r} for one.",
+                hint=_HINT,
+            )
+        self.read()
 
+    def _may_be_early(self, name: str) -> bool:
+        return name == _LOCK or name in self.kind.early or (name.startswith(".") and name.endswith(PARTIAL))
 
-def _order(row: Answer) -> tuple[str, ...]:
-    return (row.method or "", row.story_id, str(CONDITIONS.index(row.condition)), row.question_id, row.judge)
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OutputFolderError(
+                f"Cannot use the folder {str(self.path)!r}: {error.strerror}.", hint=_HINT
+            ) from error

@@ -1,0 +1,281 @@
+"""The files of one run, in a folder or in memory: pictures, plan, the growing answer log, results, and `run.json`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import SerializerFunctionWrapHandler, ValidationError, model_serializer
+
+from katha.config import identity_of
+from katha.errors import OutputFolderError, StoreError
+from katha.jsonio import canonical, read_json, sha256_hex, write_bytes_atomic, write_json
+from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
+from katha.schema.scores import Scores
+from katha.schema.tables import ServiceUse
+from katha.store import Kind, State, Workspace
+
+
+class RunFiles(Protocol):
+    """Where a run that is drawn and measured keeps its pictures and answers: a folder, or memory."""
+
+    @property
+    def path(self) -> Path:
+        """The folder as messages name it; what a model decides about answers is kept there, too."""
+        ...
+
+    def panel(self, sha256: str) -> bytes | None:
+        """Return the picture of that hash, or None when it is missing or its bytes have changed."""
+        ...
+
+    def add_panel(self, sha256: str, png: bytes) -> None:
+        """Keep a picture."""
+        ...
+
+    def append_answers(self, rows: Iterable[Answer]) -> None:
+        """Add rows to the log; several branches may."""
+        ...
+
+    def sync_answers(self) -> None:
+        """Wait until the log is durable: before a checkpoint says that its rows are there."""
+        ...
+
+
+class MemoryFiles:
+    """Pictures and answers of a run that leaves no folder (a row of a suite); durable copies are the cache's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.pictures: dict[str, bytes] = {}
+        self.rows: list[Answer] = []
+        self._lock = threading.Lock()
+
+    def panel(self, sha256: str) -> bytes | None:
+        """Return the picture of that hash, or None."""
+        return self.pictures.get(sha256)
+
+    def add_panel(self, sha256: str, png: bytes) -> None:
+        """Keep a picture."""
+        self.pictures[sha256] = png
+
+    def append_answers(self, rows: Iterable[Answer]) -> None:
+        """Keep answers, in the order in which they came."""
+        with self._lock:
+            self.rows += rows
+
+    def sync_answers(self) -> None:
+        """Memory is as durable as it gets."""
+
+
+class RunRecord(State):
+    """`run.json`: what a run was made from, how far it is, and what it cost."""
+
+    katha: str
+    run_id: str
+    story_id: str = ""
+    record_sha256: str = ""
+    given_plan_sha256: str | None = None
+    config: Mapping[str, object] = {}
+    """The settings as they were written; another version of katha may have others."""
+    planner: Mapping[str, object] | None = None
+    renderer: Mapping[str, object] | None = None
+    bridge_renderer: Mapping[str, object] | None = None
+    judges: list[Mapping[str, object]] = []
+    similarity: Mapping[str, object] | None = None
+    matching: str = ""
+    prompts: Mapping[str, str] = {}
+    versions: Mapping[str, str] = {}
+    seeds: list[int] = []
+    timings: Mapping[str, float] = {}
+    paid: Mapping[str, int] = {}
+    command: list[str] = []
+    notes: list[str] = []
+    failures: list[Mapping[str, object]] = []
+    services: list[ServiceUse] = []
+    redone: list[Mapping[str, object]] = []
+
+    @model_serializer(mode="wrap")
+    def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """A run that no service drew for, that nobody changed, with an answer to every question, has no such keys."""
+        dump: dict[str, object] = handler(self)
+        return {key: value for key, value in dump.items() if value or key not in ("services", "redone", "failures")}
+
+    @property
+    def subject(self) -> str:
+        """The story."""
+        return f" of {self.story_id!r}"
+
+    def identity(self) -> Mapping[str, object]:
+        """Return everything that can change the run's files."""
+        return {
+            "another story (or another version of it)": self.record_sha256,
+            "other settings": identity_of(self.config),
+            "another plan": self.given_plan_sha256,
+            "another version of katha": self.katha,
+            "another planner": self.planner,
+            "another renderer": self.renderer,
+            "another bridge renderer": self.bridge_renderer,
+            "other judges": self.judges,
+            "another similarity model": self.similarity,
+            "other prompts": self.prompts,
+        }
+
+
+RUN = Kind(
+    name="run",
+    file="run.json",
+    state=RunRecord,
+    early=frozenset(("panels",)),
+    drafts=("story.jsonl", "plan.json", "answers.jsonl", "graph.sqlite*"),
+)
+
+
+class RunFolder(Workspace[RunRecord]):
+    """`OUT` of one run."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, RUN)
+        self.panels = path / "panels"
+        self.story = path / "story.jsonl"
+        self.plan = path / "plan.json"
+        self.storyboard = path / "storyboard.json"
+        self.candidates = path / "candidates.json"
+        self.answers = path / "answers.jsonl"
+        self.scores = path / "scores.json"
+        self.graph = path / "graph.sqlite"
+        self.versions = path / "versions"
+        self._lock = threading.Lock()
+
+    def add_panel(self, sha256: str, png: bytes) -> None:
+        """Put one image into `panels/` (atomic; the durable copy is the cache's)."""
+        if self.panel(sha256) is None:
+            write_bytes_atomic(self.panels / f"{sha256}.png", png, durable=False)
+
+    def panel(self, sha256: str) -> bytes | None:
+        """Return the image of that hash, or None when it is missing or its bytes have changed."""
+        try:
+            data = (self.panels / f"{sha256}.png").read_bytes()
+        except OSError:
+            return None
+        return data if sha256_hex(data) == sha256 else None
+
+    def append_answers(self, rows: Iterable[Answer]) -> None:
+        """Add rows to the log in one write; `sync_answers` makes them survive a power cut."""
+        data = _lines(rows)
+        if not data:
+            return
+        try:
+            with self._lock, self.answers.open("a+b") as file:
+                if file.seek(0, os.SEEK_END):
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":
+                        data = b"\n" + data  # a kill tore the last line: close it, so that it takes nothing with it
+                file.write(data)
+        except OSError as error:
+            hint = "Free some space and run the same command again."
+            raise StoreError(f"Cannot write {str(self.answers)!r}: {error.strerror}.", hint=hint) from error
+
+    def sync_answers(self) -> None:
+        """Wait until the log is on the disk: before a checkpoint says that its rows are there."""
+        try:
+            with self._lock, self.answers.open("ab") as file:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise StoreError(f"Cannot write {str(self.answers)!r}: {error.strerror}.") from error
+
+    def read_answers(self) -> list[Answer]:
+        """Return the log's rows in a fixed order, the last of each key; torn lines (after a kill) are left out."""
+        rows: dict[tuple[str, ...], Answer] = {}
+        for line in self.answers.read_bytes().split(b"\n") if self.answers.exists() else ():
+            with suppress(ValidationError):
+                row = Answer.model_validate_json(line)
+                rows[_order(row)] = row
+        return [rows[key] for key in sorted(rows)]
+
+    def write_answers(self, rows: Iterable[Answer]) -> None:
+        """Replace the log by `rows`, atomically."""
+        write_bytes_atomic(self.answers, _lines(sorted(rows, key=_order)))
+
+    def save_plan(self, plan: Plan, story: StoryRecord) -> None:
+        """Write `plan.json` and `story.jsonl`, atomically."""
+        write_json(self.plan, plan.model_dump(mode="json"))
+        write_bytes_atomic(self.story, canonical(story.model_dump(mode="json")) + b"\n")
+
+    def load_plan(self) -> Plan:
+        """Return what `plan.json` holds."""
+        return Plan.model_validate(read_json(self.plan))
+
+    def load_story(self) -> StoryRecord:
+        """Return the one line of `story.jsonl`."""
+        return StoryRecord.model_validate(read_json(self.story))
+
+    def save_results(self, candidates: Candidates, scores: Scores, board: Board) -> None:
+        """Write `candidates.json`, `scores.json` and, last, `storyboard.json`, each atomically."""
+        write_json(self.candidates, candidates.model_dump(mode="json"))
+        write_json(self.scores, scores.model_dump(mode="json"))
+        write_json(self.storyboard, board.model_dump(mode="json"))
+
+    def keep_version(self, number: int) -> str:
+        """Copy the files that a change is about to replace into `versions/NNN`, durably, and mark the change as begun.
+
+        `restore` brings them back until `commit_version` is called. Gives the version's name.
+        """
+        name = f"{number:03d}"
+        for path in self._versioned():
+            write_bytes_atomic(self.versions / name / path.name, path.read_bytes())
+        write_bytes_atomic(self._pending, name.encode("ascii"))
+        return name
+
+    def commit_version(self) -> None:
+        """The change is whole: the old version stays for reading only."""
+        self._pending.unlink(missing_ok=True)
+
+    def restore(self) -> bool:
+        """Undo a change that was killed half way; True when there was one.
+
+        Raises:
+            OutputFolderError: `versions/pending` names no version of this run (a received folder may hold anything).
+        """
+        if not self._pending.exists():
+            return False
+        name = self._pending.read_bytes()
+        version = self.versions / name.decode("ascii", "replace")
+        try:
+            if re.fullmatch(rb"\d{3,9}", name) is None or version.is_symlink():
+                raise FileNotFoundError
+            files = [(path, (version / path.name).read_bytes()) for path in self._versioned()]
+        except OSError as error:
+            raise OutputFolderError(
+                f"{str(self._pending)!r} names no version of this run.", hint="Remove that file, or the folder."
+            ) from error
+        for path, data in files:
+            write_bytes_atomic(path, data)
+        self._pending.unlink()
+        shutil.rmtree(version)
+        return True
+
+    @property
+    def _pending(self) -> Path:
+        return self.versions / "pending"
+
+    def _versioned(self) -> list[Path]:
+        return [self.state_file, self.storyboard, self.candidates, self.answers, self.scores]
+
+    def whole(self) -> bool:
+        """Return whether every file of a finished run is there (its panels apart)."""
+        files = (self.story, self.plan, self.storyboard, self.candidates, self.answers, self.scores)
+        return not self.missing(path.name for path in files)
+
+
+def _lines(rows: Iterable[Answer]) -> bytes:
+    return b"".join(canonical(row.model_dump(mode="json")) + b"\n" for row in rows)
+
+
+def _order(row: Answer) -> tuple[str, ...]:
+    return (row.method or "", row.story_id, str(CONDITIONS.index(row.condition)), row.question_id, row.judge)

@@ -1,0 +1,134 @@
+"""What verbs show: the live view of a run, bars over stories, numbers in columns, and objects for machines.
+
+Views go to standard error and are silent when that is not a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from katha.app.reports import page
+from katha.eval_bridge.judging.outcome import Outcome
+from katha.schema import Comparison, Event, Stage
+from katha.store import Status
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_TITLES: dict[Stage, str] = {
+    "plan": "Planning",
+    "render": "Drawing",
+    "critique": "Reading the candidates",
+    "select": "Choosing a candidate",
+    "localize": "Finding the weakest transition",
+    "bridge": "Drawing the bridge",
+    "decide": "Deciding",
+    "judge": "Asking the reporting questions",
+    "report": "Writing the run",
+}
+
+
+class _View:
+    """One progress row a stage; branches of a stage share its row."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._rows: dict[Stage, TaskID] = {}
+
+    def __call__(self, event: Event) -> None:
+        stage = event["stage"]
+        row = self._row(stage)
+        kind = event["kind"]
+        if kind == "started":
+            known = self._progress.tasks[row].total or 0
+            self._progress.update(row, total=known + event.get("total", 0) or None)
+        elif kind == "finished":
+            self._progress.update(row, note="")
+            if not self._progress.tasks[row].total:
+                self._progress.update(row, total=1, completed=1)
+        elif kind == "decision":
+            self._progress.console.print(f"  {event.get('message', '')}", style="bold", highlight=False)
+        else:
+            note = event.get("message", "") + (" (kept)" if event.get("reused") else "")
+            self._progress.update(row, advance=1, note=note)
+
+    def _row(self, stage: Stage) -> TaskID:
+        if stage not in self._rows:
+            self._rows[stage] = self._progress.add_task(_TITLES.get(stage, stage), total=None, note="")
+        return self._rows[stage]
+
+
+@contextmanager
+def live_view(*, quiet: bool) -> Iterator[Callable[[Event], None] | None]:
+    """A callback that shows events on standard error, or None when `quiet` or when that is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        SpinnerColumn(finished_text="[green]\u2713"),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("[dim]{task.fields[note]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
+        yield _View(progress)
+
+
+@contextmanager
+def progress_bar(title: str, words: str = "{}", *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar: call it with what was done last (`words` say it), how much is done, and of how much."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda what, done, total: bar.update(task, completed=done, total=total, description=words.format(what))
+
+
+def echo_json(value: object) -> None:
+    """Print one JSON object for machines."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def points(value: float | None) -> str:
+    """Percentage points with one decimal, or a hyphen: a terminal may have no dash."""
+    return page.points(value, none="-")
+
+
+def interval(ends: Sequence[float] | None, form: str = ".1f") -> str:
+    """The ends of a 95% interval, or a hyphen."""
+    return page.interval(ends, form) or "-"
+
+
+def comparison(row: Comparison, judge: str = "") -> str:
+    """What two methods differ by in STG, in one sentence."""
+    span = f", {interval(row.ci95)}" if row.ci95 else ""
+    p = f", corrected p {row.p_corrected:.4f} of {row.family}" if row.p_corrected is not None else ""
+    pair = f"{row.a} against {row.b}" + (f", {judge}" if judge else "")
+    return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories)"
+
+
+def tell_outcome(outcome: Outcome) -> None:
+    """Print what a person is to know of missing answers."""
+    for sentence in outcome.sentences():
+        typer.echo(sentence)
+
+
+def end(outcome: Outcome, status: Status = "finished") -> None:
+    """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
+    if outcome.exit_code or status == "incomplete":
+        raise typer.Exit(1)

@@ -1,0 +1,184 @@
+"""One story at a time, as Python and the command line call it: plan it, draw and repair it, draw a frame again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from katha.agents import run as machine
+from katha.agents.context import load_plugins, require_memory
+from katha.agents.plan import make_plan
+from katha.agents.record import freeze
+from katha.agents.redo import redo_frame as redraw_frame
+from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
+from katha.app.reports.page import finished_run
+from katha.app.reports.run_page import write_report
+from katha.config import Settings, resolve
+from katha.errors import PlanError
+from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.matching.match import require_rule
+from katha.eval_bridge.packets.instructions import require_variant
+from katha.jsonio import read_json
+from katha.planners.checks import validate_plan
+from katha.schema import Event, Plan, StoryRecord
+from katha.stories import check_scene_count, load_story, story_of_text
+
+_SENTENCE_END = re.compile(r"[.!?]['\"\u2019\u201d)]*\s*$")
+
+
+def run_story(
+    story: StoryRecord | Path | str,
+    settings: Settings | str | None = None,
+    *,
+    out: Path | str | None = None,
+    plan: Plan | Path | str | None = None,
+    lock: Path | str | None = None,
+    budget: Budget | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    review: Callable[[ReviewRequest], ReviewChoice] | None = None,
+    **changes: Any,
+) -> RunResult:
+    """Draw a story, find the transition that cannot be read from the images, and repair it.
+
+    The same call again does nothing twice: what is drawn and asked is kept in `out` and in the cache. After a kill it
+    goes on where it stopped.
+
+    Args:
+        story: A text file, a record (`.json`), `FILE.jsonl#story_id`, the story's own words, or a record.
+        settings: Settings, or the name of a preset; else the environment's (`KATHA_...`) and the defaults.
+        out: The run's folder; `out/STORY_ID` unless told.
+        plan: Draw this plan instead of the planner's.
+        lock: The lock that `tune` wrote: the frozen weights, thresholds and seeds.
+        budget: Limits over the calls and dollars of judges and image services.
+        on_event: Hears what is being planned, drawn, asked and decided.
+        review: Decides on the repair, where the settings ask for review.
+        **changes: Single settings by name, over `settings`: `mode="base"`, `seeds=(1, 2)`.
+
+    Returns:
+        The accepted board, every candidate and the scores before and after; the files, with `report.html`, are in
+        `result.out`.
+
+    Raises:
+        UsageError: The story, a setting or the folder is wrong; nothing was drawn or asked.
+        KathaError: The work failed (RenderError, JudgeError, BudgetError, StoreError); call again to go on.
+
+    Example:
+        >>> result = run_story("examples/lion_and_mouse.txt", out="out/lion", seeds=(42,))
+        >>> result.candidates.decision.reason
+    """
+    config = settings_for(settings, changes)
+    require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
+    record = read_story(story)
+    given = plan if plan is None or isinstance(plan, Plan) else _read_plan(Path(plan), record)
+    if given is not None:
+        config = config.model_copy(update={"panels": len(given.panels)})
+    check_scene_count(record, config.panels)
+    plugins = load_plugins(config, budget)
+    if lock is not None:
+        config = freeze(config, Path(lock), plugins, [record])
+    folder = Path(out) if out is not None else Path("out") / record.story_id
+    result = machine.run_story(record, config, folder, plan=given, on_event=on_event, review=review, plugins=plugins)
+    write_report(result.out)
+    return result
+
+
+def plan_story(story: StoryRecord | Path | str, settings: Settings | str | None = None, **changes: Any) -> Plan:
+    """Plan a story: characters, one prompt a frame, and the transitions that must be readable. Draws nothing.
+
+    Args:
+        story: A text file, a record (`.json`), `FILE.jsonl#story_id`, the story's own words, or a record.
+        settings: Settings, or the name of a preset; else the environment's and the defaults.
+        **changes: Single settings by name, over `settings`: `planner="caption"`, `panels=4`.
+
+    Returns:
+        The plan that `run_story` would draw; change it and hand it to `run_story(..., plan=plan)`.
+
+    Raises:
+        UsageError: The story cannot be read or planned, or a setting is wrong.
+
+    Example:
+        >>> plan = plan_story("examples/fox_and_crow.txt", panels=4)
+        >>> [panel.prompt for panel in plan.panels]
+    """
+    config = settings_for(settings, changes)
+    record = read_story(story)
+    check_scene_count(record, config.panels)
+    return make_plan(record, config)
+
+
+def redo_frame(
+    run: Path | str,
+    frame: int,
+    seed: int,
+    *,
+    on_event: Callable[[Event], None] | None = None,
+    **changes: Any,
+) -> RunResult:
+    """Draw one frame of a finished run again; every other frame keeps its bytes, and what depends on it is judged anew.
+
+    Args:
+        run: The folder of a finished run; its old version is kept in `versions/`.
+        frame: Which frame of the storyboard, counted from 1.
+        seed: The seed to draw it with.
+        on_event: Hears what is being drawn and asked.
+        **changes: Settings that go over the run's own and change no picture: `memory`, `renderer_options`.
+
+    Returns:
+        The run as it is now.
+
+    Raises:
+        UsageError: There is no such frame or run, or its plug-ins have changed since.
+        KathaError: The work failed; the old version or the new one is there, and the same call finishes it.
+
+    Example:
+        >>> redo_frame("out/lion", frame=3, seed=7)
+    """
+    result = redraw_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
+    write_report(result.out)
+    return result
+
+
+def settings_for(settings: Settings | str | None, changes: Mapping[str, Any], *, reporting: bool = True) -> Settings:
+    """Return `settings` (or those of the preset of that name) with `changes` over them, checked.
+
+    Raises:
+        UsageError: A setting, matching rule or prompt variant is wrong; with `reporting`, a variant that steers is.
+    """
+    config = resolve(changes, base=settings) if isinstance(settings, Settings) else resolve(changes, preset=settings)
+    require_rule(config.matching)
+    require_variant(config.variant, reporting=reporting)
+    return config
+
+
+def read_story(story: StoryRecord | Path | str) -> StoryRecord:
+    """Return the story that is meant: a record as it is, a path (with `#story_id`), or a text of whole sentences.
+
+    Raises:
+        InputFileError: There is no such file, or it holds no story. RecordError: A record breaks the schema.
+    """
+    if isinstance(story, StoryRecord):
+        return story
+    if isinstance(story, str) and ("\n" in story.strip() or (" " in story and _SENTENCE_END.search(story))):
+        return story_of_text(story)
+    return load_story(str(story))
+
+
+def _read_plan(path: Path, record: StoryRecord) -> Plan:
+    """The plan in `path`, checked against the story it is for.
+
+    Raises:
+        PlanError: it is not a plan of this version, or does not fit the story; the field is named.
+    """
+    value = read_json(path)
+    try:
+        plan = Plan.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        raise PlanError(f"{str(path)!r} is no plan of this version: {field}: {first['msg']}.") from error
+    validate_plan(plan, record)
+    return plan

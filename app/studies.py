@@ -1,0 +1,418 @@
+"""Many stories at a time, as Python calls it and the command line does: judge boards, ablate, compare, tune."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from katha.agents.context import load_plugins, require_memory
+from katha.agents.record import freeze
+from katha.app.drawing import settings_for
+from katha.app.reports.ablation_page import write_ablation_report
+from katha.app.reports.compare_page import write_compare_report
+from katha.app.reports.eval_page import write_eval_report
+from katha.app.reports.tuning_page import write_tuning_report
+from katha.compass.lock import TEST_SPLITS
+from katha.compass.modes import load_suite
+from katha.config import Settings, cache_folder, read_settings
+from katha.errors import UsageError
+from katha.eval_bridge.bench.boards import parse_boards
+from katha.eval_bridge.judging.budget import Budget, Estimate
+from katha.eval_bridge.judging.make import make_judges
+from katha.eval_bridge.matching.rules import make_decider
+from katha.eval_bridge.packets.images import WordScanner
+from katha.eval_bridge.questions.evaluators import load_evaluator
+from katha.eval_bridge.questions.options import assign_roles
+from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
+from katha.experiments import compare as comparing
+from katha.experiments import evaluate as evaluating
+from katha.experiments import tune as tuning
+from katha.experiments.ablate.job import AblationJob, AblationResult
+from katha.experiments.ablate.story import run_ablation
+from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
+from katha.experiments.judging import EvalSettings
+from katha.experiments.methods import Method, cross_methods, read_methods
+from katha.registry import read_options
+from katha.schema import StoryRecord
+from katha.store import Store
+from katha.stories import load_stories
+
+Stories = str | Path | Sequence[StoryRecord]
+OnProgress = Callable[[str, int, int], None]
+"""Hears what was done last, how much is done, and of how much."""
+
+
+def evaluate(
+    stories: Stories,
+    boards: str | Path | Sequence[str],
+    out: Path | str,
+    settings: Settings | str | None = None,
+    *,
+    budget: Budget | None = None,
+    on_progress: OnProgress | None = None,
+    on_batch: Callable[[str, int, int], None] | None = None,
+    **changes: Any,
+) -> evaluating.EvalResult:
+    """Judge boards that anyone made, under text, image and text+image, and score what was recovered.
+
+    The same call again asks nothing. After a kill, or with a larger budget, it goes on where it stopped.
+
+    Args:
+        stories: A JSON Lines file, a record, a text, a folder of them, or records.
+        boards: `DIR` or `NAME=DIR`, each a folder with one folder per story; several are compared.
+        out: The folder of the evaluation.
+        settings: Settings, or the name of a preset; else the environment's and the defaults.
+        budget: Limits over the calls and dollars of the judges.
+        on_progress: Hears each story's id, how many stories are done, and of how many.
+        on_batch: Hears of a judge's batches: its name, how many have ended, of how many.
+        **changes: Settings by name (`judges=["openai:gpt-4o"]`, `answers="free"`), and those of `EvalOptions`:
+            `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `resamples`, `concurrency`, `batch`.
+
+    Returns:
+        The scores, and what was asked, kept and left out; the files, with `report.html`, are in `result.out`.
+
+    Raises:
+        UsageError: Stories, boards, a setting or the folder are wrong; nothing was asked.
+        KathaError: The work failed (JudgeError, StoreError); call again to go on.
+
+    Example:
+        >>> result = evaluate("stories.jsonl", ["flux=boards/flux", "sdxl=boards/sdxl"], out="out/eval")
+        >>> result.scores
+    """
+    options, job = _eval_job(stories, boards, settings, changes)
+    place = Path(out)
+    with Store(cache_folder(), owner=str(place)) as store:
+        result = evaluating.evaluate(
+            job,
+            place,
+            store,
+            budget=budget,
+            on_story=_counted(on_progress, len(job.records)),
+            batch=options.batch,
+            on_batch=on_batch,
+        )
+    if not (result.reused and (place / "report.html").is_file()):
+        write_eval_report(place)
+    return result
+
+
+def estimate(
+    stories: Stories,
+    boards: str | Path | Sequence[str],
+    out: Path | str,
+    settings: Settings | str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
+    **changes: Any,
+) -> tuple[Mapping[str, Estimate], Mapping[str, Mapping[str, str]]]:
+    """Say what `evaluate` would ask of each judge beyond what the cache holds. Asks nothing and writes nothing.
+
+    Returns:
+        The estimate by judge, and why boards would not be judged, by board and story.
+    """
+    options, job = _eval_job(stories, boards, settings, changes)
+    with Store(cache_folder(), owner=str(out)) as store:
+        sums, asked = evaluating.estimate(job, store, _counted(on_progress, len(job.records)), batch=options.batch)
+    return sums, asked.invalid
+
+
+def _eval_job(
+    stories: Stories,
+    boards: str | Path | Sequence[str],
+    settings: Settings | str | None,
+    changes: Mapping[str, Any],
+) -> tuple[EvalOptions, evaluating.EvalJob]:
+    """Check every option before any work."""
+    own = {name: value for name, value in changes.items() if name in EvalOptions.model_fields}
+    options = read_settings(EvalOptions, own)
+    config = settings_for(
+        settings, {name: value for name, value in changes.items() if name not in own}, reporting=False
+    )
+    spec = load_evaluator(options.evaluator)
+    if not spec.own and config.answers != "choice":
+        raise UsageError(f"The evaluator {options.evaluator!r} asks for choices.", hint="Leave --answers free out.")
+    methods = parse_boards([str(boards)] if isinstance(boards, (str, Path)) else boards, reserved=CONTROLS)
+    controls = parse_controls(options.controls)
+    records = _records(stories)
+    asked = EvalSettings(
+        answers=config.answers,
+        variant=config.variant,
+        matching=config.matching,
+        questions=choose_questions(options.questions if spec.own else "all", records),
+        controls=controls,
+        resamples=options.resamples,
+        evaluator=options.evaluator,
+    )
+    judges = make_judges(
+        config.judges,
+        base_url=config.base_url,
+        verify_reuse=config.verify_reuse,
+        concurrency=options.concurrency,
+        options=config.judge_options,
+    )
+    job = evaluating.EvalJob(
+        records=records,
+        methods=methods,
+        judges=evaluating.name_judges(judges),
+        settings=asked,
+        prepare=prepare_stories(_source(stories), evaluator=spec),
+        variants=read_pairs(options.variants, records, spec),
+        decider=make_decider(config.matching, config.base_url),
+        command=_command(),
+    )
+    return options, replace(job, scanner=WordScanner()) if options.scan_words else job
+
+
+def ablate(
+    stories: Stories,
+    settings: Settings | str | None = None,
+    *,
+    suite: str = "length",
+    rows: Sequence[str] | None = None,
+    split: str | None = None,
+    lock: Path | str | None = None,
+    human: Path | None = None,
+    resamples: int = 10_000,
+    out: Path | str | None = None,
+    budget: Budget | None = None,
+    on_progress: OnProgress | None = None,
+    **changes: Any,
+) -> AblationResult:
+    """Run every row of a suite over stories, and say what the differences support.
+
+    Each distinct frame is drawn once and each distinct question asked once, however the rows overlap.
+
+    Args:
+        stories: A JSON Lines file, a record, a text, a folder of them, or records.
+        settings: Settings, or the name of a preset; else the environment's and the defaults.
+        suite: A suite by name, or a YAML file of your own.
+        rows: Only these rows of the suite.
+        split: Only the stories of this split; `test` holds public and hidden test together.
+        lock: The lock that `tune` wrote; without one the table says that it is unfrozen.
+        human: People's judgments of the boards (CSV or JSON Lines), for the human columns.
+        resamples: Bootstrap resamples of stories.
+        out: The folder; `out/SUITE` unless told.
+        budget: Limits over the calls and dollars of judges and image services.
+        on_progress: Hears each story's id, how many stories are done, and of how many.
+        **changes: Single settings by name, over `settings`.
+
+    Returns:
+        The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
+
+    Raises:
+        UsageError: Stories, suite, a setting or the folder are wrong; nothing was drawn or asked.
+        KathaError: The work failed; call again to go on.
+
+    Example:
+        >>> result = ablate("stories.jsonl", suite="length", rows=["base", "full"], out="out/length")
+        >>> result.table
+    """
+    config = settings_for(settings, changes)
+    chosen = load_suite(suite).for_judges(config.judges)
+    if rows is not None:
+        chosen = chosen.only(tuple(rows))
+    drawn_by = [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
+    require_memory(changes.get("memory"), drawn_by)
+    records = _of_split(_records(stories), split, stories)
+    plugins, frozen = load_plugins(config, budget), None
+    if lock is not None:
+        config = freeze(config, Path(lock), plugins, records)
+        frozen = {"file": Path(lock).name, "sha256": config.lock}
+    job = AblationJob(
+        records,
+        chosen,
+        config,
+        given=plugins,
+        lock=frozen,
+        resamples=resamples,
+        strict=rows is not None,
+        human=human,
+    )
+    result = run_ablation(
+        job, Path(out) if out is not None else Path("out") / chosen.name, on_story=_counted(on_progress, len(records))
+    )
+    write_ablation_report(result.out)
+    return result
+
+
+def compare(
+    stories: Stories,
+    settings: Settings | str | None = None,
+    *,
+    renderers: Sequence[str] = (),
+    planners: Sequence[str] = (),
+    modes: Sequence[str] = (),
+    methods: Path | str | Sequence[Method] | None = None,
+    resamples: int = 10_000,
+    out: Path | str = "out/compare",
+    budget: Budget | None = None,
+    on_progress: OnProgress | None = None,
+    **changes: Any,
+) -> comparing.CompareResult:
+    """Compare renderers (or planners, or modes) by what their boards lose of the stories (STG).
+
+    Every method gets the same plans, questions and judges. A story that a method cannot draw is counted as invalid,
+    with the reason.
+
+    Args:
+        stories: A JSON Lines file, a record, a text, a folder of them, or records.
+        settings: Settings, or the name of a preset; else the environment's and the defaults.
+        renderers: The renderers to compare.
+        planners: The planners to compare.
+        modes: The repair modes to compare; `base` unless told.
+        methods: A YAML list of methods, each with options of its own, or the methods themselves.
+        resamples: Bootstrap resamples of stories.
+        out: The folder of the comparison.
+        budget: Limits over the calls and dollars of judges and image services.
+        on_progress: Hears each method and story that was drawn, how many are done, and of how many.
+        **changes: Single settings by name, over `settings`; of the `renderer_options`, each renderer gets those that it
+            has.
+
+    Returns:
+        The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
+
+    Raises:
+        UsageError: Stories, methods, a setting or the folder are wrong; nothing was drawn or asked.
+        KathaError: The work failed; call again to go on.
+
+    Example:
+        >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
+        >>> result.table
+    """
+    given = changes.pop("renderer_options", None)
+    config = settings_for(settings, {**changes, "mode": "base"})
+    if methods is None:
+        found = cross_methods(config, planners, renderers, modes, _options(given))
+    elif planners or renderers or modes or given:
+        raise UsageError(
+            "--methods names the methods already.",
+            hint="Leave --renderer, --planner, --mode and --renderer-option out.",
+        )
+    else:
+        found = read_methods(Path(methods), config) if isinstance(methods, (str, Path)) else list(methods)
+    drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
+    require_memory(changes.get("memory"), drawn_by)
+    complete = prepare_stories(_source(stories))
+
+    def prepare(records: Sequence[StoryRecord]) -> list[StoryRecord]:
+        """The same questions, options and halves for every method."""
+        return [
+            record.model_copy(update={"recoverability_questions": assign_roles(record.recoverability_questions, 42)})
+            for record in complete(records)
+        ]
+
+    job = comparing.CompareJob(
+        records=_records(stories),
+        methods=found,
+        config=config,
+        prepare=prepare,
+        resamples=resamples,
+        command=_command(),
+        budget=budget,
+    )
+    total = len(job.records) * len(found)
+    result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, total))
+    write_compare_report(result.out)
+    return result
+
+
+def tune(
+    stories: Stories,
+    settings: Settings | str | None = None,
+    *,
+    split: str | None = None,
+    tried: int = 10_000,
+    resamples: int = 2_000,
+    lock: Path | str = "compass.lock.yaml",
+    out: Path | str = "out/tune",
+    budget: Budget | None = None,
+    on_progress: OnProgress | None = None,
+    **changes: Any,
+) -> tuning.TuneResult:
+    """Choose candidate count, weights and thresholds on validation stories, and freeze them with what they rest on.
+
+    Stories are drawn and judged once; then thousands of settings a second are tried on what was measured.
+
+    Args:
+        stories: A JSON Lines file, a record, a text, a folder of them, or records.
+        settings: Settings, or the name of a preset; else the environment's and the defaults.
+        split: Tune on this split; `validation` where stories carry splits. The others are frozen unseen.
+        tried: How many settings of the compass are tried.
+        resamples: Bootstrap resamples of stories.
+        lock: Where the lock is written.
+        out: The folder of features and of the curve, with `report.html`.
+        budget: Limits over the calls and dollars of judges and image services.
+        on_progress: Hears each story's id, how many stories are done, and of how many.
+        **changes: Single settings by name, over `settings`.
+
+    Returns:
+        Where the lock is, and how it was chosen.
+
+    Raises:
+        UsageError: Stories, a setting or the folder are wrong, or a story is of a test split.
+        KathaError: The work failed; call again to go on.
+
+    Example:
+        >>> result = tune("stories.jsonl", seeds=(42, 123), lock="compass.lock.yaml")
+        >>> run_story("test.jsonl#fox", lock=result.lock)
+    """
+    config = settings_for(settings, changes)
+    require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
+    records = _records(stories)
+    wanted = split or ("validation" if any(record.split for record in records) else None)
+    chosen = _of_split(records, wanted, stories)
+    inside = {record.story_id for record in chosen}
+    job = tuning.TuneJob(
+        chosen,
+        [record for record in records if record.story_id not in inside],
+        config,
+        settings=tried,
+        resamples=resamples,
+        given=load_plugins(config, budget),
+    )
+    result = tuning.tune(job, Path(out), Path(lock), on_story=_counted(on_progress, len(chosen)))
+    write_tuning_report(Path(out))
+    return result
+
+
+def _records(stories: Stories) -> list[StoryRecord]:
+    return load_stories(stories) if isinstance(stories, (str, Path)) else list(stories)
+
+
+def _source(stories: Stories) -> str | Path | None:
+    """The file that stories came from: contrastive variants may lie beside it."""
+    return stories if isinstance(stories, (str, Path)) else None
+
+
+def _of_split(records: list[StoryRecord], split: str | None, stories: Stories) -> list[StoryRecord]:
+    """The stories of `split`; `test` holds public and hidden test together.
+
+    Raises:
+        UsageError: no story is in it.
+    """
+    if split is None:
+        return records
+    wanted = TEST_SPLITS if split == "test" else (split,)
+    kept = [record for record in records if record.split in wanted]
+    if not kept:
+        known = sorted({record.split for record in records if record.split})
+        there = f"There is {', '.join(known)}." if known else "No story names a split: see `katha bench split`."
+        source = repr(str(stories)) if isinstance(stories, (str, Path)) else "The list"
+        raise UsageError(f"{source} has no story of the split {split!r}.", hint=there)
+    return kept
+
+
+def _counted(on_progress: OnProgress | None, total: int) -> Callable[[str, int], None] | None:
+    return None if on_progress is None else lambda story, done: on_progress(story, done, total)
+
+
+def _options(given: Any) -> dict[str, Any]:
+    return dict(given) if isinstance(given, Mapping) else read_options(given or ())
+
+
+def _command() -> tuple[str, ...]:
+    """What a folder's files name as the command that made it."""
+    return ("katha", *sys.argv[1:])

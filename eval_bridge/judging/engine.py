@@ -1,0 +1,443 @@
+"""The judging engine: packets in, typed answers out, for run, redo, eval, ablate, compare and tune alike.
+
+The failure policy, decided here once:
+
+- What a judge raises that is no `KathaError` is a bug of that judge and costs one question: a typed failure with the
+  status `transport_failed` and the error `ValueError: ...`. The next question is asked. So it is with and without a
+  budget, for a reply that is no `JudgeReply`, and for a plug-in that would end the process (`SystemExit`).
+- A `TransientJudgeError` or an `OSError` is tried again with the same bytes, with growing waits; what still fails is
+  `transport_failed`, and so are the packet's other questions.
+- Any other `KathaError` says that the judge cannot be asked at all (a wrong key, no credit): it ends the command.
+- A failure is never cached, never scored, and counted by its cause (`outcome.py`). Only what is `ok` is cached.
+- A question beyond the budget is `budget_stopped`, or ends the command with a `BudgetError`: `when_spent` says which.
+
+The cache key holds everything that can change a reply: condition, ordered pixel hashes and their preprocessing, text,
+the exact prompt, and the judge's own specification (revision, decoding, reuse mode). It holds neither method, story nor
+question id, so a text-only answer is asked once for all methods, and equal boards are judged once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal, Protocol, get_args
+
+from katha.errors import BudgetError, KathaError, TransientJudgeError
+from katha.eval_bridge.judging.abilities import JudgeAbilities, asked_as, judge_abilities, let_go
+from katha.eval_bridge.judging.budget import STOPPED, Budget, Tally, estimate_tokens, expected_cost, require_prices
+from katha.eval_bridge.judging.outcome import OutcomeCounter
+from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.packets.images import PREPROCESSING
+from katha.eval_bridge.packets.instructions import AnswersFormat, judge_prompt, prompt_sha256
+from katha.eval_bridge.packets.packets import packet_sha256
+from katha.jsonio import canonical, digest
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question
+
+OnAnswer = Callable[[Answer, bool], None]
+"""Called with each answer as soon as it exists, and whether it was reused (not paid for)."""
+
+_EVIDENCE = frozenset(("recoverable", "unclear", "omitted", "contradicted"))
+_SUPPORT = frozenset(("supported", "omitted", "contradicted", "ambiguous"))
+_SPENT = "The budget is used up; what was paid for is kept."
+_SPENT_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
+
+
+class AnswerCache(Protocol):
+    """Answers by key, kept across runs. Only answers with status `ok` are ever put."""
+
+    def get(self, key: str) -> Answer | None:
+        """The answer stored under `key`."""
+        ...
+
+    def put(self, key: str, answer: Answer) -> None:
+        """Store `answer` durably under `key`."""
+        ...
+
+
+class AnswerStore(Protocol):
+    """Where answers are shared with other commands: `katha.store.Store`."""
+
+    @property
+    def answers(self) -> AnswerCache:
+        """The cache."""
+        ...
+
+    def claim(self, work: str) -> AbstractContextManager[None]:
+        """Hold a piece of work while it is done, so that a second process finds it in the cache."""
+        ...
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How a transient failure is tried again: `attempts` in all, waits that grow by `factor` from `first_wait` s."""
+
+    attempts: int = 4
+    first_wait: float = 0.5
+    factor: float = 2.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, failures: int) -> None:
+        """Wait after the `failures`-th failure in a row (from 1)."""
+        seconds = self.first_wait * self.factor ** (failures - 1)
+        if seconds > 0:
+            self.sleep(seconds)
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """Questions about one packet, and how they are put.
+
+    method: the board that the packet shows; None for a text-only packet, whose answers hold for every method. variant:
+    the prompt variant. cached: whether answers that are there already count, and new ones are kept.
+    """
+
+    packet: Packet
+    evidence: Evidence
+    questions: Sequence[Question]
+    method: str | None
+    variant: str
+    answers: AnswersFormat
+    cached: bool = True
+
+
+def reply_key(packet: str, prompt: str, judge: str) -> str:
+    """Return the cache key from the hashes of packet, prompt and judge's specification."""
+    return digest({"images": PREPROCESSING, "judge": judge, "packet": packet, "prompt": prompt})
+
+
+# From a reply to a typed answer: whatever breaks the reply's form is a typed failure that carries no answer.
+
+
+def _sound(text: str | None) -> str | None:
+    """Return `text` as every file can hold it: a lone surrogate is written out."""
+    return text if text is None or text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _literal(answer: str | None, options: tuple[str, ...] | None) -> str | None:
+    """The option that `answer` names (case, punctuation and blanks aside), or the answer itself when free."""
+    if answer is None or not answer.strip():
+        return None
+    if options is None or answer in options:
+        return answer
+    wanted = normalise(answer)
+    return next((option for option in options if normalise(option) == wanted), None)
+
+
+def _sound_usage(usage: Mapping[str, object]) -> dict[str, object]:
+    """Return a reply's account as JSON with numbers where they are counted; anything else is an error."""
+    found = dict(usage)
+    if found:
+        canonical(found)
+        tokens = found.get("tokens")
+        numbers = [found.get("cost"), *(tokens.values() if isinstance(tokens, Mapping) else ())]
+        if any(number is not None and not isinstance(number, int | float) for number in numbers):
+            raise TypeError("the usage of a reply holds what is no number")
+    return found
+
+
+def _checked(reply: object, prompt: JudgePrompt) -> JudgeReply:
+    """Return a judge's reply as a sound one: a typed failure when it breaks the reply's form, without an answer."""
+    try:
+        if not isinstance(reply, JudgeReply):
+            raise TypeError(f"the judge gave a {type(reply).__name__}, not a JudgeReply")
+        usage = _sound_usage(reply.usage)
+        raw, error = _sound(reply.raw), _sound(reply.error)
+        if reply.status != "ok":
+            known = reply.status in get_args(AnswerStatus)
+            said = error if known else f"unknown status {reply.status!r}"
+            return JudgeReply(reply.status if known else "unparseable", raw=raw, error=said, usage=usage)
+        given = _sound(reply.answer)
+        answer = _literal(given, prompt.options)
+        checks = (
+            (answer is not None, f"answer {given!r} is not one of the options" if given else "no answer"),
+            (reply.evidence_status in {None, *_EVIDENCE}, f"evidence status {reply.evidence_status!r}"),
+            (reply.image_support in {None, *_SUPPORT}, f"image support {reply.image_support!r}"),
+            (reply.confidence in {None, *get_args(Confidence)}, f"confidence {reply.confidence!r}"),
+        )
+        wrong = next((message for fine, message in checks if not fine), None)
+        if wrong is not None:
+            return JudgeReply("unparseable", raw=raw if raw is not None else given, error=wrong, usage=usage)
+        return replace(reply, answer=answer, raw=raw, error=None, usage=usage)
+    except Exception as error:  # a reply of the wrong types is a bug of the judge's, like an error that it raises
+        return JudgeReply("transport_failed", error=_cause(error))
+
+
+def _cause(error: BaseException) -> str:
+    """Return what an error of a judge's own says in one line: `ValueError: half a body`."""
+    said = _sound(next(iter(str(error).strip().splitlines()), ""))
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One question of a packet with everything that labels its answer."""
+
+    prompt: JudgePrompt
+    key: str
+    labels: Mapping[str, object]
+    hashes: tuple[str, str]
+
+    def answer(self, reply: JudgeReply) -> Answer:
+        fields = {
+            "status": reply.status,
+            "answer": reply.answer,
+            "evidence_status": reply.evidence_status,
+            "image_support": reply.image_support,
+            "confidence": reply.confidence,
+            "raw": reply.raw,
+            "error": reply.error,
+            "usage": dict(reply.usage),
+        }
+        return Answer.model_validate({**self.labels, **fields})
+
+    def key_for(self, judge: Judge) -> str:
+        """Return the cache key of a reply that came as `judge` is asked now."""
+        return reply_key(*self.hashes, asked_as(judge))
+
+    def relabel(self, stored: Answer) -> Answer:
+        return stored.model_copy(update=dict(self.labels))
+
+
+class _Line:
+    """One judge as the engine asks it: within its budget, so often at once as it allows, by the failure policy."""
+
+    def __init__(self, name: str, judge: Judge, budget: Budget, when_spent: Literal["count", "stop"]) -> None:
+        self.name, self.judge = name, judge
+        self.abilities = judge_abilities(judge)
+        self.tally = Tally()
+        self._budget, self._when_spent = budget, when_spent
+        self._free = threading.BoundedSemaphore(self.abilities.concurrency)
+
+    @property
+    def alone(self) -> bool:
+        """Whether one thread at a time may ask it."""
+        return self.abilities.concurrency == 1
+
+    @contextmanager
+    def whole_packet(self) -> Iterator[None]:
+        """Hold a judge of one thread while all questions of a packet are put to it."""
+        with self._free if self.alone else nullcontext():
+            yield
+
+    def one(self, evidence: Evidence, prompt: JudgePrompt, retry: Retry) -> JudgeReply:
+        """Return the reply to one question, as one of several that are asked side by side."""
+        with nullcontext() if self.alone else self._free:
+            (reply,) = self.replies(evidence, [prompt], retry)
+            return reply
+
+    def replies(self, evidence: Evidence, prompts: Sequence[JudgePrompt], retry: Retry) -> Iterator[JudgeReply]:
+        """Yield one sound reply per prompt, in order. What came before a failure stands.
+
+        Raises:
+            KathaError: the judge cannot be asked at all. BudgetError: the budget is used up and that ends the command.
+        """
+        price = self.abilities.price
+        each = max((expected_cost(price, estimate_tokens(evidence, item), 1) for item in prompts), default=0.0)
+        done = failures = 0
+        while done < len(prompts):
+            under_way = self._budget.grant(len(prompts) - done, each)
+            if not under_way:
+                yield from self._spent(len(prompts) - done)
+                return
+            before, wrong = done, ""
+            try:
+                for reply in islice(self.judge.ask(evidence, prompts[done : done + under_way]), under_way):
+                    under_way, done = under_way - 1, done + 1
+                    yield self._heard(reply, prompts[done - 1], each)
+                wrong = "the judge gave fewer replies than questions" if under_way else ""
+            except (TransientJudgeError, OSError) as error:
+                under_way -= 1
+                self._budget.settle(each, 0.0)
+                wrong = str(error) if isinstance(error, TransientJudgeError) else _cause(error)
+            except KathaError:
+                under_way -= 1
+                self._budget.settle(each, 0.0)
+                raise
+            except (Exception, SystemExit) as error:
+                under_way, done = under_way - 1, done + 1
+                yield self._heard(JudgeReply("transport_failed", error=_cause(error)), prompts[done - 1], each)
+            finally:
+                self._budget.give_back(under_way, each)
+            if wrong:
+                failures = 1 if done > before else failures + 1
+                if failures >= retry.attempts:
+                    failed = JudgeReply("transport_failed", error=f"{wrong} ({retry.attempts} attempts)")
+                    yield from (failed for _ in prompts[done:])
+                    return
+                retry.wait(failures)
+
+    def _heard(self, reply: object, prompt: JudgePrompt, each: float) -> JudgeReply:
+        """Return one reply of the judge's as a sound one, and put it on the account."""
+        sound = _checked(reply, prompt)
+        self._budget.settle(each, float(sound.usage.get("cost") or 0.0))
+        self.tally.count(sound)
+        return sound
+
+    def _spent(self, left: int) -> Iterator[JudgeReply]:
+        if self._when_spent == "stop":
+            raise BudgetError(_SPENT, hint=_SPENT_HINT)
+        yield from (JudgeReply("budget_stopped", error=STOPPED) for _ in range(left))
+
+
+class JudgingEngine:
+    """Puts packets to judges: budget, retries, cache, claims, and how many threads may ask a judge at once.
+
+    `outcome` counts every answer that was handed over, `tallies` what each judge was asked and what it cost.
+    """
+
+    def __init__(
+        self,
+        judges: Mapping[str, Judge],
+        store: AnswerStore | None = None,
+        *,
+        budget: Budget | None = None,
+        when_spent: Literal["count", "stop"] = "count",
+        paid: Collection[str] = (),
+        retry: Retry | None = None,
+    ) -> None:
+        """judges: by the name that their answers carry. store: the cache that commands share.
+
+        budget: over all judges but those of `paid`, whose replies a batch has brought. when_spent: whether questions
+        beyond the budget are counted as `budget_stopped`, or end the command.
+
+        Raises:
+            UsageError: the budget is in dollars and a judge's price is unknown.
+        """
+        limits, free = budget or Budget(), Budget()
+        require_prices({name: judge for name, judge in judges.items() if name not in paid}, limits)
+        self._lines = {
+            name: _Line(name, judge, free if name in paid else limits, when_spent) for name, judge in judges.items()
+        }
+        self._store, self._retry = store, retry or Retry()
+        self.outcome = OutcomeCounter()
+
+    @property
+    def tallies(self) -> dict[str, Tally]:
+        """What each judge was asked by this engine."""
+        return {name: line.tally for name, line in self._lines.items()}
+
+    @property
+    def abilities(self) -> dict[str, JudgeAbilities]:
+        """What each judge can do, in order."""
+        return {name: line.abilities for name, line in self._lines.items()}
+
+    def let_go(self, name: str) -> None:
+        """Have a judge give back the memory that it holds."""
+        let_go(self._lines[name].judge)
+
+    def ask(self, name: str, inquiry: Inquiry, on_answer: OnAnswer | None = None) -> list[Answer]:
+        """Return the answers of one judge to the questions of a packet, in their order.
+
+        A hit in the cache is not paid for; of two equal questions one is asked. Where the judge may be asked from
+        several threads, the first question is asked alone and the rest side by side. `on_answer` is called on the
+        caller's thread, for each answer when it is there and kept.
+
+        Raises:
+            UsageError: a question cannot be put in this form. JudgeError: the judge cannot be asked at all (a wrong
+            key). BudgetError: the budget is used up and that ends the command.
+        """
+        line = self._lines[name]
+        asking = _Asking(line, inquiry, self._store.answers if self._store is not None else None, self._retry)
+        with line.whole_packet(), self._claim(name, asking):
+            return asking.run(lambda answer, reused: self._tell(line, answer, reused, on_answer))
+
+    def _claim(self, name: str, asking: _Asking) -> AbstractContextManager[None]:
+        return self._store.claim(f"answers:{name}:{asking.packet_hash}") if self._store is not None else nullcontext()
+
+    def _tell(self, line: _Line, answer: Answer, reused: bool, on_answer: OnAnswer | None) -> None:
+        self.outcome.add(answer)
+        if reused:
+            line.tally.count_reused()
+        if on_answer is not None:
+            on_answer(answer, reused)
+
+
+class _Asking:
+    """One inquiry put to one judge."""
+
+    def __init__(self, line: _Line, inquiry: Inquiry, cache: AnswerCache | None, retry: Retry) -> None:
+        self._line, self._judge, self._retry = line, line.judge, retry
+        self._evidence = inquiry.evidence
+        self._cache = cache if inquiry.cached else None
+        self.packet_hash = packet_sha256(inquiry.packet)
+        self._calls = [self._plan(inquiry, item, asked_as(line.judge)) for item in inquiry.questions]
+        self._given: dict[str, Answer] = {}
+        self._waiting: dict[str, list[_Call]] = {}
+        for call in self._calls:
+            self._waiting.setdefault(call.key, []).append(call)
+
+    def _plan(self, inquiry: Inquiry, question: Question, spec_hash: str) -> _Call:
+        packet = inquiry.packet
+        form: AnswersFormat = "choice" if self._line.abilities.always_chooses else inquiry.answers
+        prompt = judge_prompt(
+            question, packet.condition, variant=inquiry.variant, answers_format=form, count=len(packet.images)
+        )
+        prompt_hash = prompt_sha256(prompt)
+        labels = {
+            "method": inquiry.method,
+            "judge": self._line.name,
+            "story_id": packet.story_id,
+            "question_id": question.question_id,
+            "condition": packet.condition,
+            "role": question.role,
+            "prompt_sha256": prompt_hash,
+            "packet_sha256": self.packet_hash,
+        }
+        key = reply_key(self.packet_hash, prompt_hash, spec_hash)
+        return _Call(prompt, key, labels, (self.packet_hash, prompt_hash))
+
+    def run(self, tell: OnAnswer) -> list[Answer]:
+        """Ask what the cache does not hold."""
+        self._told = tell
+        pending = [equal[0] for key, equal in self._waiting.items() if not self._known(key, equal[0])]
+        if self._line.alone or len(pending) < 2:
+            prompts = [call.prompt for call in pending]
+            replies = self._line.replies(self._evidence, prompts, self._retry) if pending else iter(())
+            for call, reply in zip(pending, replies, strict=True):
+                self._hand_over(*self._keep(call, reply), False)
+        else:
+            self._side_by_side(pending)
+        return [call.relabel(self._given[call.key]) for call in self._calls]
+
+    def _side_by_side(self, pending: Sequence[_Call]) -> None:
+        self._hand_over(*self._one(pending[0]), False)  # a server keeps the prefix once it began to answer the first
+        rest = pending[1:]
+        now = rest[0].key_for(self._judge)
+        if now != rest[0].key:
+            # The first call found that the server has to be asked in another way: it may have been asked so before.
+            rest = [call for call in rest if not self._known(call.key_for(self._judge), call)]
+        pool = ThreadPoolExecutor(min(self._line.abilities.concurrency, max(1, len(rest))), thread_name_prefix="asking")
+        try:
+            for done in as_completed([pool.submit(self._one, call) for call in rest]):
+                self._hand_over(*done.result(), False)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _one(self, call: _Call) -> tuple[_Call, Answer]:
+        return self._keep(call, self._line.one(self._evidence, call.prompt, self._retry))
+
+    def _known(self, key: str, call: _Call) -> bool:
+        """Hand over the answer that is stored under `key`, if there is one."""
+        stored = self._cache.get(key) if self._cache is not None else None
+        if stored is None or stored.status != "ok":
+            return False
+        self._hand_over(call, stored, True)
+        return True
+
+    def _keep(self, call: _Call, reply: JudgeReply) -> tuple[_Call, Answer]:
+        """Store an answer before anybody is told of it."""
+        answer = call.answer(reply)
+        if answer.status == "ok" and self._cache is not None:
+            self._cache.put(call.key_for(self._judge), answer)
+        return call, answer
+
+    def _hand_over(self, call: _Call, answer: Answer, reused: bool) -> None:
+        self._given[call.key] = answer
+        for position, equal in enumerate(self._waiting[call.key]):
+            self._told(equal.relabel(answer), reused or position > 0)

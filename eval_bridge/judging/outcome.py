@@ -1,0 +1,184 @@
+"""What came of asking: how many answers by status, what failed and why, and the one rule for a command's status."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from katha.schema import Answer, AnswerStatus
+
+SETTLED: frozenset[AnswerStatus] = frozenset(("ok", "unparseable", "refused", "truncated"))
+"""What a judge has said, well or badly: not asked again by the same command."""
+
+FAILED: frozenset[AnswerStatus] = frozenset(("transport_failed", "budget_stopped"))
+"""What never reached a judge, or never came back: asked again by the same command.
+
+`not_asked` is in neither: an archive does not hold the answer, or the prompt does not fit the model. Asking again says
+the same, unless the archive has grown; a run is finished with it, and an evaluation offers it again."""
+
+Status = Literal["finished", "incomplete", "budget_stopped"]
+_SHOWN = 5
+_KEPT = 20
+_COMPLETE = 0b111
+_BIT = {"text": 0b001, "image": 0b010, "text+image": 0b100}
+
+
+class Cause(BaseModel):
+    """One reason for which questions have no answer, and how often it came. `judge` is None for a board's own fault."""
+
+    model_config = ConfigDict(frozen=True)
+
+    judge: str | None
+    status: AnswerStatus | Literal["invalid"]
+    error: str
+    count: int = 1
+
+    def __str__(self) -> str:
+        where = f"{self.judge}, {self.status}" if self.judge is not None else self.status
+        return f"{self.error} ({where})"
+
+
+class Outcome(BaseModel):
+    """What came of asking.
+
+    statuses: answers by status. scored: whether any question was answered under all three conditions by one judge.
+    first: what failed first. causes: why answers are missing, the most frequent first.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    statuses: dict[AnswerStatus, int]
+    scored: bool
+    first: Cause | None
+    causes: tuple[Cause, ...]
+
+    @classmethod
+    def of_finished(cls, statuses: Mapping[AnswerStatus, int], failures: Iterable[Mapping[str, object]]) -> Outcome:
+        """Return the outcome of a finished command, as its state file tells it."""
+        causes = tuple(Cause.model_validate(cause) for cause in failures)
+        return cls(statuses=dict(statuses), scored=True, first=None, causes=causes)
+
+    @property
+    def asked(self) -> int:
+        """How many answers there should be."""
+        return sum(self.statuses.values())
+
+    @property
+    def answered(self) -> int:
+        """How many there are."""
+        return self.statuses.get("ok", 0)
+
+    @property
+    def failed(self) -> int:
+        """How many the same command asks again."""
+        return sum(count for status, count in self.statuses.items() if status in FAILED)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there was something to score and nothing could be."""
+        return not self.scored and bool(self.statuses or self.causes)
+
+    def status(self, *, stopped: bool = False, open_ones: Collection[AnswerStatus] = FAILED) -> Status:
+        """Return how a command stands that ended with this outcome: the rule of run, eval, ablate, compare and tune.
+
+        stopped: the budget ended it. open_ones: what the command will ask again. A command is finished when nothing
+        that it could ask again is missing and at least one question could be scored.
+        """
+        if stopped:
+            return "budget_stopped"
+        return "incomplete" if self.nothing or set(open_ones) & set(self.statuses) else "finished"
+
+    @property
+    def exit_code(self) -> int:
+        """1 where nothing could be scored or questions failed; 0 where a person's own budget or archive set the end."""
+        return int(self.nothing or "transport_failed" in self.statuses)
+
+    def sentences(self) -> list[str]:
+        """Return what a person is to know of missing answers; nothing where there are none missing."""
+        if self.nothing:
+            told = [f"No question could be scored: {self.answered:,} of {self.asked:,} got an answer."]
+        elif self.causes:
+            told = [f"{self.asked - self.answered:,} of {self.asked:,} got no answer."]
+        else:
+            return []
+        if self.first is not None:
+            told.append(f"The first cause: {self.first}.")
+        told += [f"  {cause.count:,} times: {cause}" for cause in self.causes[:_SHOWN]]
+        rest = self.causes[_SHOWN:]
+        if rest:
+            told.append(f"  {sum(cause.count for cause in rest):,} times: {len(rest):,} other causes")
+        if self.failed:
+            told.append("The same command asks them again.")
+        return told
+
+    def failures(self) -> list[dict[str, object]]:
+        """Return the most frequent causes as plain values, for a command's state file."""
+        return [cause.model_dump(mode="json") for cause in self.causes[:_KEPT]]
+
+
+class OutcomeCounter:
+    """Counts answers as they come, from several threads."""
+
+    def __init__(self) -> None:
+        self._statuses: Counter[AnswerStatus] = Counter()
+        self._causes: Counter[tuple[str | None, AnswerStatus | Literal["invalid"], str]] = Counter()
+        self._heard: dict[tuple[str, str, str], dict[str | None, int]] | None = {}
+        self._lock = threading.Lock()
+
+    def add(self, row: Answer) -> None:
+        """Count one answer."""
+        with self._lock:
+            self._statuses[row.status] += 1
+            if row.status != "ok":
+                self._causes[row.judge, row.status, row.error or row.status] += 1
+            elif self._heard is not None:
+                self._hear(row, self._heard)
+
+    def _hear(self, row: Answer, heard: dict[tuple[str, str, str], dict[str | None, int]]) -> None:
+        """Note under which conditions a question was answered, until one is found to be complete.
+
+        A text-only answer without a method holds for every method.
+        """
+        boards = heard.setdefault((row.judge, row.story_id, row.question_id), {})
+        boards[row.method] = boards.get(row.method, 0) | _BIT[row.condition]
+        if any(bits | boards.get(None, 0) == _COMPLETE for bits in boards.values()):
+            self._heard = None
+
+    def leave_out(self, reason: str) -> None:
+        """Count a board that cannot be judged at all."""
+        with self._lock:
+            self._causes[None, "invalid", reason] += 1
+
+    def outcome(self, first: Cause | None = None) -> Outcome:
+        """Return what was counted; `first`: the first cause where it is known better than by the order of counting."""
+        with self._lock:
+            causes = [
+                Cause(judge=judge, status=status, error=error, count=count)
+                for (judge, status, error), count in self._causes.items()
+                if status != "invalid" or self._heard is not None
+            ]
+        earliest = first if first is not None and any(str(first) == str(cause) for cause in causes) else None
+        return Outcome(
+            statuses=dict(sorted(self._statuses.items())),
+            scored=self._heard is None,
+            first=earliest or next(iter(causes), None),
+            causes=tuple(sorted(causes, key=lambda cause: -cause.count)),
+        )
+
+
+def outcome_of(rows: Iterable[Answer], *, unusable: Iterable[str] = (), first: Cause | None = None) -> Outcome:
+    """Return what came of asking, from an answer log.
+
+    unusable: why boards could not be judged at all, one reason a board; told only where nothing could be scored.
+    first: what failed first, where the process that asked still knows; a log is in a fixed order, not in that of time.
+    """
+    counter = OutcomeCounter()
+    for row in rows:
+        counter.add(row)
+    for reason in unusable:
+        counter.leave_out(reason)
+    return counter.outcome(first)

@@ -1,0 +1,430 @@
+"""What an ablation is made from, and its folder: one small folder a story, from which alone the table is made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from katha.agents.context import Plugins, check_able, load_plugins
+from katha.agents.record import prompt_hashes
+from katha.compass.modes import Row, Suite, load_modes
+from katha.config import RunConfig, identity_of, katha_version
+from katha.errors import (
+    AbsentModelError,
+    KathaError,
+    MissingExtraError,
+    ModelError,
+    RecordError,
+    UnknownPluginError,
+    UsageError,
+)
+from katha.eval_bridge.matching.match import Rule
+from katha.eval_bridge.people.files import read_judgments
+from katha.experiments.runner import ExperimentState, Result, Shelf, kept_rule, read_kept
+from katha.jsonio import canonical, digest, sha256_hex, write_bytes_atomic, write_json
+from katha.registry import Family, default_registry
+from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
+from katha.schema.tables import AblationTable, HumanFile
+from katha.store import Kind, Workspace
+
+# ---
+# What an ablation keeps of each story, as written to `stories/STORY_ID/result.json`.
+
+
+class RowBoard(Record):
+    """One board that a row ends with.
+
+    method: the row's name, with `@SEED` where the row reports the mean over seeds. score: the board's, by Eq. 24.
+    before: the board without what was inserted, if anything was. frames, questions: short names of the distinct frames
+    and questions that this board alone would have needed.
+    """
+
+    row: str
+    method: str
+    seed: int
+    board: Board
+    decision: Decision
+    score: CandidateScore
+    before: Board | None = None
+    frames: list[str]
+    questions: list[str]
+
+
+class StoryResult(Record):
+    """Everything of one story; `invalid` says by method why a row has no board.
+
+    again: a board or an answer is missing that the same command tries to get again.
+    """
+
+    format: Literal[1] = 1
+    identity: str
+    story_id: str
+    title: str
+    boards: list[RowBoard]
+    invalid: dict[str, str] = {}
+    seconds: float = 0.0
+    again: bool = Field(default=False, exclude_if=lambda again: not again)
+
+
+# ---
+# The folder of an ablation. A story's folder is whole when its `result.json` is there.
+
+
+HELD_OUT = "held_out-held_out"
+"""The protocol: reporting prompts and reporting questions. Its rows are `answers.jsonl`, the others' carry a name."""
+
+
+def protocol_of(row: Row) -> str:
+    """Return the name of how a row is asked: its prompts and its questions."""
+    return f"{row.prompts}-{row.questions}"
+
+
+class AblationState(ExperimentState):
+    """`ablation.json`: the suite, and everything that its boards and answers were made with."""
+
+    differs: ClassVar[str] = "other rows, settings or plug-ins"
+
+    stories_sha256: str
+    suite: Mapping[str, object]
+    config: Mapping[str, object] = {}
+    lock: Mapping[str, str | None] | None = None
+    stories: list[str] = []
+    plugins: Mapping[str, Mapping[str, object]] = {}
+    prompts: Mapping[str, str] = {}
+    command: list[str] = []
+    human: HumanFile | None = Field(default=None, exclude_if=lambda human: human is None)
+
+    @property
+    def subject(self) -> str:
+        """The suite."""
+        return f" of the suite {self.suite.get('name')!r}"
+
+
+ABLATION = Kind("ablation", "ablation.json", AblationState, early=frozenset(("panels",)))
+
+
+class AblationFolder(Workspace[AblationState]):
+    """`OUT` of `katha ablate`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, ABLATION)
+        self.table = path / "table.json"
+        self.scores = path / "scores.json"
+        self.stories = path / "stories.jsonl"
+        self.panels = path / "panels"
+
+    def rule(self, name: str) -> Rule:
+        """Return the matching rule of that name; what a model decides for it is kept here."""
+        return kept_rule(name, self.path)
+
+    def story(self, story_id: str) -> Path:
+        """Return the folder of one story."""
+        return self.path / "stories" / story_id
+
+    def result(self, story_id: str, identity: str) -> StoryResult | None:
+        """Return the story's result if it is there and was made from the same things."""
+        found = read_kept(self.story(story_id) / "result.json", StoryResult)
+        return found if found is not None and found.identity == identity else None
+
+    def keep(
+        self,
+        result: StoryResult,
+        story: StoryRecord | None,
+        answers: Mapping[str, Iterable[Answer]],
+        steering: Iterable[Answer],
+        pictures: Mapping[str, bytes],
+    ) -> None:
+        """Write everything of one story; `result.json` comes last and says that the rest is there."""
+        place = self.story(result.story_id)
+        for name, png in pictures.items():
+            path = self.panels / f"{name}.png"
+            if not path.exists():
+                write_bytes_atomic(path, png, durable=False)
+        if story is not None:
+            write_bytes_atomic(place / "story.jsonl", canonical(story.model_dump(mode="json")) + b"\n")
+        for protocol, rows in answers.items():
+            _write_rows(place / _answers_name(protocol), rows)
+        _write_rows(place / "steering.jsonl", steering)
+        write_json(place / "result.json", result.model_dump(mode="json"))
+
+    def answers(self, story_id: str, protocol: str = HELD_OUT) -> list[Answer]:
+        """Return a story's rows under one protocol."""
+        return _read_rows(self.story(story_id) / _answers_name(protocol))
+
+    def every_answer(self, order: Iterable[str]) -> Iterator[Answer]:
+        """Yield the rows of all protocols, and those that steered, story by story."""
+        for story_id in order:
+            for path in (*sorted(self.story(story_id).glob("answers*.jsonl")), self.story(story_id) / "steering.jsonl"):
+                yield from _read_rows(path)
+
+    def prepared(self, story_id: str) -> StoryRecord | None:
+        """Return the story as it was used, or None when it could not be prepared."""
+        path = self.story(story_id) / "story.jsonl"
+        return StoryRecord.model_validate_json(path.read_bytes()) if path.exists() else None
+
+    def gather(self, order: Iterable[str]) -> None:
+        """Join the stories' files into `stories.jsonl` and `answers.jsonl`, in this order."""
+        stories = list(order)
+        for name, target in (("story.jsonl", self.stories), ("answers.jsonl", self.path / "answers.jsonl")):
+            partial = target.with_suffix(".partial")
+            with partial.open("wb") as out:
+                for story_id in stories:
+                    with suppress(FileNotFoundError), (self.story(story_id) / name).open("rb") as file:
+                        shutil.copyfileobj(file, out)
+            os.replace(partial, target)
+
+
+def _answers_name(protocol: str) -> str:
+    return "answers.jsonl" if protocol == HELD_OUT else f"answers.{protocol}.jsonl"
+
+
+def _read_rows(path: Path) -> list[Answer]:
+    return [Answer.model_validate_json(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+def _write_rows(path: Path, rows: Iterable[Answer]) -> None:
+    data = b"".join(canonical(row.model_dump(mode="json")) + b"\n" for row in rows)
+    write_bytes_atomic(path, data, durable=False)
+
+
+# ---
+# People's judgments of an ablation's boards, read and checked against the suite before any work.
+#
+# The file has the columns of `katha bench calibrate` and `katha score --human`, one judgment a row. `method` names a
+# row, a row's board (`ROW@SEED`), or the mode of rows that change nothing about it. Without it a judgment is about
+# every row, where all rows have the same boards, or about the text alone. Judgments of modes that the suite lacks are
+# left out, so that one study serves several suites.
+
+
+Judgment = Mapping[str, Any]
+"""One row of the file, by its columns."""
+
+
+@dataclass(frozen=True)
+class Judgments:
+    """A file of judgments, read and checked against a suite before any work."""
+
+    path: Path
+    suite: Suite
+    seeds: tuple[int, ...]
+    rows: tuple[Judgment, ...]
+
+    @classmethod
+    def read(cls, path: Path, suite: Suite, seeds: tuple[int, ...]) -> Judgments:
+        """The judgments in `path`.
+
+        Raises:
+            InputFileError, RecordError: see `read_judgments`; or a judgment is about boards that no suite has, or does
+                not say which.
+        """
+        rows = tuple(row for row in read_judgments(path) if "story_id" in row)
+        if not rows:
+            raise RecordError(f"{str(path)!r} has no judgment of a story.", hint="Give the column story_id.")
+        made = cls(path, suite, seeds, rows)
+        for row in rows:
+            made._check(row)
+        return made
+
+    def mark(self) -> HumanFile:
+        """Return the file's name and hash, kept with the table."""
+        return HumanFile(file=self.path.name, sha256=sha256_hex(self.path.read_bytes()))
+
+    def _check(self, row: Judgment) -> None:
+        where = f"{str(self.path)!r}, line {row['line']}"
+        names = {name for item in self.suite.rows for name in _names(item)}
+        if "method" in row:
+            name, _, seed = row["method"].partition("@")
+            if name not in {*names, *load_modes()} or (seed and seed not in map(str, self.seeds)):
+                raise RecordError(
+                    f"{where}: the suite has no boards {row['method']!r}.",
+                    hint=f"They are {', '.join(sorted(names))}, each with @SEED for one board.",
+                )
+        elif row.get("condition") != "text" and not self._alike:
+            raise RecordError(f"{where}: it does not say which boards it is about.", hint="Give the column method.")
+
+    @cached_property
+    def _alike(self) -> bool:
+        """Whether all rows have the same boards."""
+        return len({row.mode for row in self.suite.rows}) == 1 and all(map(_plain, self.suite.rows))
+
+    def unused(self, stories: Collection[str]) -> int:
+        """Judgments of other stories than these, or of boards that the suite lacks."""
+        used = {item["line"] for row in self.suite.rows for item in self.about(row) if item["story_id"] in stories}
+        return len(self.rows) - len(used)
+
+    def about(self, row: Row) -> list[Judgment]:
+        """The judgments of the row's boards; of what was said about the text alone, everything."""
+        return [item for item in self.rows if self._is_about(item, row)]
+
+    def _is_about(self, item: Judgment, row: Row) -> bool:
+        if "method" not in item:
+            return self._alike or item.get("condition") == "text"
+        return item["method"].partition("@")[0] in _names(row)
+
+
+def _plain(row: Row) -> bool:
+    return not (row.change or row.compass or row.planner or row.renderer or row.renderer_options)
+
+
+def _names(row: Row) -> set[str]:
+    return {row.name, row.mode} if _plain(row) else {row.name}
+
+
+# ---
+# What an ablation is made from, and what makes two of them the same.
+
+
+_FAMILIES: tuple[tuple[Family, str], ...] = (("planners", "planner"), ("renderers", "renderer"))
+_OF_ROW = ("planner", "renderer", "renderer_options")
+_ABSENT = (AbsentModelError, MissingExtraError, ModelError)
+"""What a plug-in raises that needs something which is not on this machine."""
+
+
+AblationResult = Result[AblationTable]
+
+
+@dataclass
+class AblationJob:
+    """A suite over stories.
+
+    config: everything that the rows do not replace; its mode is not used. given: plug-ins instead of the named ones
+    (for tests and callers that made them). lock: the name and hash of the lock that froze `config.compass`, if any.
+    human: people's judgments of the boards (see `Judgments`); they change the table and no board.
+    strict: refuse a row whose planner or renderer is not on this machine; otherwise `settle` leaves it out, and
+    `not_run` says why. whole: the suite as given, with the rows that are left out of `suite`.
+    """
+
+    records: Sequence[StoryRecord]
+    suite: Suite
+    config: RunConfig
+    given: Plugins | None = None
+    lock: Mapping[str, str | None] | None = None
+    resamples: int = 10_000
+    seed: int = 42
+    command: Sequence[str] = field(default_factory=lambda: list(sys.argv))
+    strict: bool = False
+    human: Path | None = None
+    people: Judgments | None = field(init=False, default=None)
+    whole: Suite = field(init=False)
+    not_run: dict[str, str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.whole = self.suite
+
+    def row_config(self, row: Row, record: StoryRecord | None = None) -> RunConfig:
+        """Return the configuration of one row (for one story: with as many panels as it has scenes)."""
+        own = {name: value for name in _OF_ROW if (value := getattr(row, name))}
+        panels = len(record.scenes) if record is not None else 0
+        changes = {
+            "compass": row.settings(self.config.compass),
+            "mode": row.mode,
+            "panels": panels or self.config.panels,
+        }
+        return self.config.with_plugins(**own).model_copy(update=changes)
+
+    @cached_property
+    def _shelf(self) -> Shelf:
+        return Shelf.of(self.given or load_plugins(self.config), self.config)
+
+    def plugins(self, row: Row) -> Plugins:
+        """Return the row's plug-ins; what it has in common with other rows is the same object."""
+        return self._shelf.plugins(self.row_config(row))
+
+    def settle(self) -> None:
+        """Refuse, before any work, what could not be run, and leave out the rows whose own planner or renderer needs a
+        model or package that is not on this machine.
+
+        Raises:
+            UnknownPluginError: a row's planner or renderer is not installed. MissingExtraError: a package is missing.
+            UsageError: no story, a judge that is not part of the run, or a frame size that cannot be drawn.
+        """
+        if not self.records:
+            raise UsageError("There is no story to run the suite on.", hint="Check --split, or give another file.")
+        for family, name in _FAMILIES:
+            self._check_installed(family, name)
+        for row in self.whole.rows:
+            try:
+                self._check_row(row)
+            except KathaError as error:
+                own = row.planner is not None or row.renderer is not None
+                if isinstance(error, _ABSENT) and own and not self.strict:
+                    self.not_run[row.name] = str(error)
+                    continue
+                error.message = f"The suite {self.whole.name!r}, row {row.name!r}: {error.message}"
+                raise
+        kept = tuple(row.name for row in self.whole.rows if row.name not in self.not_run)
+        if not kept:
+            name, reason = next(iter(self.not_run.items()))
+            raise UsageError(f"No row of the suite {self.whole.name!r} can be run here. {name}: {reason}")
+        self.suite = self.whole.only(kept)
+        if self.human is not None:
+            self.people = Judgments.read(self.human, self.whole, self.config.seeds)
+
+    def _check_row(self, row: Row) -> None:
+        judge = row.scoring.judge
+        if judge not in (None, *self.config.judges, "ensemble"):
+            raise UsageError(f"no judge {judge!r}; there is {', '.join(self.config.judges)}.")
+        check_able(self.row_config(row), self.plugins(row))
+
+    def _check_installed(self, family: Family, name: str) -> None:
+        registry = default_registry(family)
+        wanted = list(dict.fromkeys(value for row in self.suite.rows if (value := getattr(row, name)) is not None))
+        known = registry.names()
+        missing = [value for value in wanted if ":" not in value and value.split(":")[0] not in known]
+        if missing:
+            there = [row.name for row in self.suite.rows if getattr(row, name) not in missing]
+            hint = f"Installed {family}: {', '.join(known)}. Give --rows {','.join(there)} to leave the others out."
+            raise UnknownPluginError(
+                f"The suite {self.suite.name!r} needs {family} that are not installed: {', '.join(missing)}.", hint=hint
+            )
+
+    @cached_property
+    def identity(self) -> str:
+        """Return the hash of everything that can change a result, stories apart."""
+        specs = {row.name: self.plugins(row).specs() for row in self.suite.rows}
+        return digest(
+            {
+                "katha": katha_version(),
+                "suite": self.suite.model_dump(mode="json"),
+                "modes": {row.name: row.build_mode().model_dump(mode="json") for row in self.suite.rows},
+                "config": identity_of(self.config.model_dump(mode="json")),
+                "plugins": specs,
+                "prompts": prompt_hashes(),
+                "lock": dict(self.lock) if self.lock else None,
+                "statistics": [self.resamples, self.seed],
+            }
+        )
+
+    def story_identity(self, record: StoryRecord) -> str:
+        """Return the hash of everything that can change one story's result."""
+        return digest([self.identity, record.model_dump(mode="json")])
+
+    def state(self) -> AblationState:
+        """Return what the folder begins with."""
+        return AblationState(
+            format=1,
+            katha=katha_version(),
+            identity=self.identity,
+            stories_sha256=digest([record.model_dump(mode="json") for record in self.records]),
+            suite=self.suite.model_dump(mode="json"),
+            config=self.config.model_dump(mode="json"),
+            lock=self.lock,
+            stories=[record.story_id for record in self.records],
+            plugins={row.name: self.plugins(row).specs() for row in self.suite.rows},
+            prompts=prompt_hashes(),
+            command=list(self.command),
+        )
+
+
+def drawn_by(config: RunConfig) -> str:
+    """Return what rows have in common that share a planner and a renderer."""
+    return digest([config.planner, config.planner_options, config.renderer, config.renderer_options])

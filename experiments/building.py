@@ -1,0 +1,123 @@
+"""Build benchmark files: questions and contrastive variants of stories, made by rule or by a model, and checked; and
+measure what planners make of stories before anything is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from katha.agents.plan import make_plan
+from katha.config import Settings
+from katha.errors import UsageError
+from katha.eval_bridge.judging.make import make_judges
+from katha.eval_bridge.questions.build import build_questions
+from katha.eval_bridge.questions.variants import check_variants, rule_variants, write_variants
+from katha.eval_bridge.questions.writing import check_questions, write_questions
+from katha.jsonio import write_bytes_atomic
+from katha.models.registry import make_model
+from katha.planners.quality import mean_quality, plan_quality
+from katha.protocols import Judge, PlanRequest
+from katha.registry import default_registry
+from katha.schema import Question, StoryRecord
+from katha.stories import iter_records
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Something that failed a check and was not kept."""
+
+    story: str
+    item: str
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Built:
+    """How many were kept, and what was not."""
+
+    kept: int
+    rejected: list[Rejection]
+
+
+@dataclass(frozen=True)
+class PlannerQuality:
+    """One planner: how many stories it planned, why it did not plan the others, and the means of the measures."""
+
+    stories: int
+    failed: dict[str, str]
+    quality: dict[str, float | None]
+
+
+def write_story_questions(
+    stories: Path, out: Path, *, by: str, planner: str, judge: str | None, base_url: str | None
+) -> Built:
+    """Write stories with recoverability questions made from their transitions into `out`.
+
+    by: `rule`, or a model's name. planner: who reads transitions where a record has none. judge: who is asked each
+    question from the text alone, as a check.
+
+    Raises:
+        UsageError: a story, model or judge is wrong. ModelError: the model cannot be used.
+    """
+    reader = _reader(judge, base_url)
+    made: list[StoryRecord] = []
+    rejected: list[Rejection] = []
+    for record in iter_records(stories):
+        built = check_questions(_questions(record, by, planner, base_url), record.story_text, reader)
+        made.append(record.model_copy(update={"recoverability_questions": built.kept}))
+        rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]
+    _write(out, (record.model_dump_json() for record in made))
+    return Built(sum(len(record.recoverability_questions) for record in made), rejected)
+
+
+def write_story_variants(stories: Path, out: Path, *, by: str, judge: str | None, base_url: str | None) -> Built:
+    """Write two contrastive variants of each story with scenes into `out`; arguments and errors as for questions."""
+    reader = _reader(judge, base_url)
+    model = None if by == "rule" else make_model(by, base_url=base_url)
+    kept: list[str] = []
+    rejected: list[Rejection] = []
+    for record in iter_records(stories):
+        made = rule_variants(record) if model is None else write_variants(model, record)
+        built = check_variants(made, record, reader)
+        kept += [variant.model_dump_json() for variant in built.kept]
+        rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]
+    _write(out, kept)
+    return Built(len(kept), rejected)
+
+
+def measure_planners(stories: Path, planners: Sequence[str], panels: int) -> dict[str, PlannerQuality]:
+    """Plan stories with each planner and measure how much of what must be seen the prompts say; nothing is drawn."""
+    records = list(iter_records(stories))
+    found: dict[str, PlannerQuality] = {}
+    for name in dict.fromkeys(planners):
+        made, rows, failed = default_registry("planners").create(name), [], {}
+        for record in records:
+            try:
+                plan = made.plan(record, PlanRequest(panels=len(record.scenes) or panels))
+            except UsageError as error:
+                failed[record.story_id] = error.message
+            else:
+                rows.append(plan_quality(plan, record))
+        found[name] = PlannerQuality(len(rows), failed, mean_quality(rows))
+    return found
+
+
+def _questions(record: StoryRecord, by: str, planner: str, base_url: str | None) -> list[Question]:
+    settings = Settings(planner="oracle" if record.transitions else planner)
+    plan = make_plan(record, settings.model_copy(update={"panels": len(record.scenes) or settings.panels}))
+    if by == "rule":
+        return build_questions(record.model_copy(update={"recoverability_questions": []}), plan)
+    return write_questions(make_model(by, base_url=base_url), record, plan.transitions)
+
+
+def _reader(name: str | None, base_url: str | None) -> Judge | None:
+    # A base URL is also the model's: a judge that calls no server does without it.
+    takes = base_url if name is not None and name.startswith(("openai:", "anthropic:")) else None
+    return make_judges([name], base_url=takes)[0][1] if name is not None else None
+
+
+def _write(out: Path, lines: Iterable[str]) -> None:
+    write_bytes_atomic(out, "".join(f"{line}\n" for line in lines).encode("utf-8"))

@@ -1,0 +1,222 @@
+"""The one runner of suites, comparisons and tunings: a folder that is gone on with, piece by piece, to its table.
+
+An experiment is data (a job) and says three things: what its folder begins with, its pieces of work, and what is made
+of them. A piece that fails for one story stops nothing: it is kept with its reason, and where another try may help the
+folder is left `incomplete` and the same command tries it again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar, cast
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+
+from katha.agents.context import Plugins, make_bridge, make_planner, make_renderer, require_prices
+from katha.config import RunConfig, cache_folder
+from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
+from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.outcome import Outcome
+from katha.eval_bridge.matching.match import Rule
+from katha.eval_bridge.matching.rules import make_decider, open_rule
+from katha.eval_bridge.matching.verdicts import VERDICTS
+from katha.jsonio import digest, read_json
+from katha.protocols import Judge, Similarity
+from katha.schema import AnswerStatus
+from katha.store import State, Status, Store, Workspace
+
+OnStep = Callable[[str, int], None]
+"""Called after each piece of work with its name and how many are done."""
+
+
+class ExperimentState(State):
+    """What every experiment's state file holds: the hash of everything that its folder must not mix."""
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+
+    differs: ClassVar[str] = "other settings"
+    """The words for a difference."""
+
+    identity_sha256: str = Field(alias="identity")
+    statuses: dict[AnswerStatus, int] = {}
+    """Answers by status, when all that could be done was done."""
+    causes: list[Mapping[str, object]] = []
+    """Why answers are missing, the most frequent first."""
+
+    def identity(self) -> Mapping[str, object]:
+        """Return the hash by the words for a difference."""
+        return {self.differs: self.identity_sha256}
+
+    @model_serializer(mode="wrap")
+    def _in_the_file_s_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        row: dict[str, object] = dump(self)
+        first = ("format", "katha", "identity", "stories_sha256", "status")
+        kept = {name: value for name, value in row.items() if value or name not in ("statuses", "causes")}
+        return {name: kept[name] for name in first if name in kept} | kept
+
+
+S = TypeVar("S", bound=ExperimentState)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Made(Generic[S, T]):
+    """What an experiment ends with.
+
+    state: as the folder keeps it. outcome: what came of asking. again: something is left for the same command to try.
+    """
+
+    table: T
+    state: S
+    outcome: Outcome
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Result(Generic[T]):
+    """What an experiment gave. `outcome` says what came of asking; `reused`: the folder already held all of it."""
+
+    out: Path
+    table: T
+    status: Status
+    outcome: Outcome
+    reused: bool
+
+
+class Experiment(ABC, Generic[S, T]):
+    """One experiment in its folder."""
+
+    def __init__(self, folder: Workspace[S]) -> None:
+        self.folder = folder
+
+    @abstractmethod
+    def begin(self) -> S:
+        """Return what the folder begins with."""
+
+    @abstractmethod
+    def stored(self, known: S, fresh: S) -> T | None:
+        """Return the table where the folder holds it and nothing is left to be done."""
+
+    @abstractmethod
+    def work(self, state: S, store: Store) -> Iterator[str]:
+        """Do what is left, and yield the name of each piece of work when it is kept."""
+
+    @abstractmethod
+    def conclude(self, state: S, store: Store) -> Made[S, T]:
+        """Make the table from what is kept, and write it."""
+
+    def run(self, on_step: OnStep | None = None) -> Result[T]:
+        """Begin, go on after a kill, or find that all is done.
+
+        Raises:
+            OutputFolderError: the folder cannot be used. KathaError: the work failed; call again to go on.
+        """
+        fresh = self.begin()
+        with self.folder.claim():
+            known = self.folder.resume(fresh)
+            table = self.stored(known, fresh) if known is not None else None
+            if known is not None and table is not None:
+                outcome = Outcome.of_finished(known.statuses, known.causes)
+                return Result(self.folder.path, table, known.status, outcome, reused=True)
+            state = self.folder.write(self.resumed(known, fresh) if known is not None else fresh)
+            with Store(cache_folder(), owner=fresh.identity_sha256[:32]) as store:
+                for done, name in enumerate(self.work(state, store), 1):
+                    if on_step is not None:
+                        on_step(name, done)
+                store.flush()
+                made = self.conclude(state, store)
+            counts = {"statuses": made.outcome.statuses, "causes": made.outcome.failures()}
+            status = "incomplete" if made.again else made.outcome.status()
+            self.folder.finish(made.state.model_copy(update=counts), status)
+            return Result(self.folder.path, made.table, status, made.outcome, reused=False)
+
+    def resumed(self, known: S, fresh: S) -> S:
+        """Return the state that is gone on with."""
+        return known.model_copy(update={"status": "running"})
+
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def read_kept(path: Path, kind: type[R]) -> R | None:
+    """Return the record in `path`, or None where there is none that can be read: it is made again."""
+    try:
+        return kind.model_validate(read_json(path))
+    except (InputFileError, ValidationError):
+        return None
+
+
+def kept_rule(name: str, folder: Path) -> Rule:
+    """Return the matching rule of that name; what a model decides for it is kept in `folder`."""
+    path = folder / VERDICTS
+    return open_rule(name, [path], decider=make_decider(name), keep=path)
+
+
+def worth_another_try(error: KathaError) -> bool:
+    """Return whether the same command is to try again what failed like that.
+
+    A network comes back, a budget grows, and a bug of a renderer (a plain `RenderError`) is mended. What a renderer or
+    a service refuses, or cannot draw from this story, it refuses again.
+    """
+    return isinstance(error, (TransientRenderError, BudgetError)) or type(error) is RenderError
+
+
+P = TypeVar("P")
+
+
+class Shelf:
+    """Plug-ins by settings: what two settings have in common is made once, so that a model is in memory once.
+
+    Judges, similarity and budget are the same for all.
+    """
+
+    def __init__(self, judges: Mapping[str, Judge], similarity: Similarity, budget: Budget | None = None) -> None:
+        self._judges, self._similarity, self._budget = judges, similarity, budget
+        self._made: dict[str, object] = {}
+
+    @classmethod
+    def of(cls, plugins: Plugins, config: RunConfig) -> Shelf:
+        """Return a shelf that holds the plug-ins made for `config`."""
+        shelf = cls(plugins.judges, plugins.similarity, plugins.budget)
+        for kind, made in (("planner", plugins.planner), ("renderer", plugins.renderer)):
+            shelf._made[_key(kind, config)] = made
+        shelf._made[_key("bridge_renderer", config)] = plugins.bridge
+        return shelf
+
+    def plugins(self, config: RunConfig) -> Plugins:
+        """Return the plug-ins of these settings.
+
+        Raises:
+            UnknownPluginError, MissingExtraError: one cannot be made. UsageError: a price is unknown.
+        """
+        renderer = self._once("renderer", make_renderer, config)
+        bridge = self._once("bridge_renderer", make_bridge, config)
+        require_prices(self._budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
+        return Plugins(
+            planner=self._once("planner", make_planner, config),
+            renderer=renderer,
+            judges=self._judges,
+            similarity=self._similarity,
+            bridge=bridge,
+            budget=self._budget,
+        )
+
+    def _once(self, kind: str, make: Callable[[RunConfig], P], config: RunConfig) -> P:
+        key = _key(kind, config)
+        if key not in self._made:
+            self._made[key] = make(config)
+        return cast(P, self._made[key])
+
+
+def _key(kind: str, config: RunConfig) -> str:
+    return digest([kind, getattr(config, kind), getattr(config, f"{kind}_options"), config.memory])

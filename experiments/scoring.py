@@ -1,0 +1,220 @@
+"""Score archives of answers offline: no judge is asked and no image is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from katha.config import Flag, Settings, read_settings
+from katha.errors import InputFileError, RecordError, UsageError
+from katha.eval_bridge.judging.answers import iter_answers
+from katha.eval_bridge.matching.match import Rule
+from katha.eval_bridge.matching.rules import make_decider, open_rule, settle
+from katha.eval_bridge.matching.verdicts import VERDICTS, RecordingRule, recording
+from katha.eval_bridge.people.agreement import alignment
+from katha.eval_bridge.people.ensemble import read_ensemble
+from katha.eval_bridge.people.files import read_judgments
+from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scoring
+from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
+from katha.eval_bridge.scoring.scores import score as score_answers
+from katha.eval_bridge.scoring.statistics import power_estimate
+from katha.jsonio import write_json
+from katha.schema import Answer, PowerEstimate, Scores, Selection, StoryRecord
+from katha.stories import iter_records
+
+_STORY_FILES = ("annotations.jsonl", "story.jsonl", "stories.jsonl")
+
+
+class ScoreOptions(BaseModel):
+    """How an archive is scored, and what is computed beside its scores."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    matching: str = Field(default="lemma-set", description=Settings.model_fields["matching"].description)
+    questions: Selection = Field(
+        default="reporting", description="Which half of the questions counts: reporting (unless told), steering, all."
+    )
+    before: Annotated[Path | None, Flag("--before", "--answers-before")] = Field(
+        default=None, description="An earlier scores.json: print which verdicts changed."
+    )
+    before_answers: Annotated[tuple[Path, ...], Flag("--before-answers", many=True)] = Field(
+        default=(), description="The archive of --before, if it was another one."
+    )
+    verdicts: Annotated[tuple[Path, ...], Flag("--verdicts", many=True)] = Field(
+        default=(), description="Verdicts of nli:, embedding: or llm: (default: verdicts.jsonl by the answers)."
+    )
+    decide: bool = Field(
+        default=False, description="Ask the rule's model for verdicts that are missing, and keep them."
+    )
+    base_url: str | None = Field(default=None, description="Where an `llm:` rule calls, with --decide.")
+    variants: Path | None = Field(
+        default=None, description="contrastive_variants.jsonl: score the pairs (PairAcc), too."
+    )
+    ensemble: Path | None = Field(
+        default=None, description="A human-calibrated ensemble (`katha bench ensemble`): one more judge."
+    )
+    human: Path | None = Field(
+        default=None, description="People's judgments (failing, human_score): localization and rank correlation."
+    )
+    power: Annotated[tuple[float, ...], Flag("--power", many=True)] = Field(
+        default=(), description="Estimate the stories that an STG difference of so many points needs."
+    )
+    resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")
+    seed: int = Field(default=42, description="The seed of the bootstrap; 42 unless told.")
+
+
+@dataclass(frozen=True)
+class ScoreReport:
+    """What scoring an archive gave.
+
+    power: how many stories a difference needs. changes: the verdicts that differ from those of `before`, None where no
+    earlier scores were given; unnamed: how many earlier verdicts are not there to compare with.
+    """
+
+    scores: Scores
+    power: PowerEstimate | None = None
+    before: Scores | None = None
+    changes: list[Change] | None = None
+    unnamed: int = 0
+
+
+def score(
+    stories: Path | str, answers: Path | str | Sequence[Path | str], *, out: Path | str | None = None, **options: Any
+) -> Scores:
+    """Score answers to the questions of stories. Asks no judge and needs no images.
+
+    Args:
+        stories: Records with their questions (`.jsonl`), or the folder they are in.
+        answers: Archives of answers (`answers.jsonl`, or the folder of one); where a key repeats, a later one wins.
+        out: Where the scores are written, if they are to be: a `scores.json`.
+        **options: `matching`, `questions` ("reporting", "steering" or "all"), `resamples`, `seed`, and what else
+            `ScoreOptions` has.
+
+    Returns:
+        Recoverability and STG by method, judge and block of questions, with intervals and comparisons.
+
+    Raises:
+        UsageError: A file cannot be read, a record has no question, or an option is wrong.
+
+    Example:
+        >>> scores = score("out/lion/story.jsonl", "out/lion/answers.jsonl", questions="reporting")
+        >>> scores.methods["full"]
+    """
+    archives = [answers] if isinstance(answers, (str, Path)) else answers
+    found = score_archives(
+        Path(stories),
+        [Path(archive) for archive in archives],
+        read_settings(ScoreOptions, options),
+        Path(out) if out is not None else None,
+    )
+    return found.scores
+
+
+def score_archives(
+    stories: Path, answers: Sequence[Path], options: ScoreOptions, out: Path | None = None
+) -> ScoreReport:
+    """Score `answers`, write the scores to `out`, and compare them with the earlier ones that `options` name.
+
+    Raises:
+        UsageError: a file cannot be read, or an option is wrong; nothing is written.
+    """
+    if out is not None and out.is_dir():
+        raise UsageError(f"--out {str(out)!r} is a folder.", hint="Name a file in it: scores.json.")
+    archives = list(options.verdicts) or [_beside(path) for path in answers]
+    decider = make_decider(options.matching, options.base_url) if options.decide else None
+    rule = recording(open_rule(options.matching, archives, decider=decider, keep=archives[-1]))
+    earlier = read_scoring(options.before, archives) if options.before is not None else None
+    records = read_scored_stories(stories)
+    unsettled = settle(rule, records, read_archive(answers))
+    pairs = PairScorer(records, iter_variants(options.variants) if options.variants is not None else ())
+    scores = _scores(records, answers, pairs, rule, options).with_notes(unsettled)
+    if out is not None:
+        write_json(out, scores.model_dump(mode="json"))
+        if isinstance(rule, RecordingRule):
+            rule.write(out.with_name(VERDICTS))
+    power = None
+    if options.power:
+        power = power_estimate(
+            records,
+            pairs.others(read_archive(answers)),
+            matching=rule,
+            questions=options.questions,
+            differences=options.power,
+        )
+    if earlier is None:
+        return ScoreReport(scores, power)
+    was, before = earlier
+    new = (Scoring(rule, options.questions), pairs.others(read_archive(answers)))
+    old = (was, pairs.others(read_archive(options.before_answers or answers)))
+    changed = list(changes(records, old, new))
+    return ScoreReport(scores, power, before, changed, getattr(was.matching, "missing", 0))
+
+
+def _scores(
+    records: Sequence[StoryRecord],
+    answers: Sequence[Path],
+    pairs: PairScorer,
+    rule: Rule,
+    options: ScoreOptions,
+) -> Scores:
+    """The scores, with those of contrastive pairs and the alignment with people where they are asked for."""
+    weighed = read_ensemble(options.ensemble) if options.ensemble is not None else None
+    scores = score_answers(
+        records,
+        pairs.others(read_archive(answers)),
+        matching=rule,
+        questions=options.questions,
+        resamples=options.resamples,
+        seed=options.seed,
+        calibrated=weighed,
+    )
+    if options.variants is not None:
+        scores = scores.model_copy(update={"contrastive": pairs.scores(options.resamples, options.seed)})
+    if options.human is not None:
+        aligned = alignment(
+            records,
+            pairs.others(read_archive(answers)),
+            list(read_judgments(options.human)),
+            matching=rule,
+            questions=options.questions,
+            resamples=options.resamples,
+            seed=options.seed,
+            calibrated=weighed,
+        )
+        scores = scores.model_copy(update={"alignment": aligned})
+    return scores
+
+
+def read_scored_stories(path: Path) -> list[StoryRecord]:
+    """Return the stories of a file or folder that have questions.
+
+    Raises:
+        InputFileError: no such file. RecordError: a record is broken, or none has a question.
+    """
+    if path.is_dir():
+        inside = next((path / name for name in _STORY_FILES if (path / name).is_file()), None)
+        if inside is None:
+            raise InputFileError(f"{str(path)!r} holds no stories.", hint=f"Looked for {', '.join(_STORY_FILES)}.")
+        path = inside
+    records = list(iter_records(path))
+    if not any(record.recoverability_questions for record in records):
+        raise RecordError(
+            f"{str(path)!r} has no recoverability question.",
+            hint="Give the records with the questions that were asked.",
+        )
+    return records
+
+
+def read_archive(paths: Sequence[Path]) -> Iterator[Answer]:
+    """Yield the rows of every archive in order: a later one wins where a key repeats."""
+    for path in paths:
+        yield from iter_answers(path / "answers.jsonl" if path.is_dir() else path)
+
+
+def _beside(answers: Path) -> Path:
+    """Where the verdicts on an archive lie."""
+    return answers / VERDICTS if answers.is_dir() else answers.with_name(VERDICTS)

@@ -1,0 +1,409 @@
+"""Tables of experiments as records: `table.json` of `ablate` and of `compare`, and `tuning.json`.
+
+Recoverability, STG, rates and intervals are percentage points (0 to 100); what cannot be computed is None, with a
+sentence in `notes`. The attribute names are the files' keys and stand in the files' order, so that
+`AblationTable.model_validate(read_json(path))` reads a file and `model_dump(mode="json")` writes the same bytes again.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+from katha.schema.board import Frame
+from katha.schema.scores import Comparison, DimensionScore, Interval, Localization, RankAgreement, RowDifference
+from katha.schema.story import Dimension
+
+
+class _Table(BaseModel):
+    # The files' form may grow: a key that a later katha adds is kept, not refused.
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+# ---
+# What people say of one row's boards (Tables 55, 58 to 66 and 73). A section is None where nobody judged it.
+
+
+class HumanIntervals(_Table):
+    """Bootstrap intervals over stories of human recoverability and STG."""
+
+    text: Interval | None
+    image: Interval | None
+    stg: Interval | None
+
+
+class HumanRecoverability(_Table):
+    """Human recoverability and STG (Eqs. 56 to 59); `gaps` is text minus images by dimension."""
+
+    n_questions: int
+    n_valid: int
+    ambiguity_rate: float | None
+    text: float | None
+    image: float | None
+    text_image: float | None
+    stg: float | None
+    ci95: HumanIntervals
+    gaps: dict[Dimension, float | None]
+
+
+class HumanMoral(_Table):
+    """HMR@1 and HMR@3 (Eqs. 52 and 53)."""
+
+    n: int
+    hmr1: float | None
+    hmr3: float | None
+
+
+class Rating(_Table):
+    """Ratings of 1 to 5 (Eq. 54) with their standard deviation and the raters' agreement."""
+
+    n: int
+    mean: float | None
+    sd: float | None
+    ci95: Interval | None
+    krippendorff_alpha: float | None
+
+
+class VerdictAgreement(_Table):
+    """Same verdict; counted right of what people find wrong; counted wrong of what they find right."""
+
+    n: int
+    agreement: float
+    false_accept: float | None
+    false_reject: float | None
+
+
+class DefectsFound(_Table):
+    """Of the questions that people find defective under text and images, how many the row leaves out."""
+
+    n: int
+    detected: float
+
+
+class HumanColumns(_Table):
+    """Everything that people say of one row's boards."""
+
+    recoverability: HumanRecoverability | None = None
+    moral: HumanMoral | None = None
+    ncs: Rating | None = None
+    mas: Rating | None = None
+    ees: Rating | None = None
+    localization: Localization | None = None
+    human_score: RankAgreement | None = None
+    agreement: VerdictAgreement | None = None
+    ambiguity_detected: DefectsFound | None = None
+
+
+# ---
+# `table.json` of `katha ablate`: rows, pairs of rows, costs, repair cases and what the intervals support.
+
+
+class AblationRow(_Table):
+    """One row of a suite (Tables 55, 74, 75). `delta_stg`, `ci95` and `p_corrected` are against the baseline.
+
+    harmed, equal, improved: shares of stories whose boards are worse, as good or better than the baseline's. labels,
+    chance: only in a row that scores moral labels alone (Table 65). not_run: why the row was not run; it has no number
+    then, and every count is None.
+    """
+
+    mode: str
+    about: str
+    text: float | None = None
+    image: float | None = None
+    stg: float | None = None
+    delta_stg: float | None = None
+    ci95: Interval | None = None
+    p_corrected: float | None = None
+    image_ci95: Interval | None = None
+    stg_ci95: Interval | None = None
+    stories: int | None = None
+    invalid_stories: dict[str, str] = {}
+    valid: int | None = None
+    scored: int | None = None
+    valid_rate: float | None = None
+    ambiguity_leakage: float | None = None
+    frames: float | None = None
+    frames_rendered: int | None = None
+    questions_asked: int | None = None
+    accepted_bridges: float | None = None
+    copy_rate: float | None = None
+    boards_per_story: int | None = None
+    harmed: float | None = None
+    equal: float | None = None
+    improved: float | None = None
+    labels: int | None = None
+    chance: float | None = None
+    human: HumanColumns | None = None
+    steered: bool
+    not_run: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_of_it(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave `labels` and `chance` out of rows that are not about moral labels: their files never had them."""
+        row: dict[str, object] = dump(self)
+        absent = {"labels", "chance"} - self.model_fields_set
+        return {name: value for name, value in row.items() if name not in absent}
+
+
+class RowComparison(RowDifference):
+    """Two rows over the same stories: the difference of `a` minus `b`, or in `nothing` why there is none.
+
+    what: over all stories, or over those whose boards show equally many frames. same: the rows have the same "boards"
+    (asked or scored otherwise) or share "all". family: how many tests the correction is for.
+    """
+
+    a: str
+    b: str
+    what: Literal["all stories", "equal length"]
+    same: Literal["boards", "all"] | None = None
+    nothing: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _in_the_file_s_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Put the rows first, and `family` before the numbers where there are none: so the file has always been."""
+        row: dict[str, object] = dump(self)
+        first = ("a", "b", "what") if self.nothing is None else ("a", "b", "what", "family")
+        return {name: row[name] for name in first} | row
+
+
+class AblationBudget(_Table):
+    """What the suite draws and asks together, row by row, and with nothing shared (Table 74)."""
+
+    frames_distinct: int
+    frames_by_rows: int
+    frames_naive: int
+    questions_distinct: int
+    questions_by_rows: int
+    questions_naive: int
+
+
+class ChangedQuestion(_Table):
+    """A question that a repair made answerable from the images, or no longer answerable."""
+
+    question: str
+    dimension: Dimension
+    gold: str
+    before: bool
+    after: bool
+
+
+class RepairCase(_Table):
+    """One accepted repair before and after, on the questions valid for both boards (Table 68)."""
+
+    group: Literal["success", "boundary", "harm"]
+    story_id: str
+    title: str
+    before: str
+    after: str
+    stg_before: float
+    stg_after: float
+    delta: float
+    image_change: float
+    n_valid: int
+    weakest: tuple[int, int] | None
+    reason: str
+    frames: list[Frame]
+    frames_before: list[str]
+    questions: list[ChangedQuestion]
+
+
+class RepairCases(_Table):
+    """The cases of the suite's focus row, chosen by `rule`, and how often its repairs harm."""
+
+    row: str
+    rule: str
+    repaired: int
+    measured: int
+    harmed: int
+    improved: int
+    harm_rate: float | None
+    cases: list[RepairCase]
+
+
+class HumanFile(_Table):
+    """The file of judgments that the human columns are made of."""
+
+    file: str
+    sha256: str
+
+
+Verdict = Literal["shown", "partly shown", "not shown", "refuted", "undecided", "open", "measured"]
+
+
+class Conclusion(_Table):
+    """What the intervals support, by rule, and one sentence for each comparison."""
+
+    verdict: Verdict
+    text: str
+    sentences: list[str]
+
+
+class AblationTable(_Table):
+    """`table.json` of `katha ablate`."""
+
+    suite: str
+    about: str
+    tables: list[int]
+    baseline: str
+    focus: str | None
+    stories: int
+    judges: list[str]
+    rows: list[AblationRow]
+    comparisons: list[RowComparison]
+    budget: AblationBudget
+    cases: RepairCases | None
+    human: HumanFile | None
+    frozen: bool
+    lock: str | None
+    scores: str | None
+    notes: list[str]
+    conclusion: Conclusion
+
+    def row(self, mode: str) -> AblationRow:
+        """Return the row of that name."""
+        return next(row for row in self.rows if row.mode == mode)
+
+
+# ---
+# `table.json` of `katha compare`: methods, their differences, and the same story side by side.
+
+
+class ServiceUse(_Table):
+    """One service that drew frames (G.5): model as asked and as served, dates, frames, tokens by kind, dollars."""
+
+    service: str
+    model: str
+    served: str
+    dates: list[str]
+    frames: int
+    tokens: dict[str, int]
+    cost: float | None
+
+
+class MethodRow(_Table):
+    """One method (Table 57). signature: the failure types that it loses most by (Table 69)."""
+
+    name: str
+    planner: str
+    renderer: str
+    mode: str
+    seeds: list[int]
+    closed: bool
+    services: list[ServiceUse]
+    boards: int
+    boards_valid: int
+    invalid_rate: float | None
+    stories: int
+    stories_valid: int
+    text: float | None
+    image: float | None
+    raw_stg: float | None
+    filtered_stg: float | None
+    common_valid_stg: float | None
+    ci95: Interval | None
+    latent_gap: float | None
+    ambiguity_rate: float | None
+    dimensions: dict[Dimension, DimensionScore]
+    signature: list[str]
+
+
+class StoryCell(_Table):
+    """One method on one story: what is recovered of its valid questions, and where it fails (Tables 69 and 70).
+
+    reason: why there is no board at all. boards_invalid: how many of its boards could not be judged.
+    """
+
+    reason: str | None
+    boards_invalid: int
+    n: int
+    text: float | None
+    image: float | None
+    stg: float | None
+    recovered: Literal["yes", "partial", "no", "none"]
+    failures: list[str]
+
+
+class StoryRow(_Table):
+    """One story under every method, by the method's name."""
+
+    story_id: str
+    title: str
+    moral: str
+    methods: dict[str, StoryCell]
+
+
+class InvalidBoard(_Table):
+    """A board that is not there or cannot be judged."""
+
+    board: str
+    story_id: str
+    reason: str
+
+
+Standing = Literal["finished", "incomplete"]
+"""Whether the same command has anything left to try."""
+
+
+class CompareTable(_Table):
+    """`table.json` of `katha compare`. judge: whose numbers these are, the ensemble where there are several."""
+
+    format: Literal[1] = 1
+    judge: str | None
+    questions: str
+    methods: list[MethodRow]
+    comparisons: list[Comparison]
+    stories: list[StoryRow]
+    invalid: list[InvalidBoard]
+    notes: list[str]
+    status: Standing
+
+
+# ---
+# `tuning.json` of `katha tune`: the setting that was chosen, and how far to trust it.
+
+
+class TuningGain(_Table):
+    """STG of the choice minus that of the settings before, on the stories that chose it."""
+
+    difference: float | None
+    ci95: Interval | None
+    p_bootstrap: float | None
+
+
+class CurvePoint(_Table):
+    """One value of one setting, the others as chosen; `difference` is against the choice."""
+
+    value: int | float
+    chosen: bool
+    stg: float | None
+    ci95: Interval | None
+    repaired: float
+    difference: float | None
+    difference_ci95: Interval | None
+
+
+class TuningResult(_Table):
+    """`tuning.json`. setting, default: candidate count, weights and thresholds by name.
+
+    cross_validated: STG on stories that the choice did not see, in `folds` parts. equally_good: how many of the
+    settings that were tried reach the same STG. repaired: percentage of stories.
+    """
+
+    format: Literal[1] = 1
+    setting: dict[str, int | float]
+    default: dict[str, int | float]
+    stories: int
+    tried: int
+    stg: float | None
+    ci95: Interval | None
+    default_stg: float | None
+    gain: TuningGain
+    cross_validated: float | None
+    folds: int
+    equally_good: int
+    repaired: float
+    curve: dict[str, list[CurvePoint]]
+    notes: list[str]
+    invalid_stories: dict[str, str] = {}
+    seconds: float = 0.0

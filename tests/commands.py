@@ -1,0 +1,191 @@
+"""Every command that writes a folder, at toy size with doubles: for the tests of what all folders have in common."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.mark import ParameterSet
+from doubles import BlockRenderer, PixelJudge, plugins, prepare, story, tale
+
+import katha.agents.graph
+import katha.eval_bridge.scoring.scores  # noqa: F401 - with the graph, what commands import when they begin
+from katha.agents.context import Plugins
+from katha.agents.redo import redo_frame
+from katha.agents.run import run_story
+from katha.compass.modes import load_suite
+from katha.config import RunConfig
+from katha.eval_bridge.bench.boards import Boards
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
+from katha.experiments.compare import CompareJob, run_comparison
+from katha.experiments.evaluate import EvalJob, evaluate
+from katha.experiments.judging import EvalSettings
+from katha.experiments.methods import cross_methods
+from katha.experiments.tune import TuneJob, tune
+from katha.store import Store
+
+CONFIG = RunConfig(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
+KILLED = -signal.SIGKILL
+
+Go = Callable[[Path, Path, bool], object]
+"""Run a command into the folder OUT, with logs and inputs in the folder WORK; or another one of its kind."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: how its folder is called, its state file, and the files that hold times or what a process did."""
+
+    kind: str
+    state: str
+    go: Go
+    loose: frozenset[str] = frozenset()
+    in_flight: int = 1
+    """How many frames, and how many answers, a kill may find on their way to the cache."""
+
+
+def doubles(work: Path, **changes: Any) -> Plugins:
+    """Plug-ins that log what they do into files that outlive them."""
+    work.mkdir(parents=True, exist_ok=True)
+    made = {"renderer": BlockRenderer(log=work / "frames"), "judges": {"pixel": PixelJudge(log=work / "answers")}}
+    return plugins(**{**made, **changes})
+
+
+def _run(out: Path, work: Path, other: bool) -> object:
+    return run_story(story("stag" if other else "lion"), CONFIG, out, plugins=doubles(work))
+
+
+def _redo(out: Path, work: Path, other: bool) -> object:
+    made = doubles(work, renderer=BlockRenderer(version=2)) if other else doubles(work)
+    return redo_frame(out, 1, 7, plugins=made)
+
+
+def _eval(out: Path, work: Path, other: bool) -> object:
+    stories, boards = prepare([tale("s1"), tale("s2")]), work / "boards"
+    base = CONFIG.model_copy(update={"mode": "base"})
+    for record in () if boards.exists() else stories:
+        result = run_story(record, base, work / record.story_id, plugins=plugins())
+        place = boards / record.story_id
+        place.mkdir(parents=True)
+        for frame in result.board.frames:
+            (place / f"{frame.index}.png").write_bytes((result.out / frame.image).read_bytes())
+    judges = dict(doubles(work).judges)
+    settings = EvalSettings(resamples=20, seed=43 if other else 42, controls=("blank",))
+    job = EvalJob(stories, [Boards("boards", boards)], judges, settings)
+    with Store(Path(os.environ["KATHA_CACHE"])) as store:
+        return evaluate(job, out, store)
+
+
+def _ablate(out: Path, work: Path, other: bool) -> object:
+    suite = load_suite("length").only(("base", "rerank_only") if other else ("base", "full"))
+    job = AblationJob([story("first"), story("second")], suite, CONFIG, given=doubles(work), resamples=10)
+    return run_ablation(job, out)
+
+
+def _compare(out: Path, work: Path, other: bool) -> object:
+    config = CONFIG.model_copy(update={"mode": "base", "seeds": (42, 7) if other else (42, 123)})
+    methods = cross_methods(config, modes=["base", "full"])
+    given = {method.name: doubles(work) for method in methods}
+    return run_comparison(
+        CompareJob([tale("s1"), tale("s2")], methods, config, prepare, resamples=20, given=given), out
+    )
+
+
+def _tune(out: Path, work: Path, other: bool) -> object:
+    config = CONFIG.model_copy(update={"seeds": (42, 7) if other else (42, 123)})
+    records = [tale(f"v{number}").model_copy(update={"split": "validation"}) for number in range(2)]
+    job = TuneJob(records, [], config, settings=20, resamples=10, given=doubles(work))
+    return tune(job, out, work / "compass.lock.yaml")
+
+
+_RUN = frozenset(("run.json", "graph.sqlite", "graph.sqlite-wal", "graph.sqlite-shm"))
+LATER = ("eval",)
+"""Commands that do not write through `Workspace` yet: take them out of here as they do."""
+
+COMMANDS = {
+    "run": Command("run", "run.json", _run, _RUN),
+    "redo": Command("run", "run.json", _redo, _RUN),
+    "eval": Command("evaluation", "eval.json", _eval, frozenset(("eval.json",))),
+    "ablate": Command("ablation", "ablation.json", _ablate, frozenset(("ablation.json", "result.json"))),
+    "compare": Command("comparison", "compare.json", _compare, frozenset(("compare.json", "eval.json", *_RUN))),
+    "tune": Command("tuning", "ablation.json", _tune, frozenset(("ablation.json", "tuning.json"))),
+}
+
+
+def each(without: tuple[str, ...] = (), right: tuple[str, ...] = (), strict: bool = True) -> list[ParameterSet]:
+    """Every command but those `without`, for a test's parameter; `right` are those that do right by chance."""
+    wrong = pytest.mark.xfail(strict=strict, reason="it does not write through a Workspace yet")
+    names = [name for name in COMMANDS if name not in without]
+    return [pytest.param(name, marks=[wrong] if name in LATER and name not in right else []) for name in names]
+
+
+def begin(name: str, out: Path, work: Path) -> None:
+    """Do what a command needs to have done before: a redo needs a finished run, an evaluation its boards."""
+    if name == "redo":
+        _run(out, work, False)
+    if name == "eval":
+        _eval(work / "begun", work, False)
+
+
+def results(name: str, out: Path) -> dict[str, bytes]:
+    """Every file of a folder that must be the same after a kill, by its path."""
+    loose = {".lock", *COMMANDS[name].loose}
+    files = {str(path.relative_to(out)): path for path in out.rglob("*") if path.is_file() and path.name not in loose}
+    return {path: _in_order(file) for path, file in sorted(files.items())}
+
+
+def _in_order(file: Path) -> bytes:
+    """A file's bytes; the lines of an ablation's steering answers come as its branches end."""
+    data = file.read_bytes()
+    return b"".join(sorted(data.splitlines(keepends=True))) if file.name == "steering.jsonl" else data
+
+
+class Writes:
+    """An audit hook that counts what is done to a folder, and kills the process before it does number `kill_at`."""
+
+    def __init__(self, folder: Path, kill_at: int) -> None:
+        self.folder, self.kill_at, self.count = str(folder), kill_at, 0
+
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
+        writes = event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR)
+        if not writes and event not in ("os.mkdir", "os.rename", "os.remove", "os.rmdir"):
+            return
+        if str(args[0]).startswith(self.folder):
+            self.count += 1
+            if self.count == self.kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def child(name: str, out: str, work: str, cache: str, kill_at: int) -> None:
+    """Run a command in this process and write into WORK/writes how often it changed OUT."""
+    os.environ["KATHA_CACHE"] = cache
+    writes = Writes(Path(out), kill_at)
+    sys.addaudithook(writes)
+    COMMANDS[name].go(Path(out), Path(work), False)
+    (Path(work) / "writes").write_text(json.dumps(writes.count))
+
+
+def start(
+    server: ForkServerContext, name: str, out: Path, work: Path, cache: Path, kill_at: int = 0
+) -> ForkServerProcess:
+    """A process of its own that runs a command, and is killed before its write number `kill_at` (0: never)."""
+    process = server.Process(target=child, args=(name, str(out), str(work), str(cache), kill_at))
+    process.start()
+    return process
+
+
+def finish(process: ForkServerProcess) -> int:
+    """The exit code of a process; `KILLED` when it was."""
+    process.join(timeout=240)
+    code = process.exitcode
+    process.close()
+    assert code is not None
+    return code

@@ -1,0 +1,116 @@
+"""The tutorials and how-to pages, followed literally; and what every document says of commands is so.
+
+On these pages a block ```sh is run, and a block with `title="FILE"` is written to FILE before the next one is. Blocks
+of other languages (```bash, ```text) need keys, models or people and are only read: their verbs and options must exist.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+FOLLOWED = [*sorted(DOCS.glob("tutorial/*.md")), *sorted(DOCS.glob("howto/*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OUTPUTS = {
+    "first-board": ["out/lion/report.html", "out/lion.png", "out/fox/report.html", "out/kite/report.html"],
+    "judge-your-boards": ["out/eval/report.html", "out/both/report.html"],
+    "plug-in-a-renderer": ["out/keyhole.png", "out/compare/report.html", "katha-keyhole/katha_keyhole.py"],
+}
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache under all pages, in whichever worker: most of them begin with the same story."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "pages_cache"
+
+
+def follow(page: Path, folder: Path, cache: Path) -> int:
+    """Do what `page` says in `folder`; the number of blocks that were run."""
+    commands = folder / "bin"
+    commands.mkdir()
+    starts = {"katha": "-c 'from katha.cli.main import main; main()'", "pytest": "-m pytest", "python": ""}
+    path = f'PYTHONPATH="$PYTHONPATH:{os.environ.get("PYTHONPATH", "")}"'
+    for name, start in starts.items():
+        (commands / name).write_text(f'#!/bin/sh\n{path} exec "{sys.executable}" {start} "$@"\n')
+        (commands / name).chmod(0o755)
+    work = folder / "work"
+    work.mkdir()
+    (work / "examples").symlink_to(ROOT / "examples")
+    environment = {
+        **os.environ,
+        "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
+        "KATHA_CACHE": str(cache),
+    }
+    run = 0
+    for language, title, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if title:
+            (work / title).write_text(text, encoding="utf-8")
+        if language == "sh":
+            done = subprocess.run(
+                ["sh", "-e"], input=text, cwd=work, env=environment, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
+            run += 1
+    for output in OUTPUTS.get(page.stem, []):
+        assert (work / output).is_file(), output
+    return run
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
+def test_a_page_can_be_followed_literally(page: Path, tmp_path: Path, cache: Path) -> None:
+    run = follow(page, tmp_path, cache)
+    assert run > 0 or page.stem in {"index", "container", "judge-with-a-model"}
+
+
+def told(text: str) -> list[str]:
+    """Every `katha ...` command of a document: lines of its blocks, and what stands in backquotes."""
+    blocks = "\n".join(block[2] for block in BLOCK.findall(text)).replace("\\\n", " ")
+    lines = re.findall(r"^(?:\S+=\S+ )*(?:\S*/)?katha ([^\n]+)", blocks, flags=re.MULTILINE)
+    return lines + re.findall(r"`katha ([^`]+)`", BLOCK.sub("", text))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
+def test_every_verb_and_option_of_a_document_exists(path: Path) -> None:
+    from typer.main import get_command
+
+    from katha.cli.main import app
+
+    root = get_command(app)
+    for line in told(path.read_text(encoding="utf-8")):
+        command: Any = root
+        words = line.split()
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        known = {name for item in command.params for name in (*item.opts, *item.secondary_opts)} | {"--help", "--debug"}
+        assert not words or command is not root or words[0].startswith("--"), f"katha {line}"
+        assert [word for word in re.findall(r"(?<![\w-])--[\w-]+", line) if word not in known] == [], f"katha {line}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
+def test_every_make_target_of_a_document_exists(path: Path) -> None:
+    targets = re.findall(r"(?:^|`)make ([a-z]+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    rules = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert sorted(set(targets) - set(rules)) == []
+
+
+def test_the_glossary_has_the_words_that_the_reports_use() -> None:
+    terms = re.findall(r"^([A-Z][^\n]*)\n:   ", (DOCS / "glossary.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for word in ("STG", "Recoverability", "Text ceiling", "Valid question", "Common-valid", "Steering and reporting"):
+        assert any(word in term for term in terms), word
+    for word in ("Bridge", "Coverage", "Copy penalty", "lock", "Raw", "Filtered", "Ambiguity rate", "Typed failure"):
+        assert any(word in term for term in terms), word
