@@ -11,7 +11,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from katha import __version__
 from katha.agents.boards import draw_board
 from katha.agents.context import Plugins, Prepared, RunContext, check_able
 from katha.agents.folder import RunFolder
@@ -19,7 +18,7 @@ from katha.agents.plan import plan_within
 from katha.agents.record import by_service, prompt_hashes
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
-from katha.config import RunConfig, identity_of
+from katha.config import RunConfig, identity_of, katha_version
 from katha.errors import BudgetError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.answers import iter_answers
@@ -156,7 +155,7 @@ class CompareJob:
         """Return the hash of everything that a finished comparison depends on."""
         return digest(
             {
-                "katha": __version__,
+                "katha": katha_version(),
                 "stories": [record.model_dump(mode="json") for record in self.records],
                 "methods": [
                     [method.name, identity_of(method.config.model_dump(mode="json"))] for method in self.methods
@@ -172,7 +171,7 @@ class CompareJob:
         """Return what the folder begins with."""
         return CompareState(
             format=1,
-            katha=__version__,
+            katha=katha_version(),
             identity=self.identity(),
             command=list(self.command),
             config=self.config.model_dump(mode="json"),

@@ -66,7 +66,7 @@ def ablate(
     end(result.outcome, result.status)
 
 
-def _tell(table: AblationTable, report: Path) -> None:
+def _tell(table: AblationTable) -> None:
     typer.echo(_HEAD)
     for row in table.rows:
         typer.echo(_line(row))
@@ -85,7 +85,6 @@ def _tell(table: AblationTable, report: Path) -> None:
     typer.echo(f"Conclusion: {table.conclusion.text}")
     if not table.frozen:
         typer.echo("Unfrozen: the settings are not those of a lock (see `katha tune`).")
-    typer.echo(f"Report: {report}")
 
 
 def _line(row: AblationRow) -> str:

@@ -93,4 +93,3 @@ def _tell(table: CompareTable) -> None:
         typer.echo(f"  and {len(table.invalid) - _SHOWN} more invalid boards; see table.json.", err=True)
     if table.status != "finished":
         typer.echo("Some boards or answers are missing. The same command asks for them again.")
-    typer.echo(f"Report: {report}")
