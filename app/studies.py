@@ -257,8 +257,7 @@ def compare(
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
-        **changes: Single settings by name, over `settings`; of the `renderer_options`, each renderer gets those that it
-            has.
+        **changes: Single settings by name, over `settings`; each renderer gets those `renderer_options` that it has.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from katha.renderers.shared_attention.coupling import Coupling, Grid, Group, grid_of, halvings
+from katha.renderers.shared_attention.coupling import Coupling, Group, grid_of, halvings
+from katha.renderers.shared_attention.masks import Grid
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from katha.renderers.shared_attention.masks import Grid, SubjectMaps, bytes_of
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
-
-    from katha.renderers.shared_attention.masks import SubjectMaps
-
-Grid = tuple[int, int]
-"""(height, width) of the tokens that a layer works on."""
 
 
 def grid_of(tokens: int, latent: Grid) -> Grid:
@@ -190,11 +187,6 @@ def _reads(subjects: Tensor, offers: Mapping[int, Offer]) -> dict[int, Tensor]:
     """Return the positions that show any of `subjects`, by source; a source that shows none is left out."""
     found = {source: (offer.subjects & subjects).any(1).nonzero()[:, 0] for source, offer in offers.items()}
     return {source: places for source, places in found.items() if places.numel()}
-
-
-def bytes_of(tensors: Iterable[Tensor]) -> int:
-    """Return the bytes of `tensors`."""
-    return sum(item.numel() * item.element_size() for item in tensors)
 
 
 @dataclass(frozen=True)

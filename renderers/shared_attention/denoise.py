@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from katha.renderers.diffusion.images import generator_of
 from katha.renderers.shared_attention.attention_processor import Hub, shared_grids
-from katha.renderers.shared_attention.coupling import Bank, Coupling, Grid, StepRecord
+from katha.renderers.shared_attention.coupling import Bank, Coupling, StepRecord
+from katha.renderers.shared_attention.masks import Grid
 
 if TYPE_CHECKING:
     from torch import Tensor

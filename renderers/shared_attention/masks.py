@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from katha.renderers.diffusion.prompt_encoding import chunk_tokens
-from katha.renderers.shared_attention.coupling import Grid, bytes_of
 from katha.schema import Character
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Grid = tuple[int, int]
+"""(height, width) of the tokens that a layer works on."""
 
 WINDOW = 20
 """Steps whose maps are averaged."""
@@ -83,6 +85,11 @@ class SubjectMaps:
     def nbytes(self) -> int:
         """Bytes held."""
         return bytes_of((*self._steps, *self._labels.values(), *([] if self._sum is None else [self._sum])))
+
+
+def bytes_of(tensors: Iterable[Tensor]) -> int:
+    """Return the bytes of `tensors`."""
+    return sum(item.numel() * item.element_size() for item in tensors)
 
 
 def _labels(mean: Tensor, grid: Grid, wanted: Grid) -> Tensor:

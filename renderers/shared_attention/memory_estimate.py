@@ -7,8 +7,8 @@ from typing import Any
 
 from katha.renderers.diffusion.memory import Work
 from katha.renderers.shared_attention.attention_processor import attention_layers, shared_layers
-from katha.renderers.shared_attention.coupling import Grid, halvings
-from katha.renderers.shared_attention.masks import WINDOW
+from katha.renderers.shared_attention.coupling import halvings
+from katha.renderers.shared_attention.masks import WINDOW, Grid
 
 _FLOAT = 4
 _ATTENTION, _RESNET, _FREEU = 20, 3, 28

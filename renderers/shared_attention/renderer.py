@@ -16,7 +16,7 @@ from katha.renderers.diffusion.memory import Loaded, Work
 from katha.renderers.diffusion.prompt_encoding import Encoded, frame_prompt
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.renderers.shared_attention.attention_processor import wired
-from katha.renderers.shared_attention.coupling import Bank, Coupling, Grid, Member, SharingRules
+from katha.renderers.shared_attention.coupling import Bank, Coupling, Member, SharingRules
 from katha.renderers.shared_attention.denoise import (
     Conditioning,
     Denoiser,
@@ -27,7 +27,7 @@ from katha.renderers.shared_attention.denoise import (
     noise_of,
     size_conditioning,
 )
-from katha.renderers.shared_attention.masks import SubjectMaps, token_positions
+from katha.renderers.shared_attention.masks import Grid, SubjectMaps, token_positions
 from katha.renderers.shared_attention.memory_estimate import Load, sharing_work
 from katha.schema import Character
 
