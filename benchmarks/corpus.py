@@ -192,8 +192,10 @@ _SECOND = {
 # What two recordings of one program do not share is replaced in these files and in what people read; all else is bytes.
 _NORMALISED = re.compile(r".*(run|eval|ablation|compare|tuning|result)\.json|.*\.(html|log|lock\.yaml)")
 _SKIPPED = re.compile(r".*(\.sqlite.*|/\.lock|\.pyc)")
-_VOLATILE = {"timings", "seconds", "versions", "run_id"}
-_SPENT = re.compile(r"(?s)\b\d+(\.\d+)?(?= ?(s|ms|seconds|minutes)\b)|<dt>(timings|versions)</dt>.*?</dd>")
+_VOLATILE = re.compile(  # `pictures` and `fingerprint` hash the times of picture files, and `identity` what has them
+    r"(?s)\b\d+(\.\d+)?(?= ?(s|ms|seconds|minutes)\b)|<dt>(timings|versions)</dt>.*?</dd>"
+    r'|("|&#34;)(timings|versions|seconds|run_id|pictures|fingerprint|identity)\4: (\{[^}]*\}|[^,}\s]+)'
+)
 _READS = ("plan ", "score ", "bench ", "renderers", "planners", "judges")
 
 
@@ -333,18 +335,13 @@ class _Side:
             return {"bytes": b"".join(sorted(data.splitlines(True))) if name.endswith("/steering.jsonl") else data}
         text = data.decode("utf-8")
         if name.endswith(".json"):
-            text = json.dumps(self._value(json.loads(text)), indent=1, sort_keys=True, ensure_ascii=False)
+            text = json.dumps(json.loads(text), indent=1, sort_keys=True, ensure_ascii=False)
         return {"words": self._text(text).encode()}
 
     def _text(self, words: str) -> str:
         for found in sorted(self._replaced, key=len, reverse=True):
             words = words.replace(found, self._replaced[found])
-        return _SPENT.sub("#", words)
-
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: "#" if key in _VOLATILE else self._value(item) for key, item in value.items()}
-        return [self._value(item) for item in value] if isinstance(value, list) else value
+        return _VOLATILE.sub("#", words)
 
 
 def _first_difference(old: bytes, new: bytes) -> str:
@@ -352,8 +349,8 @@ def _first_difference(old: bytes, new: bytes) -> str:
     pairs = zip_longest(old.splitlines(keepends=True), new.splitlines(keepends=True), fillvalue=b"")
     number, was, now = next((number, *pair) for number, pair in enumerate(pairs, 1) if pair[0] != pair[1])
     at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), min(len(was), len(now)))
-    told = "\n".join(f"      {sign} {line[max(0, at - 60) : at + 100]!r}" for sign, line in (("-", was), ("+", now)))
-    return f"line {number}, byte {at + 1}\n{told}"
+    cut = slice(max(0, at - 60), at + 100)
+    return f"line {number}, byte {at + 1}\n      - {was[cut]!r}\n      + {now[cut]!r}"
 
 
 def compare(old: Path, new: Path, ignored: Sequence[str] = ()) -> tuple[list[str], Counter[str]]:
