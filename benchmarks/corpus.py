@@ -310,9 +310,7 @@ def record(out: Path, katha: str, only: Sequence[str] = ("*",)) -> None:
             chosen = {name: text for name, text in groups.items() if _fits(name, only)}
             if chosen or groups is first:
                 prepare(out / "work")
-            jobs = {
-                name: pool.submit(_run_group, katha, out, f"{caches}/{name}", name, chosen[name]) for name in chosen
-            }
+            jobs = {n: pool.submit(_run_group, katha, out, f"{caches}/{n}", n, text) for n, text in chosen.items()}
             for name, job in jobs.items():
                 job.result()
                 print(f"Recorded {name}.", flush=True)
