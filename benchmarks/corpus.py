@@ -1,12 +1,11 @@
 """Record what the command line does before a refactoring, and compare it afterwards.
 
-    python -m benchmarks.corpus record OUT [--katha PATH]
-    python -m benchmarks.corpus compare OLD NEW [--ignore GLOB ...] [--most N]
+    python -m benchmarks.corpus record OUT [--katha PATH] [--only GROUP ...]
+    python -m benchmarks.corpus compare OLD NEW [--only GROUP ...] [--ignore GLOB ...]
 
 Only the script `katha` is driven, as a subprocess, so nothing here depends on modules that move. OUT has `work/` (where
 every command ran, with what it left), `commands/GROUP/NN.json` (command, exit code, both streams) and `corpus.json`.
-A group is a chain of commands with a cache of its own, so that what is drawn and what is reused does not depend on
-which of two groups came first; two groups run side by side. Groups of the second stage read what the first one left.
+A group is a chain of commands with a cache of its own. The groups `first/*` come first; the others read what they left.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -192,9 +190,15 @@ _SECOND = {
 # What two recordings of one program do not share is replaced in these files and in what people read; all else is bytes.
 _NORMALISED = re.compile(r".*(run|eval|ablation|compare|tuning|result)\.json|.*\.(html|log|lock\.yaml)")
 _SKIPPED = re.compile(r".*(\.sqlite.*|/\.lock|\.pyc)")
-_VOLATILE = {"timings", "seconds", "versions", "run_id"}
-_SPENT = re.compile(r"(?s)\b\d+(\.\d+)?(?= ?(s|ms|seconds|minutes)\b)|<dt>(timings|versions)</dt>.*?</dd>")
-_READS = ("plan ", "score ", "bench ", "renderers", "planners", "judges")
+_VOLATILE = re.compile(  # `pictures` and `fingerprint` hash the times of picture files, and `identity` what has them
+    r"(?s)\b\d+(\.\d+)?(?= ?(s|ms|seconds|minutes)\b)|<dt>(timings|versions)</dt>.*?</dd>"
+    r'|("|&#34;)(timings|versions|seconds|run_id|pictures|fingerprint|identity)\4: (\{[^}]*\}|[^,}\s]+)'
+)
+_READS = re.compile(r"(plan|score|bench|renderers|planners|judges)\b")
+
+
+def _fits(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def _commands(text: str) -> Iterator[str]:
@@ -276,12 +280,12 @@ def _copy(source: Path, target: Path) -> None:
     (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
 
 
-def _run_group(katha: str, out: Path, caches: str, group: str, text: str) -> float:
-    """Run the commands of one group in order, keep what each said, and return the seconds that they took."""
-    begun, said, work = time.perf_counter(), "", out / "work"
+def _run_group(katha: str, out: Path, cache: str, group: str, text: str) -> None:
+    """Run the commands of one group in order, and keep what each said."""
+    said, work = "", out / "work"
     kept = {key: value for key, value in os.environ.items() if not re.match(r"KATHA_|.*_API_KEY$", key)}
-    paths = os.pathsep.join([str(work / "plugins"), *filter(None, [kept.get("PYTHONPATH")])])
-    kept |= {"KATHA_CACHE": f"{caches}/{group}", "PYTHONPATH": paths, "COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1"}
+    paths = [str(work / "plugins"), *map(os.path.abspath, filter(None, kept.get("PYTHONPATH", "").split(os.pathsep)))]
+    kept |= {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1"}
     story = "examples/" + (Path(group).name if "/" in group else _FOUR[0])
     fields = _FIELDS | {"t": f"{story}.txt", "j": f"{story}.json", "o": group}
     for number, line in enumerate(_commands(text), 1):
@@ -291,23 +295,25 @@ def _run_group(katha: str, out: Path, caches: str, group: str, text: str) -> flo
         elif line.startswith("@plan"):
             _write(work / words[1], said.replace("The fox", "The big fox", 3))
         else:
-            done = subprocess.run([katha, *words], cwd=work, env=kept, capture_output=True)
+            done = subprocess.run([katha, *words], cwd=work, env=kept | {"KATHA_CACHE": cache}, capture_output=True)
             said = done.stdout.decode("utf-8")
             told = {"command": shlex.join(words), "exit": done.returncode, "stderr": done.stderr.decode("utf-8")}
             _write(out / f"commands/{group}/{number:02}.json", json.dumps(told | {"stdout": said}, indent=1))
-    return time.perf_counter() - begun
 
 
-def record(out: Path, katha: str) -> None:
-    """Record the whole corpus into the new folder `out`, two groups at a time."""
+def record(out: Path, katha: str, only: Sequence[str] = ("*",)) -> None:
+    """Record the corpus, or the groups that `only` names by patterns, into the new folder `out`, two at a time."""
     first = {f"first/{name}": _EACH_STORY + _STORIES[name] for name in _NAMES} | {"offline": _OFFLINE}
     with tempfile.TemporaryDirectory(prefix="katha-corpus-") as caches, ThreadPoolExecutor(2) as pool:
         _write(out / "corpus.json", {str(out): "<OUT>", caches: "<CACHE>", katha: "<KATHA>", str(_ROOT): "<ROOT>"})
         for groups, prepare in ((first, _make_inputs), (_SECOND, _make_boards)):
-            prepare(out / "work")
-            jobs = [pool.submit(_run_group, katha, out, caches, name, text) for name, text in groups.items()]
-            for name, job in zip(groups, jobs, strict=True):
-                print(f"{name:<28}{job.result():6.1f} s", flush=True)
+            chosen = {name: text for name, text in groups.items() if _fits(name, only)}
+            if chosen or groups is first:
+                prepare(out / "work")
+            jobs = {n: pool.submit(_run_group, katha, out, f"{caches}/{n}", n, text) for n, text in chosen.items()}
+            for name, job in jobs.items():
+                job.result()
+                print(f"Recorded {name}.", flush=True)
 
 
 class _Side:
@@ -326,25 +332,20 @@ class _Side:
         data = (self.out / name).read_bytes()
         if name.startswith("commands/"):
             told: dict[str, Any] = json.loads(data)
-            exact = told["command"].startswith(_READS) and told["stdout"].startswith(("{", "["))
+            exact = _READS.match(told["command"]) and told["stdout"].startswith(("{", "["))
             return {key: (str(text) if exact else self._text(str(text))).encode() for key, text in told.items()}
         if not _NORMALISED.fullmatch(name):
             # An ablation keeps its steering answers in the order in which threads were done.
             return {"bytes": b"".join(sorted(data.splitlines(True))) if name.endswith("/steering.jsonl") else data}
         text = data.decode("utf-8")
         if name.endswith(".json"):
-            text = json.dumps(self._value(json.loads(text)), indent=1, sort_keys=True, ensure_ascii=False)
+            text = json.dumps(json.loads(text), indent=1, sort_keys=True, ensure_ascii=False)
         return {"words": self._text(text).encode()}
 
     def _text(self, words: str) -> str:
         for found in sorted(self._replaced, key=len, reverse=True):
             words = words.replace(found, self._replaced[found])
-        return _SPENT.sub("#", words)
-
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: "#" if key in _VOLATILE else self._value(item) for key, item in value.items()}
-        return [self._value(item) for item in value] if isinstance(value, list) else value
+        return _VOLATILE.sub("#", words)
 
 
 def _first_difference(old: bytes, new: bytes) -> str:
@@ -352,18 +353,16 @@ def _first_difference(old: bytes, new: bytes) -> str:
     pairs = zip_longest(old.splitlines(keepends=True), new.splitlines(keepends=True), fillvalue=b"")
     number, was, now = next((number, *pair) for number, pair in enumerate(pairs, 1) if pair[0] != pair[1])
     at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), min(len(was), len(now)))
-    told = "\n".join(f"      {sign} {line[max(0, at - 60) : at + 100]!r}" for sign, line in (("-", was), ("+", now)))
-    return f"line {number}, byte {at + 1}\n{told}"
+    cut = slice(max(0, at - 60), at + 100)
+    return f"line {number}, byte {at + 1}\n      - {was[cut]!r}\n      + {now[cut]!r}"
 
 
-def compare(old: Path, new: Path, ignored: Sequence[str] = ()) -> tuple[list[str], Counter[str]]:
+def compare(old: Path, new: Path, only: Sequence[str], ignored: Sequence[str]) -> tuple[list[str], Counter[str]]:
     """Return the differences between two recordings, one text each, and how many files were compared in each way."""
-    found: list[str] = []
-    counts: Counter[str] = Counter()
-    before, after = _Side(old), _Side(new)
+    found, counts, before, after = list[str](), Counter[str](), _Side(old), _Side(new)
     names = {str(path.relative_to(side)) for side in (old, new) for path in side.glob("*/**/*") if path.is_file()}
-    for name in sorted(names):
-        if _SKIPPED.fullmatch(name) or any(fnmatch(name, pattern) for pattern in ignored):
+    for name in sorted(name for name in names if _fits(name, [f"*/{group}/*" for group in only])):
+        if _SKIPPED.fullmatch(name) or _fits(name, ignored):
             continue
         found += (missing := [f"{name}: missing in {side}" for side in (old, new) if not (side / name).is_file()])
         if missing:
@@ -383,17 +382,18 @@ def main() -> None:
     for verb, name in ((recording, "out"), (comparing, "old"), (comparing, "new")):
         verb.add_argument(name, type=lambda text: Path(text).resolve())
     recording.add_argument("--katha", default=shutil.which("katha"), help="the script to drive; on PATH unless told")
-    comparing.add_argument("--ignore", action="append", default=[], help="a pattern of files: 'work/*.html'")
-    comparing.add_argument("--most", type=int, default=60, help="how many differences are printed")
+    comparing.add_argument("--ignore", nargs="+", default=[], help="patterns of files: 'work/*.html'")
+    for verb in (recording, comparing):
+        verb.add_argument("--only", nargs="+", default=["*"], help="patterns of groups: 'first/*' tune")
     given = parser.parse_args()
     if given.verb == "compare":
-        found, counts = compare(given.old, given.new, given.ignore)
+        found, counts = compare(given.old, given.new, given.only, given.ignore)
         told = ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
-        print(*found[: given.most], f"{len(found):,} differences in {told or 'nothing'}.", sep="\n")
+        print(*found, f"{len(found):,} differences in {told or 'nothing'}.", sep="\n")
         sys.exit(bool(found) or not counts)
     if given.katha is None or given.out.exists():
         sys.exit("No script `katha` on PATH." if given.katha is None else f"{str(given.out)!r} is there already.")
-    record(given.out, str(Path(given.katha).absolute()))
+    record(given.out, str(Path(given.katha).absolute()), given.only)
 
 
 if __name__ == "__main__":
