@@ -12,8 +12,6 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-import pytest
-from _pytest.mark import ParameterSet
 from doubles import BlockRenderer, PixelJudge, plugins, prepare, story, tale
 
 import katha.agents.graph
@@ -27,8 +25,8 @@ from katha.eval_bridge.bench.boards import Boards
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.compare import CompareJob, run_comparison
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
-from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import cross_methods
 from katha.experiments.tune import TuneJob, tune
 from katha.schema import Scene, StoryRecord, Transition
@@ -142,8 +140,6 @@ def _train(out: Path, work: Path, other: bool) -> object:
 
 
 _RUN = frozenset(("run.json", "graph.sqlite", "graph.sqlite-wal", "graph.sqlite-shm"))
-LATER = ("eval",)
-"""Commands that do not write through `Workspace` yet: take them out of here as they do."""
 
 COMMANDS = {
     "run": Command("run", "run.json", _run, _RUN),
@@ -156,11 +152,9 @@ COMMANDS = {
 }
 
 
-def each(without: tuple[str, ...] = (), right: tuple[str, ...] = (), strict: bool = True) -> list[ParameterSet]:
-    """Every command but those `without`, for a test's parameter; `right` are those that do right by chance."""
-    wrong = pytest.mark.xfail(strict=strict, reason="it does not write through a Workspace yet")
-    names = [name for name in COMMANDS if name not in without]
-    return [pytest.param(name, marks=[wrong] if name in LATER and name not in right else []) for name in names]
+def each(without: tuple[str, ...] = ()) -> list[str]:
+    """Every command but those `without`, for a test's parameter."""
+    return [name for name in COMMANDS if name not in without]
 
 
 def begin(name: str, out: Path, work: Path) -> None:

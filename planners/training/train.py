@@ -34,17 +34,17 @@ class TrainSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_length: int = Field(default=4096, ge=64)
-    batch: int = Field(default=1, ge=1)
-    accumulation: int = Field(default=16, ge=1)
-    rank: int = Field(default=16, ge=1)
+    max_length: int = Field(default=4096, ge=64, description="Longest example, in tokens.")
+    batch: int = Field(default=1, ge=1, description="Stories on the device at once.")
+    accumulation: int = Field(default=16, ge=1, description="Batches per step.")
+    rank: int = Field(default=16, ge=1, description="The rank of the adapter's matrices.")
     alpha: int = Field(default=32, ge=1)
     dropout: float = Field(default=0.05, ge=0, lt=1)
-    learning_rate: float = Field(default=2e-4, gt=0)
+    learning_rate: float = Field(default=2e-4, gt=0, description="The highest learning rate.")
     warmup: float = Field(default=0.03, ge=0, lt=1)
-    epochs: float = Field(default=2.0, gt=0)
-    steps: int | None = Field(default=None, ge=1)
-    save_every: int = Field(default=50, ge=1)
+    epochs: float = Field(default=2.0, gt=0, description="How often every story is seen.")
+    steps: int | None = Field(default=None, ge=1, description="Stop after so many steps instead.")
+    save_every: int = Field(default=50, ge=1, description="Steps between checkpoints.")
     seed: int = Field(default=42, ge=0)
     dtype: Literal["float32", "bfloat16"] | None = None
     gradient_checkpointing: bool = False
