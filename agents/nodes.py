@@ -26,7 +26,7 @@ _UNANSWERED = "Nothing was repaired: no judge could answer a steering question a
 
 
 @contextmanager
-def stage(runtime: Runtime[RunContext], name: Stage, total: int = 0) -> Iterator[dict[str, float]]:
+def _stage(runtime: Runtime[RunContext], name: Stage, total: int = 0) -> Iterator[dict[str, float]]:
     """Tell that a stage begins and ends; the mapping it yields holds the seconds once the block is left."""
     spent: dict[str, float] = {}
     started = time.perf_counter()
@@ -39,7 +39,7 @@ def stage(runtime: Runtime[RunContext], name: Stage, total: int = 0) -> Iterator
 def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     """Plan the story (or take the plan that was given) and prepare its questions."""
     context = runtime.context
-    with stage(runtime, "plan") as spent:
+    with _stage(runtime, "plan") as spent:
         if not context.prepared:
             made = context.given_plan or _planned(context)
             story = prepare_story(context.record, made)
@@ -71,7 +71,7 @@ def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["
     """Draw one seed's board and send it on to be measured."""
     context, name = runtime.context, f"candidate:{state['seed']}"
     plan = context.plan()
-    with stage(runtime, "render", len(plan.panels)) as spent:
+    with _stage(runtime, "render", len(plan.panels)) as spent:
         board = draw_board(context, plan, state["seed"], runtime.stream_writer)
         renderer = context.plugins.renderer
         for remark in renderer.remarks() if isinstance(renderer, MakesRemarks) else ():
@@ -83,7 +83,7 @@ def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["
 def critique(state: CritiqueTask, runtime: Runtime[RunContext]) -> RunState:
     """Measure one board with the steering questions (Algorithm 1, lines 3 to 6)."""
     context = runtime.context
-    with stage(runtime, "critique", _steering_count(context)) as spent:
+    with _stage(runtime, "critique", _steering_count(context)) as spent:
         candidate = measure(context, state["name"], state["board"], runtime.stream_writer)
     return {"scored": {candidate.name: candidate}, "timings": spent}
 
@@ -91,7 +91,7 @@ def critique(state: CritiqueTask, runtime: Runtime[RunContext]) -> RunState:
 def select(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     """Choose the board that goes on (line 8): the best of the candidates, or the only one."""
     context = runtime.context
-    with stage(runtime, "select") as spent:
+    with _stage(runtime, "select") as spent:
         seeds = context.candidate_seeds
         candidates = [state["scored"][f"candidate:{seed}"] for seed in seeds]
         composes = context.mode.select not in ("first", "best")
@@ -105,7 +105,7 @@ def select(state: RunState, runtime: Runtime[RunContext]) -> RunState:
 def localize(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     """Find where a frame goes in: the weakest transition (line 9), or a random one; None when nothing goes in."""
     context = runtime.context
-    with stage(runtime, "localize") as spent:
+    with _stage(runtime, "localize") as spent:
         found = _localized(state["scored"][state["selected"]], context)
         place = found.get("weakest")
         if place is not None:
@@ -135,7 +135,7 @@ def _localized(selected: Candidate, context: RunContext) -> RunState:
 def bridge(state: BridgeTask, runtime: Runtime[RunContext]) -> Command[Literal["critique_bridges"]]:
     """Draw the frame that is to be inserted, with one seed (lines 11 and 12), and send the board on to be measured."""
     context = runtime.context
-    with stage(runtime, "bridge", 1) as spent:
+    with _stage(runtime, "bridge", 1) as spent:
         board = draw_bridge(context, state, runtime.stream_writer)
     task = CritiqueTask(name=board.method, board=board)
     return Command(update={"boards": {board.method: board}, "timings": spent}, goto=Send("critique_bridges", task))
@@ -143,7 +143,7 @@ def bridge(state: BridgeTask, runtime: Runtime[RunContext]) -> Command[Literal["
 
 def decide(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     """Keep the inserted frame or not (lines 13 to 15), by the rule or by the person's choice."""
-    with stage(runtime, "decide") as spent:
+    with _stage(runtime, "decide") as spent:
         decision = make_decision(state, runtime.context)
         runtime.stream_writer(Event(stage="decide", kind="decision", message=decision.reason))
     found: RunState = {"decision": decision, "timings": spent}
@@ -158,7 +158,7 @@ def judge(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     candidates, _, final = final_boards(state, context)
     boards = reporting_boards(context, candidates[0].board, final)
     total = len(context.questions("reporting")) * len(context.plugins.judges) * (1 + 2 * len(boards))
-    with stage(runtime, "judge", total) as spent:
+    with _stage(runtime, "judge", total) as spent:
         judge_boards(context, boards, runtime.stream_writer)
     return {"timings": spent}
 
@@ -166,7 +166,7 @@ def judge(state: RunState, runtime: Runtime[RunContext]) -> RunState:
 def report(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     """Write the run's files."""
     context = runtime.context
-    with stage(runtime, "report") as spent:
+    with _stage(runtime, "report") as spent:
         measured, decision, final = final_boards(state, context)
         candidates = Candidates(
             story_id=context.record.story_id,

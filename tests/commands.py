@@ -171,7 +171,8 @@ def results(name: str, out: Path) -> dict[str, bytes]:
     files = {str(path.relative_to(out)): path for path in out.rglob("*") if path.is_file() and path.name not in loose}
     apart = COMMANDS[name].apart
     files = {path: file for path, file in files.items() if not path.startswith(f"{apart}/")}
-    return {path: _in_order(file) for path, file in sorted(files.items())}
+    here = str(out.parent).encode()  # an adapter names the folder of its base model
+    return {path: _in_order(file).replace(here, b"") for path, file in sorted(files.items())}
 
 
 def _in_order(file: Path) -> bytes:

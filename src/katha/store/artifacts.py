@@ -70,7 +70,7 @@ class Blobs:
         self.quarantine = quarantine
 
     def path(self, sha256: str) -> Path:
-        """Where the blob of that hash is or would be (the name is checked: it becomes a path).
+        """Return where the blob of that hash is or would be (the name is checked: it becomes a path).
 
         Raises:
             StoreError: `sha256` is not a lower-case hexadecimal sha256.
@@ -92,7 +92,7 @@ class Blobs:
         return sha256
 
     def get(self, sha256: str) -> bytes:
-        """The bytes of that hash, verified.
+        """Return the bytes of that hash, verified.
 
         Raises:
             CorruptEntryError: the bytes do not have their hash; they are in quarantine now.
@@ -112,7 +112,7 @@ class Blobs:
         return data
 
     def find(self, sha256: str) -> bytes | None:
-        """The verified bytes, or None when they are missing or were just quarantined."""
+        """Return the verified bytes, or None when they are missing or were just quarantined."""
         if not self.path(sha256).exists():
             return None
         try:
@@ -139,17 +139,6 @@ class Blobs:
         return target
 
 
-def quarantine_bytes(folder: Path, name: str, data: bytes) -> None:
-    """Keep `data` under `folder/name` for a person to look at; a full disk does not stop the work for it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise StoreError(f"Cannot write {str(folder / name)!r}: {error.strerror}.") from error
-
-
-# ---
 # The small records of the cache: one SQLite database in WAL mode.
 #
 # Why not a file per record: a suite asks hundreds of thousands of questions with answers of a few hundred bytes,
@@ -159,7 +148,6 @@ def quarantine_bytes(folder: Path, name: str, data: bytes) -> None:
 # Durability: a committed record survives a killed process. The write-ahead log is flushed to the disk by the first
 # commit that comes a second or more after the last flush, and by `flush()`; so a power cut costs at most a second of
 # quick answers, while slow (paid) answers are flushed one by one.
-
 
 _FLUSH_SECONDS = 1.0
 _BUSY_SECONDS = 60.0
@@ -180,7 +168,7 @@ class Index:
             self._connection = self._open()
 
     def get(self, kind: str, key: str) -> bytes | None:
-        """The record, verified; a record that fails its hash is quarantined and gone."""
+        """Return the record, verified; a record that fails its hash is quarantined and gone."""
         with self._lock:
             rows = self._run("SELECT value, sha256 FROM entries WHERE kind = ? AND key = ?", kind, key)
             if not rows:
@@ -188,7 +176,7 @@ class Index:
             value, sha256 = rows[0]
             data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
             if sha256_hex(data) != sha256:
-                quarantine_bytes(self.quarantine, f"{kind}-{sha256_hex(key.encode())}", data)
+                self._keep_for_a_look(f"{kind}-{sha256_hex(key.encode())}", data)
                 self.drop(kind, key)
                 return None
             return data
@@ -217,7 +205,7 @@ class Index:
         self._run("DELETE FROM entries WHERE kind = ? AND key = ?", kind, key)
 
     def count(self, kind: str, owner: str) -> int:
-        """How many records of `kind` that owner has paid for."""
+        """Return how many records of `kind` that owner has paid for."""
         return int(self._run("SELECT COUNT(*) FROM entries WHERE kind = ? AND owner = ?", kind, owner)[0][0])
 
     def flush(self) -> None:
@@ -273,6 +261,15 @@ class Index:
             raise
         return connection
 
+    def _keep_for_a_look(self, name: str, data: bytes) -> None:
+        """Put a broken record into quarantine; a full disk does not stop the work for it."""
+        try:
+            self.quarantine.mkdir(parents=True, exist_ok=True)
+            (self.quarantine / name).write_bytes(data)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise StoreError(f"Cannot write {str(self.quarantine / name)!r}: {error.strerror}.") from error
+
     def _quarantine_database(self) -> None:
         """Set a database that is not one any more aside, with its companions; new records start empty."""
         self.quarantine.mkdir(parents=True, exist_ok=True)
@@ -280,10 +277,6 @@ class Index:
             source = self.path.with_name(self.path.name + suffix)
             if source.exists():
                 source.replace(self.quarantine / source.name)
-
-
-# ---
-# The two views of the index that a run uses: answers by their key, and frames by what was asked of the renderer.
 
 
 class AnswerCache:
@@ -294,7 +287,7 @@ class AnswerCache:
         self._owner = owner
 
     def get(self, key: str) -> Answer | None:
-        """The answer of that key, or None when it has to be asked (again)."""
+        """Return the answer of that key, or None when it has to be asked (again)."""
         data = self._index.get("answer", key)
         if data is None:
             return None
@@ -310,7 +303,7 @@ class AnswerCache:
             self._index.put("answer", key, canonical(answer.model_dump(mode="json")), self._owner)
 
     def asked(self) -> int:
-        """How many kept answers this run has paid for, over all its processes."""
+        """Return how many kept answers this run has paid for, over all its processes."""
         return self._index.count("answer", self._owner) if self._owner else 0
 
 
@@ -327,7 +320,7 @@ class FrameIndex:
         self.looked_up: set[str] = set()
 
     def get(self, key: str) -> str | None:
-        """The image's sha256, its bytes verified; None when the frame has to be drawn (again)."""
+        """Return the image's sha256, its bytes verified; None when the frame has to be drawn (again)."""
         self.looked_up.add(key)
         found = self._index.get("frame", key)
         if found is None:
@@ -343,23 +336,19 @@ class FrameIndex:
         self._index.put("frame", key, sha256.encode("ascii"), self._owner)
         return self.get(key) or sha256
 
-    def put_receipt(self, sha256: str, receipt: Mapping[str, Any]) -> None:
+    def put_receipt(self, sha256: str, receipt: Mapping[str, object]) -> None:
         """Remember how the image came about: which service and version drew it, when, and for how much."""
         self._index.put("receipt", sha256, canonical(dict(receipt)), self._owner)
 
-    def receipt(self, sha256: str) -> dict[str, Any] | None:
-        """How the image came about, if its renderer said."""
+    def receipt(self, sha256: str) -> dict[str, object] | None:
+        """Return how the image came about, if its renderer said."""
         data = self._index.get("receipt", sha256)
         value = loads(data.decode("utf-8")) if data is not None else None
         return value if isinstance(value, dict) else None
 
     def rendered(self) -> int:
-        """How many remembered frames this run has paid for, over all its processes."""
+        """Return how many remembered frames this run has paid for, over all its processes."""
         return self._index.count("frame", self._owner) if self._owner else 0
-
-
-# ---
-# The cache that runs share: images by hash, answers by key, frames by request, and claims on work under way.
 
 
 _CLAIM_FILES = 256
