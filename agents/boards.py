@@ -113,7 +113,8 @@ def insertion_seeds(context: RunContext, board: Board) -> tuple[int, ...]:
 
 def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     """Draw the board of `task` with one frame inserted, or with one replaced (`Mode.place`), by its `inserted_name`."""
-    board, pair, plan = task["board"], task["pair"], context.plan()
+    first, second = task["pair"]  # a checkpoint brings the pair back as a list
+    board, pair, plan = task["board"], (first, second), context.plan()
     what = insertion_of(context, pair, task["prompt"])
     kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
     seed = _another_seed(context, board, task["seed"]) if what.other_seed else task["seed"]
