@@ -12,11 +12,10 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from katha import __version__
 from katha.agents.context import Plugins
 from katha.agents.folder import RunRecord
 from katha.compass.lock import read_lock
-from katha.config import RunConfig
+from katha.config import RunConfig, katha_version
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.jsonio import digest, sha256_hex
 from katha.schema import Answer, Candidates, Plan, StoryRecord
@@ -31,7 +30,7 @@ def new_record(record: StoryRecord, config: RunConfig, plugins: Plugins, given: 
     return RunRecord.model_validate(
         {
             "format": 1,
-            "katha": __version__,
+            "katha": katha_version(),
             "run_id": uuid4().hex,
             "story_id": record.story_id,
             "record_sha256": digest(record.model_dump(mode="json")),

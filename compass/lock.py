@@ -13,7 +13,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import ConfigDict, Field, ValidationError
 
-from katha import __version__
+from katha.config import katha_version
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.matching.match import normalise
 from katha.jsonio import digest, read_text, sha256_hex, write_bytes_atomic
@@ -70,7 +70,7 @@ class Lock(Record):
         Raises:
             UsageError: what differs is named.
         """
-        differs = [] if self.katha == __version__ else [f"katha {__version__} instead of {self.katha}"]
+        differs = [] if self.katha == katha_version() else [f"katha {katha_version()} instead of {self.katha}"]
         differs += [] if self.code_sha256 == code_sha256() else ["other code of the compass"]
         differs += [f"other {what}" for what, sha256 in self.models.items() if models.get(what) != sha256]
         differs += [
@@ -158,7 +158,7 @@ def make_lock(
         questions=dict(sorted(everything.items())),
     )
     lock = Lock(
-        katha=__version__,
+        katha=katha_version(),
         code_sha256=code_sha256(),
         candidates=candidates,
         seeds=seeds,

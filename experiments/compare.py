@@ -11,7 +11,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from katha import __version__
 from katha.agents.boards import draw_board
 from katha.agents.context import Plugins, Prepared, RunContext, check_able
 from katha.agents.folder import RunFolder
@@ -19,7 +18,7 @@ from katha.agents.plan import plan_within
 from katha.agents.record import by_service, prompt_hashes
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
-from katha.config import RunConfig, identity_of
+from katha.config import RunConfig, identity_of, katha_version
 from katha.errors import BudgetError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.answers import iter_answers
@@ -32,9 +31,8 @@ from katha.eval_bridge.matching.rules import make_decider, open_rule
 from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages, row_counts
-from katha.experiments.eval_folder import EvalFolder
+from katha.experiments.eval_folder import EvalFolder, EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, evaluate, name_judges
-from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import Method
 from katha.experiments.runner import (
     Experiment,
@@ -157,7 +155,7 @@ class CompareJob:
         """Return the hash of everything that a finished comparison depends on."""
         return digest(
             {
-                "katha": __version__,
+                "katha": katha_version(),
                 "stories": [record.model_dump(mode="json") for record in self.records],
                 "methods": [
                     [method.name, identity_of(method.config.model_dump(mode="json"))] for method in self.methods
@@ -173,7 +171,7 @@ class CompareJob:
         """Return what the folder begins with."""
         return CompareState(
             format=1,
-            katha=__version__,
+            katha=katha_version(),
             identity=self.identity(),
             command=list(self.command),
             config=self.config.model_dump(mode="json"),
@@ -436,7 +434,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
 
     def conclude(self) -> Made[CompareTable]:
         evaluated = self._evaluate()
-        reasons = {name: dict(found) for name, found in evaluated.state["invalid"].items()}
+        reasons = {name: dict(found) for name, found in evaluated.state.done.invalid.items()}
         for name, failures in self._failures.items():  # what a renderer said tells more than that a file is missing
             reasons.setdefault(name, {}).update({story: failure.reason for story, failure in failures.items()})
         judged = self._score(EvalFolder(evaluated.out), reasons)
@@ -444,7 +442,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         told = [reason for found in reasons.values() for reason in found.values()]
         outcome = outcome_of(rows, unusable=told, first=evaluated.outcome.first)
         lost = any(failure.again for failures in self._failures.values() for failure in failures.values())
-        again = lost or evaluated.state["status"] != "finished"
+        again = lost or evaluated.state.status != "finished"
         table = judged.table("incomplete" if again or outcome.nothing else "finished")
         write_json(self._out / "table.json", table.model_dump(mode="json"))
         return Made(table, outcome, again)

@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from katha import __version__
 from katha.agents.boards import draw_board, draw_bridge, insertion_seeds
 from katha.agents.context import Plugins
 from katha.agents.critique import measure
@@ -35,7 +34,7 @@ from katha.compass.tuning import (
     possible_weakest,
     sample_settings,
 )
-from katha.config import RunConfig
+from katha.config import RunConfig, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
 from katha.eval_bridge.judging.outcome import Outcome, outcome_of
 from katha.eval_bridge.scoring.outcomes import collect
@@ -288,7 +287,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
 
     def begin(self) -> TuningState:
         identity = self._job.work.identity
-        return TuningState(format=1, katha=__version__, identity=identity, suite={"name": "tune"})
+        return TuningState(format=1, katha=katha_version(), identity=identity, suite={"name": "tune"})
 
     def stored(self, known: TuningState, fresh: TuningState) -> None:
         """What was measured is kept; the choice is made anew, for it depends on how much is tried."""
@@ -322,6 +321,8 @@ class _Tuning(Experiment[TuningState, TuningResult]):
         boards = [one.counts for item in self._stories for one in item.candidates]
         if outcome.failed or not any(row[0] for counts in boards for row in counts):
             told = " ".join(map(str.strip, outcome.sentences()))
+            counts = {"statuses": outcome.statuses, "causes": outcome.failures()}
+            self.folder.finish(self.state.model_copy(update=counts), "incomplete")
             raise JudgeError(told or "No question of these stories is valid, so nothing can be chosen.")
         started = time.perf_counter()
         chosen = choose(self._stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)

@@ -14,11 +14,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from katha import __version__
 from katha.agents.context import Plugins, check_able, load_plugins
 from katha.agents.record import prompt_hashes
 from katha.compass.modes import Row, Suite, load_modes
-from katha.config import RunConfig, identity_of
+from katha.config import RunConfig, identity_of, katha_version
 from katha.errors import (
     AbsentModelError,
     KathaError,
@@ -394,7 +393,7 @@ class AblationJob:
         specs = {row.name: self.plugins(row).specs() for row in self.suite.rows}
         return digest(
             {
-                "katha": __version__,
+                "katha": katha_version(),
                 "suite": self.suite.model_dump(mode="json"),
                 "modes": {row.name: row.build_mode().model_dump(mode="json") for row in self.suite.rows},
                 "config": identity_of(self.config.model_dump(mode="json")),
@@ -413,7 +412,7 @@ class AblationJob:
         """Return what the folder begins with."""
         return AblationState(
             format=1,
-            katha=__version__,
+            katha=katha_version(),
             identity=self.identity,
             stories_sha256=digest([record.model_dump(mode="json") for record in self.records]),
             suite=self.suite.model_dump(mode="json"),

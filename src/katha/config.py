@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -276,3 +277,8 @@ def cache_folder() -> Path:
     """Return the folder named by `KATHA_CACHE`, else the system's place for the user's caches (`~/.cache/katha`)."""
     named = os.environ.get("KATHA_CACHE")
     return Path(named).expanduser() if named else user_cache_path("katha", appauthor=False)
+
+
+def katha_version() -> str:
+    """Return the version of katha that is installed, as folders and locks record it."""
+    return version("katha")
