@@ -61,8 +61,8 @@ class ExperimentState(State):
     def _in_the_file_s_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
         row: dict[str, object] = dump(self)
         first = ("format", "katha", "identity", "stories_sha256", "status")
-        kept = {name: value for name, value in row.items() if value or name not in ("statuses", "causes")}
-        return {name: kept[name] for name in first if name in kept} | kept
+        later = {"human", "statuses", "causes"} - self.model_fields_set  # what is known only when the work is done
+        return {name: row[name] for name in (*first, *row) if name in row and name not in later}
 
 
 S = TypeVar("S", bound=ExperimentState)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.agents.boards import draw_board, draw_bridge, insertion_seeds
-from katha.agents.context import Plugins, RunContext
+from katha.agents.context import Plugins
 from katha.agents.critique import measure
 from katha.agents.graph import build_graph
 from katha.agents.record import models_of, prompt_hashes, protocol_of_config
-from katha.agents.state import OF_ONE_STORY, BridgeTask, Emit, ignore_event
+from katha.agents.state import OF_ONE_STORY, BridgeTask, ignore_event
 from katha.compass.lock import TEST_SPLITS, Lock, make_lock, text_sha256, write_lock
 from katha.compass.modes import Row, Suite
 from katha.compass.score import BoardFeatures, board_key
@@ -51,54 +51,44 @@ from katha.store import Kind, Status, Workspace
 # One validation story measured for every setting at once: all candidates, and every repair that could be tried.
 
 
-class TuningBench(StoryBench):
-    """A story whose boards are all measured with steering questions and judged with reporting questions."""
+def measured(bench: StoryBench, identity: str) -> StoryData:
+    """Return the features and outcomes of every board that the row's mode could end with, whatever the settings are.
 
-    def data(self, row: Row, seeds: Sequence[int], emit: Emit, identity: str) -> StoryData:
-        """Return the features and outcomes of every board that `row`'s mode could end with, whatever the settings are.
+    All boards are measured with steering questions and judged with reporting questions.
 
-        Raises:
-            RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
-        """
-        context = self.open(row, seeds)
-        candidates = [self._candidate(context, row, seed, emit) for seed in seeds]
-        return StoryData(story_id=self.record.story_id, identity=identity, candidates=candidates)
+    Raises:
+        RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
+    """
+    row, story = bench.job.suite.rows[0], bench.story()
+    context = bench.open(row, bench.job.config.seeds)
 
-    def _candidate(self, context: RunContext, row: Row, seed: int, emit: Emit) -> CandidateData:
-        board = draw_board(context, context.plan(), seed, emit)
-        features = self._features(context, f"candidate:{seed}", board, emit)
-        repairs: dict[str, list[RepairData]] = {}
-        inserts = context.mode.insert != "none"
-        for pair in possible_weakest(features.transitions) if inserts else ():
-            repairs[f"{pair[0]}-{pair[1]}"] = [
-                self._repair(context, row, board, pair, other, emit) for other in insertion_seeds(context, board)
-            ]
-        counts = self._counts(context, row, board, emit)
+    def look(name: str, board: Board) -> tuple[BoardFeatures, Counts]:
+        """Return a board's features and its reporting outcomes, shape (dimensions, 4)."""
+        measure(context, name, board, ignore_event)
+        rows = bench.report(context, board, row, "board", ignore_event)
+        outcomes = collect([story], rows, matching=context.matching, selection="reporting")
+        counts: Counts = row_counts(outcomes, ["board"], [story.story_id]).counts[0, 0].tolist()
+        return (context.measured.boards or {})[board_key(board.frames)], counts
+
+    def repair(board: Board, pair: tuple[int, int], seed: int) -> RepairData:
+        repaired = draw_bridge(context, BridgeTask(seed=seed, board=board, pair=pair, prompt=None), ignore_event)
+        features, counts = look(f"{repaired.method}/{board.seed}", repaired)
+        closest = max((step.adjacent for step in features.transitions if step.pair == pair), default=0.0)
+        return RepairData(seed=seed, features=features, closest=closest, counts=counts)
+
+    def candidate(seed: int) -> CandidateData:
+        board = draw_board(context, context.plan(), seed, ignore_event)
+        features, counts = look(f"candidate:{seed}", board)
+        pairs = possible_weakest(features.transitions) if context.mode.insert != "none" else []
+        repairs = {
+            f"{pair[0]}-{pair[1]}": [repair(board, pair, other) for other in insertion_seeds(context, board)]
+            for pair in pairs
+        }
         return CandidateData(seed=seed, features=features, counts=counts, repairs=repairs)
 
-    def _repair(
-        self, context: RunContext, row: Row, board: Board, pair: tuple[int, int], seed: int, emit: Emit
-    ) -> RepairData:
-        task = BridgeTask(seed=seed, board=board, pair=pair, prompt=None)
-        repaired = draw_bridge(context, task, emit)
-        features = self._features(context, f"{repaired.method}/{board.seed}", repaired, emit)
-        closest = max((step.adjacent for step in features.transitions if step.pair == pair), default=0.0)
-        return RepairData(
-            seed=seed, features=features, closest=closest, counts=self._counts(context, row, repaired, emit)
-        )
-
-    def _features(self, context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
-        measure(context, name, board, emit)
-        return (context.measured.boards or {})[board_key(board.frames)]
-
-    def _counts(self, context: RunContext, row: Row, board: Board, emit: Emit) -> Counts:
-        """Return the board's reporting outcomes, shape (dimensions, 4)."""
-        story = self.story()
-        rows = self.report(context, board, row, "board", emit)
-        outcomes = collect([story], rows, matching=context.matching, selection="reporting")
-        counted = row_counts(outcomes, ["board"], [story.story_id])
-        values: Counts = counted.counts[0, 0].tolist()
-        return values
+    return StoryData(
+        story_id=story.story_id, identity=identity, candidates=[candidate(seed) for seed in bench.job.config.seeds]
+    )
 
 
 # ---
@@ -264,11 +254,6 @@ class TuneJob:
                     hint="Remove one of them.",
                 )
 
-    @property
-    def row(self) -> Row:
-        """The one row: the full compass."""
-        return self.work.suite.rows[0]
-
 
 class TuningState(ExperimentState):
     """`ablation.json` of a tuning: it keeps its stories as a suite of one row does."""
@@ -314,9 +299,9 @@ class _Tuning(Experiment[TuningState, TuningResult]):
             place, identity = out / "stories" / record.story_id, work.story_identity(record)
             data = read_kept(place / "features.json", StoryData)
             if data is None or data.identity != identity:
-                bench = TuningBench(record, work, self.store, place, graph, rule)
+                bench = StoryBench(record, work, self.store, place, graph, rule)
                 try:
-                    data = bench.data(self._job.row, self._job.config.seeds, ignore_event, identity)
+                    data = measured(bench, identity)
                 except TransientRenderError:
                     raise  # nothing is chosen without a story that may come back
                 except OF_ONE_STORY as error:
@@ -361,7 +346,7 @@ def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: TuningResult) -> L
         tuned_on=[record for record in job.records if record.story_id in used],
         others=job.others,
         protocol=protocol_of_config(job.config),
-        models=models_of(job.work.plugins(job.row).specs()),
+        models=models_of(job.work.plugins(job.work.suite.rows[0]).specs()),
         prompts=prompt_hashes(),
         validation=summary,
     )

@@ -101,7 +101,7 @@ class AblationState(ExperimentState):
     plugins: Mapping[str, Mapping[str, object]] = {}
     prompts: Mapping[str, str] = {}
     command: list[str] = []
-    human: HumanFile | None = Field(default=None, exclude_if=lambda human: human is None)
+    human: HumanFile | None = None
 
     @property
     def subject(self) -> str:

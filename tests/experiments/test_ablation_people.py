@@ -221,5 +221,5 @@ def test_the_command_ends_with_a_failure_where_nothing_could_be_made(
     command = f"ablate stories.jsonl --rows base --seeds 42 {plug_ins} --similarity doubles:PixelSimilarity"
     done = CliRunner().invoke(app, command.split(), catch_exceptions=False)
     assert done.exit_code == 1
-    assert "No question could be scored" in done.stderr
-    assert "ValueError: half a brush" in done.stderr
+    assert "No question could be scored" in done.output
+    assert "ValueError: half a brush" in done.output
