@@ -34,10 +34,6 @@ from katha.protocols import Judge
 from katha.schema import Answer, ContrastiveVariant, ControlResult, Question, Scores, StoryRecord
 from katha.store import Store
 
-# ---
-# What is to be evaluated, by what its folder is known again, and what comes out.
-
-
 Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
 
 
@@ -131,10 +127,6 @@ def name_judges(judges: Sequence[tuple[str, Judge]]) -> dict[str, Judge]:
     return named
 
 
-# ---
-# The end of an evaluation: logs put in order, scored, and every file written; `eval.json` comes last.
-
-
 def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: EvalState, budget: Budget) -> EvalResult:
     """Put the logs in order, score them, and write every file; `eval.json` comes last."""
     settings, records, judges = job.settings, evaluator.records, list(job.judges)
@@ -216,10 +208,6 @@ def _controls(
 
 def _questions(settings: EvalSettings, records: Sequence[StoryRecord]) -> dict[tuple[str, str], Question]:
     return {(record.story_id, item.question_id): item for record in records for item in settings.selected(record)}
-
-
-# ---
-# `katha eval` from its inputs to its files: begin, go on after a kill or a larger budget, or find that all is done.
 
 
 def estimate(
