@@ -29,6 +29,7 @@ from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
 from katha.experiments.methods import cross_methods
 from katha.experiments.tune import TuneJob, tune
+from katha.schema import Scene, StoryRecord, Transition
 from katha.store import Store
 
 CONFIG = RunConfig(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
@@ -48,6 +49,8 @@ class Command:
     loose: frozenset[str] = frozenset()
     in_flight: int = 1
     """How many frames, and how many answers, a kill may find on their way to the cache."""
+    apart: str = "."
+    """A folder in it that is no result."""
 
 
 def doubles(work: Path, **changes: Any) -> Plugins:
@@ -104,6 +107,38 @@ def _tune(out: Path, work: Path, other: bool) -> object:
     return tune(job, out, work / "compass.lock.yaml")
 
 
+def _annotated(who: str, other: str) -> StoryRecord:
+    """A story of two scenes with the fields that a planner learns from."""
+    texts = {f"The {who} runs.": who, f"The {other} hides.": other}
+    scenes = [
+        Scene(scene_index=at, scene_text=text, characters=[name], generation_prompt=text, visual_must_show=[name])
+        for at, (text, name) in enumerate(texts.items(), 1)
+    ]
+    step = Transition(
+        from_scene=1,
+        to_scene=2,
+        action=f"The {other} hides.",
+        causality=f"The {who} runs.",
+        intention=f"The {other} wants to live.",
+        emotion=f"The {other} is afraid.",
+        consequence=f"The {who} is alone.",
+    )
+    return StoryRecord(story_id=who, story_text=" ".join(texts), scenes=scenes, transitions=[step])
+
+
+def _train(out: Path, work: Path, other: bool) -> object:
+    from tiny_gemma import build_gemma
+
+    from katha.planners.training.train import load_settings, train_planner
+
+    records = [_annotated("fox", "hen"), _annotated("lion", "mouse")]
+    base = work / "gemma"
+    if not base.exists():
+        build_gemma(base, [record.story_text for record in records], size=600)
+    settings = load_settings(None, {"steps": 2, "batch": 1, "accumulation": 1, "save_every": 1, "rank": 4 + other})
+    return train_planner(records, [], out, settings, base=str(base), device="cpu")
+
+
 _RUN = frozenset(("run.json", "graph.sqlite", "graph.sqlite-wal", "graph.sqlite-shm"))
 
 COMMANDS = {
@@ -113,6 +148,7 @@ COMMANDS = {
     "ablate": Command("ablation", "ablation.json", _ablate, frozenset(("ablation.json", "result.json"))),
     "compare": Command("comparison", "compare.json", _compare, frozenset(("compare.json", "eval.json", *_RUN))),
     "tune": Command("tuning", "ablation.json", _tune, frozenset(("ablation.json", "tuning.json"))),
+    "train": Command("training", "train.json", _train, frozenset(("train.json", "README.md")), apart="checkpoints"),
 }
 
 
@@ -133,6 +169,8 @@ def results(name: str, out: Path) -> dict[str, bytes]:
     """Every file of a folder that must be the same after a kill, by its path."""
     loose = {".lock", *COMMANDS[name].loose}
     files = {str(path.relative_to(out)): path for path in out.rglob("*") if path.is_file() and path.name not in loose}
+    apart = COMMANDS[name].apart
+    files = {path: file for path, file in files.items() if not path.startswith(f"{apart}/")}
     return {path: _in_order(file) for path, file in sorted(files.items())}
 
 

@@ -25,7 +25,7 @@ from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, evaluate
-from katha.models.api import Backoff
+from katha.models.client import Backoff
 from katha.protocols import Judge
 from katha.store import Store
 

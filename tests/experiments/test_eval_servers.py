@@ -24,7 +24,7 @@ from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, evaluate
-from katha.models.api import Backoff
+from katha.models.client import Backoff
 from katha.schema import StoryRecord
 from katha.store import Store
 
