@@ -20,8 +20,10 @@ from katha.compass.score import (
     weigh,
 )
 from katha.eval_bridge.judging.engine import Inquiry
+from katha.eval_bridge.matching.rules import settle
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
+from katha.eval_bridge.scoring.scores import recoverability, score
 from katha.jsonio import digest
 from katha.schema import (
     Answer,
@@ -37,10 +39,6 @@ from katha.schema import (
     Transition,
 )
 from katha.schema.scores import Scores
-
-# ---
-# Measuring one board: steering questions on the board and on each transition, coverage, copies (Eqs. 24 to 27).
-
 
 Emit = Callable[[Event], None]
 _ID = 16
@@ -108,8 +106,6 @@ def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candida
 
 
 def _features(context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
-    from katha.eval_bridge.scoring.scores import recoverability
-
     images = images_of(context, board)
     vectors = np.stack([context.plugins.similarity.encode_image(png) for png in images])
     adjacent = adjacent_similarities(vectors)
@@ -178,8 +174,6 @@ def _ask_transition(
     adjacent: Sequence[float],
     emit: Emit,
 ) -> tuple[TransitionFeatures, list[Answer]]:
-    from katha.eval_bridge.scoring.scores import recoverability
-
     pair = transition.pair
     text = context.plugins.similarity.encode_text(transition_text(transition))
     questions = [item for item in context.questions("steering") if item.target_transition == pair]
@@ -201,10 +195,6 @@ def _ask_transition(
         adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),
     )
     return measured, rows
-
-
-# ---
-# The numbers that are shown: reporting questions under the three conditions, before and after, and the files of it.
 
 
 def final_board(candidates: Iterable[Candidate], decision: Decision, mode: str) -> Board:
@@ -245,9 +235,6 @@ def write_results(
     The scores are computed from exactly the reporting rows of `answers.jsonl`. `keep` drops rows of boards that are no
     longer part of the run.
     """
-    from katha.eval_bridge.matching.rules import settle
-    from katha.eval_bridge.scoring.scores import score
-
     rows = [row for row in context.folder.read_answers() if keep is None or keep(row)]
     context.folder.write_answers(rows)
     reporting = [row for row in rows if row.role == "reporting"]

@@ -25,7 +25,6 @@ from katha.jsonio import canonical, digest, read_json, write_json
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.store import Store
 
-# ---
 # The batches of one evaluation on disk: `OUT/batches/`, where every step is durable before the next one is taken.
 #
 # A batch's requests are written first, then its record with the state `ready`; the uploaded file's id and the batch's
@@ -162,7 +161,6 @@ def _starts(path: Path) -> Iterator[tuple[str, int]]:
             start += len(line)
 
 
-# ---
 # `--batch`: first every question that has to be asked is collected and sent in batches, then the answers are read.
 #
 # Requests are the same bytes as those of single calls and carry the key of the answer's cache entry, so an answer

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from katha.config import katha_version
 from katha.errors import UsageError
@@ -32,12 +31,8 @@ from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings,
 from katha.experiments.judging import Evaluator, OnStory, row_order
 from katha.jsonio import canonical, digest, read_json, write_bytes_atomic, write_json
 from katha.protocols import Judge
-from katha.schema import Answer, ContrastiveVariant, ControlResult, Question, StoryRecord
+from katha.schema import Answer, ContrastiveVariant, ControlResult, Question, Scores, StoryRecord
 from katha.store import Store
-
-# ---
-# What is to be evaluated, by what its folder is known again, and what comes out.
-
 
 Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
 
@@ -109,7 +104,7 @@ class EvalResult:
 
     out: Path
     state: EvalState
-    scores: dict[str, Any]
+    scores: Scores
     outcome: Outcome
     reused: bool
 
@@ -130,10 +125,6 @@ def name_judges(judges: Sequence[tuple[str, Judge]]) -> dict[str, Judge]:
     if not named:
         raise UsageError("There is no judge.", hint="Give --judge; see `katha judges`.")
     return named
-
-
-# ---
-# The end of an evaluation: logs put in order, scored, and every file written; `eval.json` comes last.
 
 
 def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: EvalState, budget: Budget) -> EvalResult:
@@ -193,7 +184,7 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: EvalSt
     status = outcome.status(stopped=budget.stopped, open_ones={*FAILED, "not_asked"})
     final = state.model_copy(update={"results": results, "status": status})
     folder.finish(final, status)
-    return EvalResult(folder.path, final, scores.model_dump(mode="json"), outcome, reused=False)
+    return EvalResult(folder.path, final, scores, outcome, reused=False)
 
 
 def _controls(
@@ -217,10 +208,6 @@ def _controls(
 
 def _questions(settings: EvalSettings, records: Sequence[StoryRecord]) -> dict[tuple[str, str], Question]:
     return {(record.story_id, item.question_id): item for record in records for item in settings.selected(record)}
-
-
-# ---
-# `katha eval` from its inputs to its files: begin, go on after a kill or a larger budget, or find that all is done.
 
 
 def estimate(
@@ -330,7 +317,7 @@ def _finished(known: EvalState | None, state: EvalState, folder: EvalFolder) -> 
     if known.fingerprint != state.fingerprint or folder.missing(("scores.json", "answers.jsonl", "stories.jsonl")):
         return None
     outcome = Outcome.of_finished(known.results.statuses, known.results.failures)
-    return EvalResult(folder.path, known, read_json(folder.scores), outcome, reused=True)
+    return EvalResult(folder.path, known, Scores.model_validate(read_json(folder.scores)), outcome, reused=True)
 
 
 def _begin(job: EvalJob, folder: EvalFolder, known: EvalState | None, state: EvalState) -> list[StoryRecord]:

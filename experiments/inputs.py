@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from katha.agents.plan import make_plan
+from katha.config import RunConfig
 from katha.errors import InputFileError, UsageError
-from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR
-from katha.schema import ContrastiveVariant, Question, StoryRecord
+from katha.eval_bridge.questions.build import build_questions
+from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, EvaluatorSpec, evaluator_questions
+from katha.eval_bridge.questions.options import fill_options
+from katha.eval_bridge.scoring.contrastive import iter_variants
+from katha.jsonio import digest, iter_lines
+from katha.schema import ContrastiveVariant, Question, Scene, StoryRecord
 from katha.stories import VARIANTS_FILE
-
-if TYPE_CHECKING:
-    from katha.eval_bridge.questions.evaluators import EvaluatorSpec
 
 _POOL = 240
 
@@ -84,8 +87,6 @@ def read_pairs(path: Path | None, records: Sequence[StoryRecord], evaluator: Eva
         UsageError: the evaluator has no contrastives, or no variant belongs to a story that is given.
         InputFileError, RecordError: a line is no variant (file and line are named).
     """
-    from katha.eval_bridge.scoring.contrastive import iter_variants
-
     if path is None:
         return []
     if not evaluator.contrastives:
@@ -107,8 +108,6 @@ class PrepareStories:
 
     def __call__(self, records: Sequence[StoryRecord]) -> list[StoryRecord]:
         """Complete `records`; questions, roles and options that are there stay."""
-        from katha.eval_bridge.questions.options import fill_options
-        from katha.jsonio import digest
 
         asked = self._asked(records)
         variants = self._variants() if self._evaluator is None or self._evaluator.contrastives else {}
@@ -125,7 +124,6 @@ class PrepareStories:
 
     def _asked(self, records: Sequence[StoryRecord]) -> list[StoryRecord]:
         """The stories with the evaluator's questions."""
-        from katha.eval_bridge.questions.evaluators import evaluator_questions
 
         spec = self._evaluator
         if spec is not None and not spec.own:
@@ -147,7 +145,6 @@ class PrepareStories:
         ]
 
     def _variants(self) -> dict[str, list[ContrastiveVariant]]:
-        from katha.jsonio import iter_lines
 
         if self._source is None:
             return {}
@@ -173,10 +170,6 @@ def _owned(record: StoryRecord) -> list[Question]:
 
 def _with_questions(record: StoryRecord) -> StoryRecord:
     """The questions that the story's transitions call for; none if it cannot be planned."""
-    from katha.agents.plan import make_plan
-    from katha.config import RunConfig
-    from katha.eval_bridge.questions.build import build_questions
-
     panels = len(record.scenes) or RunConfig().panels
     try:
         plan = make_plan(record, RunConfig(panels=panels))
@@ -187,10 +180,6 @@ def _with_questions(record: StoryRecord) -> StoryRecord:
 
 def _with_scenes(record: StoryRecord) -> StoryRecord:
     """A plain story with the scenes that the rule planner reads in it; unchanged if it cannot be planned."""
-    from katha.agents.plan import make_plan
-    from katha.config import RunConfig
-    from katha.schema import Scene
-
     try:
         plan = make_plan(record, RunConfig())
     except UsageError:

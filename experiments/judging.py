@@ -24,7 +24,6 @@ from katha.experiments.eval_folder import EvalSettings, Leakage, mark
 from katha.protocols import Evidence
 from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
 
-# ---
 # Which judges are asked together, and how many stories at once.
 #
 # A judge that waits for a server is asked about several stories side by side; one that computes on this machine is
@@ -107,7 +106,6 @@ def _await(waiting: deque[tuple[T, Future[None]]], tell: Callable[[T], None]) ->
     tell(item)
 
 
-# ---
 # Judging boards that are there: every question of every story put to every judge under three conditions.
 #
 # Story by story, so that what a story's packets share is paid for while it is warm; judges that wait for a server are

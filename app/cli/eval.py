@@ -14,7 +14,7 @@ from katha.app.cli.options import Given, Json, Stories, options_from
 from katha.app.reports.page import Headline, headline, unscored
 from katha.config import Settings
 from katha.experiments.inputs import EvalOptions
-from katha.schema import MethodScores, Scores
+from katha.schema import MethodScores
 
 if TYPE_CHECKING:
     from katha.eval_bridge.judging.budget import Estimate
@@ -86,7 +86,7 @@ def _tell_estimate(sums: Mapping[str, Estimate], invalid: Mapping[str, Mapping[s
 
 def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
     """Print the outcome of an evaluation, as text or as one JSON object."""
-    scores = Scores.model_validate(result.scores)
+    scores = result.scores
     methods = {name: headline(scores, name) for name in scores.methods}
     state, results = result.state, result.state.done
     if as_json:

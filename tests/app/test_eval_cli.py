@@ -25,7 +25,7 @@ from katha.eval_bridge.scoring.scores import score
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, estimate, evaluate, name_judges
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
-from katha.schema import Question, StoryRecord
+from katha.schema import Question, Scores, StoryRecord
 from katha.store import Store
 
 AT_ONCE = Retry(attempts=2, first_wait=0.0)
@@ -104,7 +104,7 @@ def test_text_is_asked_once_for_all_boards_and_nothing_twice(tmp_path: Path) -> 
     assert {row.condition for row in rows if row.method is None} == {"text"}
     again = go(tmp_path, [judge])
     assert (judge.asked, again.reused) == (45, True)
-    assert again.scores == result.scores == json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert again.scores == result.scores == Scores.model_validate_json((tmp_path / "out" / "scores.json").read_bytes())
     assert go(tmp_path, [judge], out="second").scores == result.scores
     assert judge.asked == 45
     first, second = (tmp_path / name / "answers.jsonl" for name in ("out", "second"))
@@ -112,13 +112,13 @@ def test_text_is_asked_once_for_all_boards_and_nothing_twice(tmp_path: Path) -> 
     fresh = score(
         records(), rows, matching="lemma-set", questions="all", resamples=50, invalid=result.state.done.invalid
     )
-    assert fresh.model_dump(mode="json") == result.scores
+    assert fresh == result.scores
 
 
 def test_a_spoiled_board_leaves_with_its_reason(tmp_path: Path) -> None:
     result = go(tmp_path, [Watcher()], spoil=["kontext/s1/3.png"])
     assert result.state.done.invalid == {"flux": {}, "kontext": {"s1": "frame 3 is missing"}}
-    assert result.scores["methods"]["kontext"]["stories"] == 2
+    assert result.scores.methods["kontext"].stories == 2
     assert {(item.method, item.why, item.n) for item in result.state.done.left} == {("kontext", "invalid_story", 3)}
     assert result.state.done.leakage.detected == 0.0
 
@@ -158,16 +158,16 @@ def test_faults_are_accounted_for_and_make_no_score(tmp_path: Path) -> None:
     result = go(tmp_path, [judge])
     assert sum(result.state.done.statuses.values()) == 45
     assert result.state.done.statuses["ok"] < 45
-    for method in result.scores["methods"].values():
-        block = method["judges"]["watcher"]
-        assert block["n_unscored"] + block["raw"]["n"] == block["n_questions"] == 9
-        assert block["ambiguity_rate"] in (0.0, None)
+    for method in result.scores.methods.values():
+        block = method.judges["watcher"]
+        assert block.n_unscored + block.raw.n == block.n_questions == 9
+        assert block.ambiguity_rate in (0.0, None)
     unscored = [item for item in result.state.done.left if item.why == "unscored"]
     assert sum(item.n for item in unscored) == sum(
-        method["judges"]["watcher"]["n_unscored"] for method in result.scores["methods"].values()
+        method.judges["watcher"].n_unscored for method in result.scores.methods.values()
     )
     refusing = go(tmp_path, [Watcher([JudgeReply("refused", error="no sketch")], name="no")], out="none")
-    assert refusing.scores["methods"]["flux"]["judges"]["no"]["raw"]["stg"] is None
+    assert refusing.scores.methods["flux"].judges["no"].raw.stg is None
 
 
 def test_controls_are_kept_apart_and_read_beside_chance(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_controls_are_kept_apart_and_read_beside_chance(tmp_path: Path) -> None:
 
 def test_several_judges_make_an_ensemble_and_another_folder_is_refused(tmp_path: Path) -> None:
     result = go(tmp_path, [Watcher(name="a"), Watcher(name="b"), Watcher(name="c")])
-    assert set(result.scores["methods"]["flux"]["judges"]) == {"a", "b", "c", "ensemble"}
+    assert set(result.scores.methods["flux"].judges) == {"a", "b", "c", "ensemble"}
     with pytest.raises(OutputFolderError, match="other stories"):
         go(tmp_path, [Watcher()], stories=records(2))
     with pytest.raises(UsageError, match="twice"):
@@ -236,7 +236,7 @@ def test_the_verb_replays_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert told.exit_code == 0, told.output
     value = json.loads(told.stdout)
     assert (value["status"], value["questions"]) == ("finished", 9)
-    assert json.loads((tmp_path / "replay" / "scores.json").read_text()) == result.scores
+    assert Scores.model_validate_json((tmp_path / "replay" / "scores.json").read_bytes()) == result.scores
     wrong = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "no"), "--controls", "ghost"])
     assert isinstance(wrong.exception, UsageError)
     assert not (tmp_path / "no").exists()

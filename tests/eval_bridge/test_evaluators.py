@@ -29,7 +29,7 @@ from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
 from katha.experiments.inputs import prepare_stories
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
-from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, StoryRecord
+from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, Scores, StoryRecord
 from katha.store import Store
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -247,10 +247,10 @@ def test_contrastive_pairs_are_asked_with_the_images_alone(tmp_path: Path) -> No
     judge = Chooser(rule)
     result = run(tmp_path, judge, records, variants=twins)
     assert len(seen) == len(twins) == 8
-    entry = result.scores["contrastive"]["methods"]["boards"]["chooser"]
-    assert (entry["n"], entry["n_unscored"]) == (8, 0)
-    assert entry["pair_accuracy"] == pytest.approx(75.0)
-    assert entry["confusion"] == pytest.approx(25.0)
+    entry = result.scores.contrastive.methods["boards"]["chooser"]
+    assert (entry.n, entry.n_unscored) == (8, 0)
+    assert entry.pair_accuracy == pytest.approx(75.0)
+    assert entry.confusion == pytest.approx(25.0)
     questions = sum(len(record.recoverability_questions) for record in records)
     assert judge.asked == 3 * questions + 8
     asked = judge.asked
@@ -276,9 +276,9 @@ def test_contrastive_pairs_are_asked_with_the_images_alone(tmp_path: Path) -> No
         [*map(str, words), "--variants", str(out / "contrastive_variants.jsonl"), "--out", str(tmp_path / "s.json")],
     )
     assert told.exit_code == 0, told.output
-    again = json.loads((tmp_path / "s.json").read_text())
-    assert again["contrastive"] == result.scores["contrastive"]
-    assert again["methods"] == result.scores["methods"]
+    again = Scores.model_validate_json((tmp_path / "s.json").read_bytes())
+    assert again.contrastive == result.scores.contrastive
+    assert again.methods == result.scores.methods
     rows = [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
     pairs = [row for row in rows if row["question_id"].startswith(PAIR_PREFIX)]
     assert {(row["condition"], row["method"]) for row in pairs} == {("image", "boards")}
@@ -287,7 +287,7 @@ def test_contrastive_pairs_are_asked_with_the_images_alone(tmp_path: Path) -> No
 def test_a_baselines_report_says_that_it_is_one(tmp_path: Path) -> None:
     records = [record for record in prepared("tifa") if record.story_id in ("fox_and_crow", "lion_and_mouse")]
     result = run(tmp_path, Chooser(lambda evidence, prompt: (prompt.options or ("",))[0]), records, evaluator="tifa")
-    assert result.scores["methods"]["boards"]["judges"]["chooser"]["raw"]["n"] > 20
+    assert result.scores.methods["boards"].judges["chooser"].raw.n > 20
     page = write_eval_report(tmp_path / "out").read_text(encoding="utf-8")
     assert "<b>tifa</b>" in page
 

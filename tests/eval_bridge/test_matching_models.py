@@ -287,15 +287,15 @@ def test_an_evaluation_of_free_answers_archives_its_verdicts(nli: Path, tmp_path
     job = EvalJob([record], [draw(tmp_path / "boards", [record])], {"phrases": Phrases()}, settings, decider=decider)
     with Store(tmp_path / "cache") as store:
         result = evaluate(job, tmp_path / "out", store)
-    block = result.scores["methods"]["boards"]["judges"]["phrases"]["raw"]
-    assert (result.scores["matching"], block["text"], block["image"]) == (name, 100.0, 0.0)
+    block = result.scores.methods["boards"].judges["phrases"].raw
+    assert (result.scores.matching, block.text, block.image) == (name, 100.0, 0.0)
     moved = nli.rename(tmp_path / "gone")
     try:
         out = tmp_path / "out"
         assert "does not entail" in write_eval_report(out).read_text(encoding="utf-8")
         words = ("score", out / "stories.jsonl", "--answers", out / "answers.jsonl", "--matching", name)
         again = katha(*words, "--questions", "all", "--resamples", 10, "--out", tmp_path / "s.json")["scores"]
-        assert again["methods"] == result.scores["methods"]
+        assert again["methods"] == result.scores.model_dump(mode="json")["methods"]
     finally:
         moved.rename(nli)
 

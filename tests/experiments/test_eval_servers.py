@@ -103,13 +103,13 @@ def test_three_faults_in_ten(tmp_path: Path, serve: Callable[..., Server]) -> No
 
     server = serve(rule)
     result = go(tmp_path, server)
-    statuses, block = result.state.done.statuses, result.scores["methods"]["flux"]["judges"]["openai"]
+    statuses, block = result.state.done.statuses, result.scores.methods["flux"].judges["openai"]
     assert sum(statuses.values()) == CALLS
     assert {"ok", "unparseable", "transport_failed", "truncated", "refused"} >= set(statuses)
     assert 0 < statuses["ok"] < CALLS
-    assert block["n_unscored"] > 0
-    assert block["raw"]["n"] + block["n_unscored"] == block["n_questions"] == STORIES * 3
-    assert (block["raw"]["text"], block["ambiguity_rate"]) == (100.0, 0.0)
+    assert block.n_unscored > 0
+    assert block.raw.n + block.n_unscored == block.n_questions == STORIES * 3
+    assert (block.raw.text, block.ambiguity_rate) == (100.0, 0.0)
     rows = _unpaid(tmp_path / "out" / "answers.jsonl")
     assert all((row["answer"] is None) == (row["status"] != "ok") for row in rows)
     assert len(server.bodies) > CALLS
