@@ -19,6 +19,7 @@ from katha.eval_bridge.packets.instructions import reply_schema
 from katha.jsonio import digest
 from katha.planners.checks import validate_plan
 from katha.protocols import (
+    AlwaysChooses,
     BoardContext,
     Capabilities,
     Evidence,
@@ -334,7 +335,7 @@ def check_judge(make: Callable[[], Judge], images: tuple[bytes, ...] | None = No
             answers(condition, _OPTIONS)
 
     def answers_freely() -> None:
-        if not getattr(judge, "always_chooses", False):
+        if not (isinstance(judge, AlwaysChooses) and judge.always_chooses):
             answers("text", None)
 
     checks = {"spec": lambda: _check_spec(judge, make()), "choice": chooses, "free answers": answers_freely}
