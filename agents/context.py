@@ -17,8 +17,7 @@ from katha.eval_bridge.judging.budget import require_prices as require_judge_pri
 from katha.eval_bridge.judging.engine import JudgingEngine
 from katha.eval_bridge.judging.make import make_judges
 from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import make_decider, open_rule
-from katha.eval_bridge.matching.verdicts import VERDICTS
+from katha.eval_bridge.matching.rules import kept_rule
 from katha.jsonio import digest
 from katha.protocols import (
     CostsMoney,
@@ -305,7 +304,6 @@ class RunContext:
         Raises:
             UsageError: the renderer cannot draw that size. UnknownPluginError: no such mode or matching rule.
         """
-        verdicts = files.path / VERDICTS
         return cls(
             record=record,
             config=config,
@@ -314,8 +312,7 @@ class RunContext:
             files=files,
             mode=mode or load_mode(config.mode),
             size=frame_size(config, plugins.renderer),
-            matching=matching
-            or open_rule(config.matching, [verdicts], decider=make_decider(config.matching), keep=verdicts),
+            matching=matching or kept_rule(config.matching, files.path),
             given_plan=given_plan,
             measured=measured or Measured(),
             ready=ready or Prepared(),

@@ -27,9 +27,6 @@ from katha.config import RunConfig, cache_folder
 from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.outcome import Outcome
-from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import make_decider, open_rule
-from katha.eval_bridge.matching.verdicts import VERDICTS
 from katha.jsonio import digest, read_json
 from katha.protocols import Judge, Similarity
 from katha.schema import AnswerStatus
@@ -157,12 +154,6 @@ def read_kept(path: Path, kind: type[R]) -> R | None:
         return kind.model_validate(read_json(path))
     except (InputFileError, ValidationError):
         return None
-
-
-def kept_rule(name: str, folder: Path) -> Rule:
-    """Return the matching rule of that name; what a model decides for it is kept in `folder`."""
-    path = folder / VERDICTS
-    return open_rule(name, [path], decider=make_decider(name), keep=path)
 
 
 def worth_another_try(error: KathaError) -> bool:

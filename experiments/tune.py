@@ -37,11 +37,12 @@ from katha.compass.tuning import (
 from katha.config import RunConfig, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
 from katha.eval_bridge.judging.outcome import Outcome, outcome_of
+from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, compare, row_counts, row_numbers
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import StoryBench
-from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, kept_rule, read_kept
+from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, read_kept
 from katha.jsonio import write_json
 from katha.schema import Answer, Board, CompassSettings, StoryRecord
 from katha.schema.tables import CurvePoint, TuningGain, TuningResult

@@ -45,6 +45,12 @@ def folder_rule(name: str, folder: Path) -> Rule:
     return open_rule(name, [folder / VERDICTS])
 
 
+def kept_rule(name: str, folder: Path) -> Rule:
+    """Return the rule `name`; what a model decides for it is kept in `folder`, and not asked again."""
+    path = folder / VERDICTS
+    return open_rule(name, [path], decider=make_decider(name), keep=path)
+
+
 def settle(rule: Rule, records: Iterable[StoryRecord], answers: Iterable[Answer]) -> list[str]:
     """Have every verdict that scoring `answers` needs, before it begins; a note where some could not be had.
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -27,9 +27,8 @@ from katha.errors import (
     UnknownPluginError,
     UsageError,
 )
-from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.people.files import read_judgments
-from katha.experiments.runner import ExperimentState, Result, Shelf, kept_rule, read_kept
+from katha.eval_bridge.people.files import Judgment, read_judgments
+from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept
 from katha.jsonio import canonical, digest, sha256_hex, write_bytes_atomic, write_json
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
@@ -122,10 +121,6 @@ class AblationFolder(Workspace[AblationState]):
         self.stories = path / "stories.jsonl"
         self.panels = path / "panels"
 
-    def rule(self, name: str) -> Rule:
-        """Return the matching rule of that name; what a model decides for it is kept here."""
-        return kept_rule(name, self.path)
-
     def story(self, story_id: str) -> Path:
         """Return the folder of one story."""
         return self.path / "stories" / story_id
@@ -203,10 +198,6 @@ def _write_rows(path: Path, rows: Iterable[Answer]) -> None:
 # row, a row's board (`ROW@SEED`), or the mode of rows that change nothing about it. Without it a judgment is about
 # every row, where all rows have the same boards, or about the text alone. Judgments of modes that the suite lacks are
 # left out, so that one study serves several suites.
-
-
-Judgment = Mapping[str, Any]
-"""One row of the file, by its columns."""
 
 
 @dataclass(frozen=True)

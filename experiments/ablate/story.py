@@ -26,6 +26,7 @@ from katha.compass.score import board_key
 from katha.errors import KathaError, MissingExtraError, PlanError, TransientRenderError, UnknownPluginError, UsageError
 from katha.eval_bridge.judging.outcome import FAILED, outcome_of
 from katha.eval_bridge.matching.match import Rule
+from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.scoring.audit import require_separate
 from katha.experiments.ablate.job import (
@@ -276,7 +277,7 @@ class _Ablation(Experiment[AblationState, AblationTable]):
         return read_kept(self._folder.table, AblationTable) if same and known.status == "finished" else None
 
     def work(self) -> Iterator[str]:
-        graph, rule = build_graph(reports=False), self._folder.rule(self._job.config.matching)
+        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, self._folder.path)
         for record in self._job.records:
             known = self._folder.result(record.story_id, self._job.story_identity(record))
             if known is None or known.again or not known.boards:

@@ -8,6 +8,7 @@ import numpy as np
 
 from katha.compass.modes import Row
 from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, averages, row_numbers
 from katha.experiments.ablate.conclusions import compared, conclude, repair_cases
@@ -94,7 +95,7 @@ def write_table(tally: Tally) -> AblationTable:
         scores = score(
             tally.stories,
             tally.rows(HELD_OUT),
-            matching=folder.rule(job.config.matching),
+            matching=kept_rule(job.config.matching, folder.path),
             resamples=job.resamples,
             seed=job.seed,
             frozen=job.lock is not None,

@@ -13,21 +13,14 @@ from numpy.typing import NDArray
 from katha.compass.modes import Row, Scoring
 from katha.compass.score import BoardKey, board_key
 from katha.eval_bridge.matching.match import normalise
-from katha.eval_bridge.matching.rules import settle
+from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.people.agreement import Placed, correlation, localization
+from katha.eval_bridge.people.files import Judgment
 from katha.eval_bridge.people.report import board_sections
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import RowCounts, row_counts
-from katha.experiments.ablate.job import (
-    AblationFolder,
-    AblationJob,
-    Judgment,
-    Judgments,
-    RowBoard,
-    StoryResult,
-    protocol_of,
-)
+from katha.experiments.ablate.job import AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, Selection, StoryRecord
 from katha.schema.tables import DefectsFound, HumanColumns, VerdictAgreement
 
@@ -128,7 +121,7 @@ class Tally:
         if key not in self._outcomes:
             selection: Selection = "reporting" if row.questions == "held_out" else "steering"
             stories = [_coarse_story(item, scoring) for item in self.stories]
-            rule = self.folder.rule(matching)
+            rule = kept_rule(matching, self.folder.path)
             self.unsettled += settle(rule, stories, self.rows(protocol))
             rows = (_coarse_row(item, scoring) for item in self.rows(protocol))
             self._outcomes[key] = collect(stories, rows, matching=rule, selection=selection)

@@ -12,7 +12,17 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from katha.schema.board import Frame
-from katha.schema.scores import Comparison, DimensionScore, Interval, Localization, RankAgreement, RowDifference
+from katha.schema.scores import (
+    Comparison,
+    DimensionScore,
+    HumanMoral,
+    HumanRecoverability,
+    Interval,
+    Localization,
+    RankAgreement,
+    Rating,
+    RowDifference,
+)
 from katha.schema.story import Dimension
 
 
@@ -23,46 +33,6 @@ class _Table(BaseModel):
 
 # ---
 # What people say of one row's boards (Tables 55, 58 to 66 and 73). A section is None where nobody judged it.
-
-
-class HumanIntervals(_Table):
-    """Bootstrap intervals over stories of human recoverability and STG."""
-
-    text: Interval | None
-    image: Interval | None
-    stg: Interval | None
-
-
-class HumanRecoverability(_Table):
-    """Human recoverability and STG (Eqs. 56 to 59); `gaps` is text minus images by dimension."""
-
-    n_questions: int
-    n_valid: int
-    ambiguity_rate: float | None
-    text: float | None
-    image: float | None
-    text_image: float | None
-    stg: float | None
-    ci95: HumanIntervals
-    gaps: dict[Dimension, float | None]
-
-
-class HumanMoral(_Table):
-    """HMR@1 and HMR@3 (Eqs. 52 and 53)."""
-
-    n: int
-    hmr1: float | None
-    hmr3: float | None
-
-
-class Rating(_Table):
-    """Ratings of 1 to 5 (Eq. 54) with their standard deviation and the raters' agreement."""
-
-    n: int
-    mean: float | None
-    sd: float | None
-    ci95: Interval | None
-    krippendorff_alpha: float | None
 
 
 class VerdictAgreement(_Table):
