@@ -94,7 +94,7 @@ def test_the_worked_examples_are_short_and_do_what_their_page_says(tmp_path: Pat
     out = tmp_path / "work" / "out"
     answered = [json.loads(line)["judge"] for line in (out / "overlap" / "answers.jsonl").read_text().splitlines()]
     assert answered.count("overlap:Overlap") == answered.count("sketch-reader") > 0
-    rows = [row["name"] for row in json.loads((out / "captions" / "table.json").read_text())["rows"]]
+    rows = [row["mode"] for row in json.loads((out / "captions" / "table.json").read_text())["rows"]]
     assert rows == ["base", "caption_bridge", "careful_captions"]
     report = (out / "overlap" / "report.html").read_text(encoding="utf-8")
     sections = re.findall(r'<section id="(\w+)"', report)
