@@ -16,7 +16,7 @@ from katha.app.reports.compare_page import write_compare_report
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.tuning_page import write_tuning_report
 from katha.compass.lock import TEST_SPLITS
-from katha.compass.modes import load_suite
+from katha.compass.modes import Suite, load_suite
 from katha.config import Settings, cache_folder, read_settings
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import parse_boards
@@ -32,8 +32,9 @@ from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
+from katha.experiments.compare import CompareJob
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
-from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.registry import read_options
 from katha.schema import StoryRecord
@@ -211,29 +212,18 @@ def ablate(
         >>> result.table
     """
     config = settings_for(settings, changes)
-    chosen = load_suite(suite).for_judges(config.judges)
-    if rows is not None:
-        chosen = chosen.only(tuple(rows))
-    drawn_by = [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
-    require_memory(changes.get("memory"), drawn_by)
+    chosen = _suite(suite, rows, config)
+    require_memory(
+        changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
+    )
     records = _of_split(_records(stories), split, stories)
     plugins, frozen = load_plugins(config, budget), None
     if lock is not None:
         config = freeze(config, Path(lock), plugins, records)
         frozen = {"file": Path(lock).name, "sha256": config.lock}
-    job = AblationJob(
-        records,
-        chosen,
-        config,
-        given=plugins,
-        lock=frozen,
-        resamples=resamples,
-        strict=rows is not None,
-        human=human,
-    )
-    result = run_ablation(
-        job, Path(out) if out is not None else Path("out") / chosen.name, on_story=_counted(on_progress, len(records))
-    )
+    job = AblationJob(records, chosen, config, plugins, frozen, resamples, strict=rows is not None, human=human)
+    folder = Path(out) if out is not None else Path("out") / chosen.name
+    result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
     write_ablation_report(result.out)
     return result
 
@@ -254,8 +244,7 @@ def compare(
 ) -> comparing.CompareResult:
     """Compare renderers (or planners, or modes) by what their boards lose of the stories (STG).
 
-    Every method gets the same plans, questions and judges. A story that a method cannot draw is counted as invalid,
-    with the reason.
+    All get the same plans, questions and judges. A story that a method cannot draw is invalid for it, with the reason.
 
     Args:
         stories: A JSON Lines file, a record, a text, a folder of them, or records.
@@ -284,37 +273,20 @@ def compare(
     """
     given = changes.pop("renderer_options", None)
     config = settings_for(settings, {**changes, "mode": "base"})
-    if methods is None:
-        found = cross_methods(config, planners, renderers, modes, _options(given))
-    elif planners or renderers or modes or given:
-        raise UsageError(
-            "--methods names the methods already.",
-            hint="Leave --renderer, --planner, --mode and --renderer-option out.",
-        )
-    else:
-        found = read_methods(Path(methods), config) if isinstance(methods, (str, Path)) else list(methods)
+    found = _methods(config, methods, (planners, renderers, modes), given)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_memory(changes.get("memory"), drawn_by)
-    complete = prepare_stories(_source(stories))
-
-    def prepare(records: Sequence[StoryRecord]) -> list[StoryRecord]:
-        """The same questions, options and halves for every method."""
-        return [
-            record.model_copy(update={"recoverability_questions": assign_roles(record.recoverability_questions, 42)})
-            for record in complete(records)
-        ]
-
-    job = comparing.CompareJob(
+    job = CompareJob(
         records=_records(stories),
         methods=found,
         config=config,
-        prepare=prepare,
+        prepare=_prepare_alike(stories),
         resamples=resamples,
         command=_command(),
         budget=budget,
     )
-    total = len(job.records) * len(found)
-    result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, total))
+    heard = _counted(on_progress, len(job.records) * len(found))
+    result = comparing.run_comparison(job, Path(out), on_story=heard)
     write_compare_report(result.out)
     return result
 
@@ -378,6 +350,47 @@ def tune(
     return result
 
 
+def _suite(name: str, rows: Sequence[str] | None, config: Settings) -> Suite:
+    """The suite of that name, for these judges; of its rows only those that are asked for."""
+    suite = load_suite(name).for_judges(config.judges)
+    return suite.only(tuple(rows)) if rows is not None else suite
+
+
+def _methods(
+    config: Settings,
+    methods: Path | str | Sequence[Method] | None,
+    varied: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    options: Any,
+) -> list[Method]:
+    """The methods that are listed, or every planner with every renderer in every mode.
+
+    Raises:
+        UsageError: both are given.
+    """
+    if methods is None:
+        given = dict(options) if isinstance(options, Mapping) else read_options(options or ())
+        return cross_methods(config, *varied, given)
+    if any(varied) or options:
+        raise UsageError(
+            "--methods names the methods already.",
+            hint="Leave --renderer, --planner, --mode and --renderer-option out.",
+        )
+    return read_methods(Path(methods), config) if isinstance(methods, (str, Path)) else list(methods)
+
+
+def _prepare_alike(stories: Stories) -> Callable[[Sequence[StoryRecord]], list[StoryRecord]]:
+    """Questions, options and halves for the stories: the same for every method."""
+    complete = prepare_stories(_source(stories))
+
+    def prepare(records: Sequence[StoryRecord]) -> list[StoryRecord]:
+        return [
+            record.model_copy(update={"recoverability_questions": assign_roles(record.recoverability_questions, 42)})
+            for record in complete(records)
+        ]
+
+    return prepare
+
+
 def _records(stories: Stories) -> list[StoryRecord]:
     return load_stories(stories) if isinstance(stories, (str, Path)) else list(stories)
 
@@ -407,10 +420,6 @@ def _of_split(records: list[StoryRecord], split: str | None, stories: Stories) -
 
 def _counted(on_progress: OnProgress | None, total: int) -> Callable[[str, int], None] | None:
     return None if on_progress is None else lambda story, done: on_progress(story, done, total)
-
-
-def _options(given: Any) -> dict[str, Any]:
-    return dict(given) if isinstance(given, Mapping) else read_options(given or ())
 
 
 def _command() -> tuple[str, ...]:

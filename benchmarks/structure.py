@@ -172,9 +172,8 @@ def main() -> int:
         print(json.dumps({figure.name: figure.value for figure in found}))
     else:
         for figure in found:
-            limit = (
-                "" if figure.most is None else f"at most {figure.most:g}" + (": exceeded" if figure.exceeded else "")
-            )
+            limit = "" if figure.most is None else f"at most {figure.most:g}"
+            limit += ": exceeded" if figure.exceeded else ""
             print(f"{figure.name:<36}{figure.value:>10g}   {limit}".rstrip())
         for place in places:
             print(place)

@@ -60,12 +60,13 @@ def ablate(
     if as_json:
         echo_json({"out": str(result.out), "report": str(report), "table": table.model_dump(mode="json")})
     else:
-        _tell(table, report)
+        _tell(table)
         tell_outcome(result.outcome)
+        typer.echo(f"Report: {report}")
     end(result.outcome, result.status)
 
 
-def _tell(table: AblationTable, report: Path) -> None:
+def _tell(table: AblationTable) -> None:
     typer.echo(_HEAD)
     for row in table.rows:
         typer.echo(_line(row))
@@ -84,7 +85,6 @@ def _tell(table: AblationTable, report: Path) -> None:
     typer.echo(f"Conclusion: {table.conclusion.text}")
     if not table.frozen:
         typer.echo("Unfrozen: the settings are not those of a lock (see `katha tune`).")
-    typer.echo(f"Report: {report}")
 
 
 def _line(row: AblationRow) -> str:

@@ -6,16 +6,25 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from katha.app.cli.console import echo_json, points
 from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed
 from katha.config import resolve
-
-if TYPE_CHECKING:
-    from katha.experiments.building import Built
+from katha.eval_bridge.bench.split import save_split
+from katha.eval_bridge.bench.validate import Inspection
+from katha.eval_bridge.matching.report import measure_file
+from katha.eval_bridge.matching.rules import folder_rule, make_decider, open_rule
+from katha.eval_bridge.people.ensemble import fit_ensemble
+from katha.eval_bridge.people.files import read_judgments
+from katha.eval_bridge.people.report import calibrate as compare
+from katha.eval_bridge.scoring.outcomes import collect
+from katha.experiments.building import Built, measure_planners, write_story_questions, write_story_variants
+from katha.experiments.scoring import read_archive, read_scored_stories
+from katha.jsonio import write_json
+from katha.planners.quality import MEASURES
 
 bench = typer.Typer(
     help="KathaBench-25K, or any file of its schema: check, count, divide; measure a matcher; compare with people.",
@@ -37,8 +46,6 @@ def validate(
 
     A subset is fine: it is not measured by the full release's counts, and the last lines say what it is.
     """
-    from katha.eval_bridge.bench.validate import Inspection
-
     inspection = Inspection(path, complete=complete)
     kept: list[object] = []
     for problem in inspection.problems():
@@ -60,8 +67,6 @@ def validate(
 @bench.command()
 def stats(path: Release, as_json: Json = False) -> None:
     """Print the counts of the benchmark's tables, and what judging it costs (Tables 47 and 48)."""
-    from katha.eval_bridge.bench.validate import Inspection
-
     inspection = Inspection(path)
     for _ in inspection.problems():
         pass
@@ -93,8 +98,6 @@ def split(
     as_json: Json = False,
 ) -> None:
     """Divide stories into train, validation, public_test and hidden_test, alike in each narrative type."""
-    from katha.eval_bridge.bench.split import save_split
-
     made = save_split(path, out, seed=seed, force=force)
     if as_json:
         echo_json({"out": str(out), "seed": seed, "counts": made.counts})
@@ -119,9 +122,6 @@ def match(
 
     A pair has `question`, `gold_answer`, `accepted_answers`, `answer`, `label` (right or wrong) and maybe `kind`.
     """
-    from katha.eval_bridge.matching.report import measure_file
-    from katha.eval_bridge.matching.rules import make_decider, open_rule
-
     archives = [verdicts] if verdicts is not None else []
     report = measure_file(path, open_rule(rule, archives, decider=make_decider(rule, base_url), keep=verdicts))
     if as_json:
@@ -156,13 +156,6 @@ def ensemble(
 
     Give people's labels on validation or gold stories, then score others with `katha score --ensemble`.
     """
-    from katha.eval_bridge.matching.rules import folder_rule
-    from katha.eval_bridge.people.ensemble import fit_ensemble
-    from katha.eval_bridge.people.files import read_judgments
-    from katha.eval_bridge.scoring.outcomes import collect
-    from katha.experiments.scoring import read_archive, read_scored_stories
-    from katha.jsonio import write_json
-
     rule = folder_rule(matching or "lemma-set", answers[-1].parent)
     outcomes = collect(read_scored_stories(stories), read_archive(answers), matching=rule, selection="all")
     found, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
@@ -190,8 +183,6 @@ def calibrate(
     `human, judge, confidence`; `human_score, judge_score`; `rater, story_id` with `label`, with `ncs, mas, ees`, with
     `preference`; `target, top1, top2, top3`; `story_id, question_id, question_type, condition, right`.
     """
-    from katha.eval_bridge.people.report import calibrate as compare
-
     found = compare(path, resamples, seed).model_dump(mode="json")
     if as_json:
         echo_json(found)
@@ -229,9 +220,6 @@ def plans(
     as_json: Json = False,
 ) -> None:
     """Plan STORIES with each planner and say how much of what must be seen its prompts say; nothing is drawn."""
-    from katha.experiments.building import measure_planners
-    from katha.planners.quality import MEASURES
-
     found = measure_planners(stories, planner, resolve({"panels": panels}).panels)
     if as_json:
         echo_json({"measures": dict(MEASURES), "planners": {name: asdict(row) for name, row in found.items()}})
@@ -255,8 +243,6 @@ def questions(
     as_json: Json = False,
 ) -> None:
     """Write recoverability questions for STORIES from their transitions; what fails a check is listed, not kept."""
-    from katha.experiments.building import write_story_questions
-
     built = write_story_questions(stories, out, by=by, planner=planner, judge=judge, base_url=base_url)
     _tell(built, "questions", out, as_json)
 
@@ -271,8 +257,6 @@ def variants(
     as_json: Json = False,
 ) -> None:
     """Write two contrastive variants of each story with scenes; what fails a check is listed, not kept."""
-    from katha.experiments.building import write_story_variants
-
     _tell(write_story_variants(stories, out, by=by, judge=judge, base_url=base_url), "variants", out, as_json)
 
 

@@ -68,12 +68,13 @@ def compare(
             {"out": str(out), "report": str(report), "reused": result.reused, "table": table.model_dump(mode="json")}
         )
     else:
-        _tell(table, report)
+        _tell(table)
         tell_outcome(result.outcome)
+        typer.echo(f"Report: {report}")
     end(result.outcome, result.status)
 
 
-def _tell(table: CompareTable, report: Path) -> None:
+def _tell(table: CompareTable) -> None:
     typer.echo(_HEAD)
     for row in table.methods:
         numbers = "".join(f"{points(value):>7}" for value in (row.image, row.raw_stg, row.filtered_stg))
@@ -92,4 +93,3 @@ def _tell(table: CompareTable, report: Path) -> None:
         typer.echo(f"  and {len(table.invalid) - _SHOWN} more invalid boards; see table.json.", err=True)
     if table.status != "finished":
         typer.echo("Some boards or answers are missing. The same command asks for them again.")
-    typer.echo(f"Report: {report}")

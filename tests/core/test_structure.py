@@ -32,14 +32,8 @@ def test_a_tree_that_keeps_the_limits(tree: Tree) -> None:
     found, places = tree()
     assert places == []
     assert not any(figure.exceeded for figure in found.values())
-    assert {
-        name: found[name].value for name in ("lines", "files", "longest function, lines", "parameters at most")
-    } == {
-        "lines": 2,
-        "files": 2,
-        "longest function, lines": 2,
-        "parameters at most": 1,
-    }
+    known = {"lines": 2, "files": 2, "longest function, lines": 2, "parameters at most": 1}
+    assert {name: found[name].value for name in known} == known
 
 
 def test_what_exceeds_a_limit_is_found_and_named(tree: Tree) -> None:

@@ -37,6 +37,7 @@ def test_every_phony_target_has_a_rule(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
 
+@pytest.mark.timeout(600)
 def test_make_fast_runs_the_unit_tests() -> None:
     (line,) = [line for line in recipe("fast") if re.search(r"/pytest\b", line)]
     _, *words = shlex.split(line)
@@ -74,12 +75,8 @@ def test_unit_modules_start_no_process_and_import_no_torch() -> None:
     for folder, names in UNIT.items():
         for name in names:
             tree = ast.parse((TESTS / folder / f"test_{name}.py").read_text(encoding="utf-8"))
-            froms = {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-            plain = {
-                item.name.split(".")[0]
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Import)
-                for item in node.names
-            }
+            nodes = list(ast.walk(tree))
+            froms = {(node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
+            plain = {item.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for item in node.names}
             found[name] = sorted(HEAVY & (froms | plain))
     assert {name: heavy for name, heavy in found.items() if heavy} == {}
