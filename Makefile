@@ -6,7 +6,7 @@ STORY  ?= examples/lion_and_mouse.txt
 OUT    ?= out/lion_and_mouse
 PACKAGES := app experiments agents compass configs eval_bridge planners prompts renderers
 
-.PHONY: story test check fast links docs wheel reader bench clean
+.PHONY: story test check fast measures links docs wheel reader bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +40,14 @@ check: $(VENV)/.dev links
 
 test: check
 	$(BIN)/pytest -n auto
+
+# The unit tests alone: under a minute on two cores.
+fast: $(VENV)/.dev
+	$(BIN)/pytest -n auto -m unit
+
+# Both are printed; the first one's exit code says whether a limit of the structure is exceeded.
+measures: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.structure; kept=$$?; $(BIN)/python -m benchmarks.measures executed && exit $$kept
 
 docs: $(VENV)/.docs links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -32,7 +32,7 @@ def measure_prompts() -> dict[str, Any]:
     import torch
 
     from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
-    from tests.tiny_diffusion import build
+    from tests.support.tiny_diffusion import build
 
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:

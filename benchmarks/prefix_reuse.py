@@ -72,7 +72,7 @@ def measure() -> dict[str, Any]:
     import torch
 
     from katha.eval_bridge.judges.local import LocalJudge
-    from tests.tiny_vlm import build
+    from tests.support.tiny_vlm import build
 
     logging.getLogger("transformers").setLevel(logging.ERROR)
     torch.set_num_threads(1)  # threads that wait for one another would measure the machine's other load

@@ -95,7 +95,7 @@ def measure_overhead() -> dict[str, Any]:
     from katha.renderers.consistory import ConsistoryRenderer
     from katha.renderers.diffusion.sdxl import SdxlRenderer
     from katha.renderers.storydiffusion import StoryDiffusionRenderer
-    from tests.tiny_diffusion import build
+    from tests.support.tiny_diffusion import build
 
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:

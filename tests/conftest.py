@@ -1,4 +1,4 @@
-"""Fixtures that several test files share."""
+"""Fixtures that several test files share, and the marks that say of which kind a test is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kinds import SLOW, UNIT, listed
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave other modules unread where only unit tests are wanted: importing torch takes longer than those tests."""
+    if config.option.markexpr != "unit" or not collection_path.name.startswith("test_"):
+        return None
+    return None if listed(collection_path, UNIT) else True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test as `unit` or `integration`, and as `slow`, by the lists in tests/support/kinds.py."""
+    for item in items:
+        item.add_marker("unit" if listed(item.path, UNIT) else "integration")
+        if listed(item.path, SLOW):
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="module")

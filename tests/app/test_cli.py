@@ -82,7 +82,7 @@ def test_a_run_never_imports_torch_or_scipy(tmp_path: Path) -> None:
         f"app(args={['run', str(TEXT), '--judge', 'pixel', '--out', str(tmp_path / 'out')]!r}, standalone_mode=False)\n"
         "print([name for name in ('torch', 'scipy') if name in sys.modules])"
     )
-    where = {**os.environ, "KATHA_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(Path(__file__).parents[1])}
+    where = {**os.environ, "KATHA_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT / "tests" / "support")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where)
     assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
 

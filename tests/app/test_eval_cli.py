@@ -2,97 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_boards import picture
+from evals import Watcher, draw, go, records
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
 from katha.errors import JudgeError, OutputFolderError, TransientJudgeError, UsageError
-from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.judging.budget import Budget
-from katha.eval_bridge.judging.engine import Retry
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, EvalResult, estimate, evaluate, name_judges
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
-from katha.schema import Question, Scores, StoryRecord
+from katha.experiments.evaluate import EvalJob, estimate, name_judges
+from katha.protocols import JudgeReply
+from katha.schema import Scores
 from katha.store import Store
-
-AT_ONCE = Retry(attempts=2, first_wait=0.0)
-KINDS = ("causal", "temporal_order", "moral")
-
-
-class Watcher:
-    """Right by text; by images right for every second question. `faults` makes calls go wrong in turn."""
-
-    price = {"input": 1.0, "output": 1.0}
-
-    def __init__(self, faults: Sequence[JudgeReply | Exception | None] = (None,), name: str = "watcher") -> None:
-        self.faults, self.name, self.asked = list(faults), name, 0
-
-    def spec(self) -> Mapping[str, Any]:
-        return {"name": self.name}
-
-    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
-        for prompt in prompts:
-            fault = self.faults[self.asked % len(self.faults)]
-            self.asked += 1
-            if isinstance(fault, Exception):
-                raise fault
-            known = evidence.text is not None or hashlib.sha256(prompt.question.encode()).digest()[0] % 2
-            usage = {"cost": 0.5, "tokens": {"input": 10}}
-            yield fault or JudgeReply("ok", "gold" if known else "other", confidence="high", usage=usage)
-
-
-def records(count: int = 3, **changes: object) -> list[StoryRecord]:
-    def question(story: str, kind: str) -> Question:
-        values = {
-            "question_id": f"{story}_{kind}",
-            "story_id": story,
-            "question_type": kind,
-            "question": f"What about {story} and {kind}?",
-            "gold_answer": "gold",
-            "options": ["gold", "other", "third", "fourth", "Unclear"],
-        }
-        return Question.model_validate(values | changes)
-
-    names = [f"s{number}" for number in range(count)]
-    return [
-        StoryRecord(story_id=n, story_text=f"Story {n}.", recoverability_questions=[question(n, k) for k in KINDS])
-        for n in names
-    ]
-
-
-def draw(folder: Path, stories: Sequence[StoryRecord], shift: int = 0) -> Boards:
-    for at, record in enumerate(stories):
-        place = folder / record.story_id
-        place.mkdir(parents=True, exist_ok=True)
-        for number in range(1, 6):
-            path = place / f"{number}.png"
-            if not path.exists():
-                path.write_bytes(picture(number + 7 * at + shift))
-    return Boards(folder.name, folder)
-
-
-def go(tmp: Path, judges: Sequence[Watcher], out: str = "out", **options: Any) -> EvalResult:
-    stories = options.pop("stories", None) or records()
-    methods = [draw(tmp / "flux", stories), draw(tmp / "kontext", stories, 1)]
-    for spoiled in options.pop("spoil", ()):
-        (tmp / spoiled).unlink()
-    settings = EvalSettings(resamples=50, controls=options.pop("controls", ()))
-    job = EvalJob(stories, methods, name_judges([(judge.name, judge) for judge in judges]), settings)
-    with Store(tmp / "cache") as store:
-        return evaluate(job, tmp / out, store, retry=AT_ONCE, **options)
 
 
 def test_text_is_asked_once_for_all_boards_and_nothing_twice(tmp_path: Path) -> None:

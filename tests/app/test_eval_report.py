@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from test_eval_cli import Watcher, go, records
+from evals import Watcher, go, records
 
 from katha.app.reports import eval_page as stories
 from katha.app.reports.charts import calibration_plots

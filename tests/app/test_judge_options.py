@@ -11,8 +11,7 @@ from typing import Any
 import cli_child
 import pytest
 from api_server import KEY, Server, Step, serving
-from test_eval_cli import draw, records
-from test_eval_servers import answer
+from evals import answer, draw, records
 from tiny_vlm import build
 from typer.testing import CliRunner
 

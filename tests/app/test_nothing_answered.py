@@ -10,7 +10,7 @@ from typing import Any
 
 import cli_child
 import pytest
-from test_eval_cli import draw, records
+from evals import draw, records
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app

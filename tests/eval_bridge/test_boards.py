@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from evals import picture
 from PIL import Image
 
 from katha.errors import InputFileError, UsageError
@@ -17,12 +18,6 @@ from katha.jsonio import sha256_hex
 from katha.schema import Scene, StoryRecord
 
 STORY = StoryRecord(story_id="s", story_text="A lion sleeps.")
-
-
-def picture(number: int = 0, mode: str = "RGB", form: str = "PNG", **options: object) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (24, 16), (40 * number % 256, 90, 200)).convert(mode).save(buffer, form, **options)
-    return buffer.getvalue()
 
 
 def board(folder: Path, names: list[str], data: bytes | None = None) -> Boards:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import serving
+from api_server import serving
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app

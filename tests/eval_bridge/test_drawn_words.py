@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from evals import Watcher, records
 from PIL import Image, ImageDraw, ImageFont
-from test_eval_cli import Watcher, records
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_eval_cli import draw
+from evals import draw
 from typer.testing import CliRunner
 
 from benchmarks.synthetic import stories as synthetic

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from independent_others import alignment, pair_scores
-from independent_scorer import CONDITIONS, Independent
+from independent_scorer import CONDITIONS, Independent, alignment, pair_scores
 from typer.testing import CliRunner
 
 from benchmarks.synthetic import stories, variants

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import json
 import shutil
 import weakref
@@ -12,11 +11,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
-from tiny_vlm import FAMILIES, build
+from tiny_vlm import FAMILIES, STORY, build, pictures
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from katha.errors import JudgeError, UsageError
@@ -31,18 +28,7 @@ from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.registry import default_registry
 from katha.schema import Condition, Question
 
-SIZES = ((60, 40), (40, 60), (48, 48))
 OPTIONS = ("The lion roars", 'It says "no" \\ é', "Unclear")
-STORY = "The mouse bites the net and the lion is free."
-
-
-def pictures(seed: int = 0) -> tuple[bytes, ...]:
-    rng, found = np.random.default_rng(seed), []
-    for width, height in SIZES:
-        buffer = io.BytesIO()
-        Image.fromarray(rng.integers(0, 255, (height, width, 3), dtype=np.uint8)).save(buffer, "PNG")
-        found.append(buffer.getvalue())
-    return tuple(found)
 
 
 def prompt(question: str, condition: Condition = "image", options: tuple[str, ...] | None = OPTIONS) -> JudgePrompt:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from test_api_judges import Server, Step
-from test_eval_cli import draw
+from api_server import Server, Step
+from evals import draw
 from tiny_encoders import save_encoder, save_nli
 from tiny_vlm import build
 from typer.testing import CliRunner

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tiny_vlm import build
+from tiny_vlm import STORY, build, pictures
 
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.packets.instructions import judge_prompt
@@ -62,8 +62,6 @@ def url(model: Path) -> Iterator[str]:
 
 
 def _asked() -> tuple[Evidence, list[JudgePrompt]]:
-    from test_local_judge import STORY, pictures
-
     made = {"question_id": "q", "story_id": "s", "question_type": "causal", "gold_answer": "The lion roars",
             "options": ["The lion roars", "The mouse runs", "Unclear"]}  # fmt: skip
     questions = [Question.model_validate(made | {"question": f"Why {number}?"}) for number in range(2)]

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from evals import draw, records
 from PIL import Image
-from test_eval_cli import draw, records
 
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import read_board

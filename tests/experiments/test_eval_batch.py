@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from api_server import KEY, Step
-from batch_server import BatchServer, batching
-from test_eval_cli import Watcher, draw, records
+from api_server import KEY, BatchServer, Step, batching
+from evals import Watcher, draw, records
 
 from katha.errors import JudgeError, UsageError
 from katha.eval_bridge.judges.anthropic import AnthropicJudge

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from test_eval_cli import Watcher, go
+from evals import Watcher, go
 
 from katha.errors import JudgeError
 from katha.eval_bridge.judging.abilities import judge_abilities

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from api_server import KEY, Server, Step, serving
-from test_eval_cli import draw, records
+from evals import answer, draw, records
 
 from katha.errors import UsageError
 from katha.eval_bridge.judges.openai import OpenAIJudge
@@ -32,16 +32,6 @@ STORIES = 8
 CALLS = STORIES * 3 * 3
 """Three questions a story, under three conditions, over one board."""
 AT_ONCE = Backoff(max_retries=2, busy_retries=8, sleep=lambda seconds: None)
-
-
-def answer(body: dict[str, Any]) -> str:
-    """Right with the text, and by the images alone for every question but the moral's; else the first option."""
-    parts = body["messages"][0]["content"]
-    right = "causal" in parts[-1]["text"] or any("Story s" in part.get("text", "") for part in parts)
-    fields = body["response_format"]["json_schema"]["schema"]["properties"]
-    values = {name: "high" if name == "confidence" else rule.get("enum", ["gold"])[0] for name, rule in fields.items()}
-    chosen, said = "final_answer" if "final_answer" in values else "answer", "gold" if right else "other"
-    return json.dumps(values | ({chosen: said} if said in fields[chosen].get("enum", [said]) else {}))
 
 
 def good(number: int, body: dict[str, Any]) -> Step:

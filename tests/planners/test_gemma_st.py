@@ -12,7 +12,7 @@ from typing import Any
 
 import cli_child
 import pytest
-from model_server import ModelServer, serving
+from api_server import Server, serving
 from typer.testing import CliRunner
 
 from katha.agents.plan import make_plan
@@ -82,7 +82,7 @@ def without(value: dict[str, Any], switches: Switches) -> dict[str, Any]:
     return kept
 
 
-Planned = Callable[..., tuple[Plan, ModelServer]]
+Planned = Callable[..., tuple[Plan, Server]]
 
 
 @pytest.fixture(params=sorted(MODELS))
@@ -93,7 +93,7 @@ def planned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
 
     def plan(*replies: Any, record: StoryRecord | None = None, panels: int = 2, tokens: int | None = None,
-             **options: Any) -> tuple[Plan, ModelServer]:  # fmt: skip
+             **options: Any) -> tuple[Plan, Server]:  # fmt: skip
         steps = [item if isinstance(item, dict) and "text" in item else {"text": json.dumps(item)} for item in replies]
         with serving(provider, lambda number, body: steps[min(number, len(steps) - 1)]) as server:
             name = f"gemma-st:{provider}:{MODELS[provider]}"
@@ -135,7 +135,7 @@ def test_a_reply_becomes_a_plan_that_holds_together(planned: Planned) -> None:
 
 def test_the_model_is_held_to_the_schema_by_its_own_sdk(planned: Planned) -> None:
     _, server = planned(draft())
-    body = server.bodies[0]
+    body = server.body(0)
     schema = json.dumps(body.get("output_config") or body["response_format"])
     assert '"first_sentence"' in schema
     assert '"transitions"' in schema
@@ -309,8 +309,8 @@ def test_a_server_without_schemas_is_told_in_words(planned: Planned) -> None:
     made, server = planned({"text": "", "status": 400, "message": "unknown response_format / output_config"}, draft())
     assert len(made.panels) == 2
     assert "It must satisfy this JSON schema" in server.said(1)[0]
-    assert "response_format" not in server.bodies[1]
-    assert "output_config" not in server.bodies[1]
+    assert "response_format" not in server.body(1)
+    assert "output_config" not in server.body(1)
 
 
 def test_other_languages_keep_their_names_and_get_english_prompts(planned: Planned) -> None:

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from ldm_format import save_single_file
 from numpy.typing import NDArray
-from original_layout import save_original
 from PIL import Image
 from safetensors.torch import load_file, save_file
+from single_files import save_original, save_single_file
 
 from katha.errors import InputFileError, UsageError
 from katha.protocols import BoardContext, FrameRequest

@@ -28,7 +28,7 @@ print(list(one.shape), *(not torch.allclose(a, b, atol=1e-2) for a, b in ((one, 
 
 
 def python(*words: str) -> str:
-    paths = {"PYTHONPATH": str(ROOT / "tests")}
+    paths = {"PYTHONPATH": str(ROOT / "tests" / "support")}
     done = subprocess.run(
         [sys.executable, *words], cwd=ROOT, env=os.environ | paths, capture_output=True, text=True, timeout=280
     )

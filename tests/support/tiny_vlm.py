@@ -1,12 +1,15 @@
-"""Vision-language models with random weights, two layers and a trained tokenizer, saved to disk as a user has them."""
+"""Vision-language models with random weights and a trained tokenizer, as a user has them, and pictures for them."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from PIL import Image
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     Idefics3Config,
@@ -26,8 +29,8 @@ from transformers import (
     SmolVLMVideoProcessor,
 )
 
-__all__ = ["FAMILIES", "TEXT", "build"]
-
+SIZES = ((60, 40), (40, 60), (48, 48))
+STORY = "The mouse bites the net and the lion is free."
 TEXT: Mapping[str, int] = {
     "hidden_size": 32,
     "intermediate_size": 64,
@@ -180,3 +183,12 @@ def build(family: str, folder: Path, *, seed: int = 0, side: int = 64, **text: A
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder
+
+
+def pictures(seed: int = 0) -> tuple[bytes, ...]:
+    rng, found = np.random.default_rng(seed), []
+    for width, height in SIZES:
+        buffer = io.BytesIO()
+        Image.fromarray(rng.integers(0, 255, (height, width, 3), dtype=np.uint8)).save(buffer, "PNG")
+        found.append(buffer.getvalue())
+    return tuple(found)

@@ -16,8 +16,6 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-__all__ = ["build_gemma"]
-
 _SPECIAL = [
     "<pad>",
     "<eos>",

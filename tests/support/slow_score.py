@@ -9,8 +9,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["slow_scores"]
-
 CONDITIONS = ("text", "image", "text+image")
 
 

@@ -10,8 +10,6 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
 
-__all__ = ["save_encoder", "save_nli"]
-
 _SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 
 

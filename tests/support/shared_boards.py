@@ -15,8 +15,6 @@ from katha.protocols import FrameRequest
 from katha.renderers.shared_attention.attention_processor import FREEU
 from katha.schema import Character
 
-__all__ = ["LION", "MOUSE", "WOMAN", "board", "frame", "pixels", "plain_frames", "plain_pipe"]
-
 LION = Character(name="Leo", kind="lion", appearance="the lion", anchor_prompt="the lion walks")
 MOUSE = Character(name="mouse", kind="mouse", appearance="a small grey mouse")
 WOMAN = Character(name="Ann", kind="old woman", appearance="an old woman", anchor_prompt="an old woman at night")

@@ -1,0 +1,46 @@
+"""Which test modules are of which kind, for the marks that tests/conftest.py sets.
+
+`unit` runs in one process, without a browser, a graph run or torch: `make fast` runs these and collects nothing else.
+What is in no list is `integration`. `slow` modules, over about 20 seconds on one core, are integration too. `gpu` and
+`browser` stand in the files, because single tests of a module need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+UNIT: Mapping[str, tuple[str, ...]] = {
+    "agents": ("folder",),
+    "app": ("errors",),
+    "compass": ("compass", "compass_modes", "compass_similarity"),
+    "core": (
+        *("contracts", "core", "devices", "plugin_options", "settings", "stories", "structure"),
+        *("language_old_tales", "language_scene", "language_standing", "language_story", "language_words"),
+    ),
+    "docs": ("docs",),
+    "eval_bridge": (
+        *("boards", "bench_split_match", "bench_validate", "calibration", "gold_ensemble", "own_questions"),
+        *("eval_asking", "eval_matching", "eval_questions", "eval_scores"),
+    ),
+    "experiments": ("make_ablations", "tuning"),
+    "planners": ("rule_planner",),
+    "renderers": ("figures", "figures_other", "figures_small", "props", "sketch"),
+}
+SLOW: Mapping[str, tuple[str, ...]] = {
+    "app": ("ablate_cli", "hostile", "public_api"),
+    "core": ("plugin_package",),
+    "docs": ("docs_pages", "docs_renderers", "docs_site", "packaging", "readme"),
+    "eval_bridge": ("local_judge", "transformers_serve"),
+    "experiments": ("kill",),
+    "planners": ("local_planner", "training"),
+    "renderers": (
+        *("diffusion_checks", "diffusion_models", "diffusion_runs", "diffusion_single_file"),
+        *("sharing", "sharing_run", "sharing_shapes"),
+    ),
+}
+
+
+def listed(path: Path, lists: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether a test module, tests/FOLDER/test_NAME.py, stands in the lists."""
+    return path.stem.removeprefix("test_") in lists.get(path.parent.name, ())
