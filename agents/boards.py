@@ -113,7 +113,8 @@ def insertion_seeds(context: RunContext, board: Board) -> tuple[int, ...]:
 
 def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     """Draw the board of `task` with one frame inserted, or with one replaced (`Mode.place`), by its `inserted_name`."""
-    board, pair, plan = task["board"], task["pair"], context.plan()
+    board, plan, (first, second) = task["board"], context.plan(), task["pair"]
+    pair = (first, second)  # a checkpoint gives tuples back as lists, and a list is equal to no tuple
     what = insertion_of(context, pair, task["prompt"])
     kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
     seed = _another_seed(context, board, task["seed"]) if what.other_seed else task["seed"]
@@ -124,7 +125,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         board = board.model_copy(update={"frames": numbered(item for item in board.frames if item is not replaced)})
         place = replaced.index - 1
     else:
-        place = next(number for number, frame in enumerate(board.frames) if frame.scene == pair[1])
+        place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)
     others = board_requests(context, board)
     drawn, sha256 = draw_inserted(context, request, board, others, place, emit)
     frame = Frame(

@@ -33,8 +33,8 @@ from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.compare import CompareJob
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
-from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.registry import read_options
 from katha.schema import StoryRecord
@@ -244,8 +244,7 @@ def compare(
 ) -> comparing.CompareResult:
     """Compare renderers (or planners, or modes) by what their boards lose of the stories (STG).
 
-    Every method gets the same plans, questions and judges. A story that a method cannot draw is counted as invalid,
-    with the reason.
+    All get the same plans, questions and judges. A story that a method cannot draw is invalid for it, with the reason.
 
     Args:
         stories: A JSON Lines file, a record, a text, a folder of them, or records.
@@ -286,8 +285,8 @@ def compare(
         command=_command(),
         budget=budget,
     )
-    total = len(job.records) * len(found)
-    result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, total))
+    heard = _counted(on_progress, len(job.records) * len(found))
+    result = comparing.run_comparison(job, Path(out), on_story=heard)
     write_compare_report(result.out)
     return result
 

@@ -74,10 +74,10 @@ def evaluate(folder: Path) -> Account:
     """One evaluation of the inputs in `folder`, as `katha eval` makes it."""
     from katha.eval_bridge.bench.boards import Boards
     from katha.eval_bridge.judges.scripted import ScriptedJudge
+    from katha.experiments.eval_folder import EvalSettings
     from katha.experiments.evaluate import EvalJob
     from katha.experiments.evaluate import evaluate as run
     from katha.experiments.inputs import prepare_stories
-    from katha.experiments.judging import EvalSettings
     from katha.protocols import Evidence, JudgePrompt, JudgeReply
     from katha.store import Store
     from katha.stories import load_stories

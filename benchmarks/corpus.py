@@ -190,8 +190,8 @@ _SECOND = {
 }
 
 # What two recordings of one program do not share is replaced in these files and in what people read; all else is bytes.
-_NORMALISED = re.compile(r".*(run|eval|ablation|compare|tuning)\.json|.*\.(html|log|lock\.yaml)")
-_SKIPPED = re.compile(r".*(\.sqlite.*|/\.lock)")
+_NORMALISED = re.compile(r".*(run|eval|ablation|compare|tuning|result)\.json|.*\.(html|log|lock\.yaml)")
+_SKIPPED = re.compile(r".*(\.sqlite.*|/\.lock|\.pyc)")
 _VOLATILE = {"timings", "seconds", "versions", "run_id"}
 _SPENT = re.compile(r"(?s)\b\d+(\.\d+)?(?= ?(s|ms|seconds|minutes)\b)|<dt>(timings|versions)</dt>.*?</dd>")
 _READS = ("plan ", "score ", "bench ", "renderers", "planners", "judges")
@@ -329,7 +329,8 @@ class _Side:
             exact = told["command"].startswith(_READS) and told["stdout"].startswith(("{", "["))
             return {key: (str(text) if exact else self._text(str(text))).encode() for key, text in told.items()}
         if not _NORMALISED.fullmatch(name):
-            return {"bytes": data}
+            # An ablation keeps its steering answers in the order in which threads were done.
+            return {"bytes": b"".join(sorted(data.splitlines(True))) if name.endswith("/steering.jsonl") else data}
         text = data.decode("utf-8")
         if name.endswith(".json"):
             text = json.dumps(self._value(json.loads(text)), indent=1, sort_keys=True, ensure_ascii=False)
@@ -364,9 +365,8 @@ def compare(old: Path, new: Path, ignored: Sequence[str] = ()) -> tuple[list[str
     for name in sorted(names):
         if _SKIPPED.fullmatch(name) or any(fnmatch(name, pattern) for pattern in ignored):
             continue
-        missing = next((side for side in (old, new) if not (side / name).is_file()), None)
-        if missing is not None:
-            found.append(f"{name}: missing in {missing}")
+        found += (missing := [f"{name}: missing in {side}" for side in (old, new) if not (side / name).is_file()])
+        if missing:
             continue
         was, now = before.parts(name), after.parts(name)
         counts["by " + "".join(was) if len(was) == 1 else "commands"] += 1

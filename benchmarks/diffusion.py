@@ -31,13 +31,13 @@ def measure_prompts() -> dict[str, Any]:
     import numpy as np
     import torch
 
-    from katha.renderers.diffusion.sdxl import SdxlRenderer
+    from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
     from tests.tiny_diffusion import build
 
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KATHA_CACHE"] = folder
-        renderer = SdxlRenderer(str(build("sdxl", Path(folder) / "model")), device="cpu", steps=4)
+        renderer = SdxlRenderer(str(build("sdxl", Path(folder) / "model")), SdxlOptions(device="cpu", steps=4))
         with renderer.pipeline([_request(_PROMPTS[0], 0)]) as loaded:
             pipe = loaded.pipe
         calls = _count(pipe)

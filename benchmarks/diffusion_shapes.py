@@ -170,7 +170,7 @@ def need_table(name: str, pixels: int) -> dict[str, dict[str, int]]:
     import torch
 
     from katha.renderers.diffusion.checkpoint import Checkpoint
-    from katha.renderers.diffusion.memory import need_of
+    from katha.renderers.diffusion.memory import needs_of
 
     shape = SHAPES.get(name)
     dtype = shape.dtype if shape else "bfloat16"
@@ -181,8 +181,7 @@ def need_table(name: str, pixels: int) -> dict[str, dict[str, int]]:
         for key, part in parts.items():
             _write_header(Path(folder) / key, part)
         checkpoint = Checkpoint(name, Path(folder), None, "", pipeline, dict.fromkeys(parts, ""), None)
-        rungs: tuple[Any, ...] = ("full", "model-offload", "sequential-offload", "quantized")
-        needs = {rung: need_of(checkpoint, rung, dtype, pixels) for rung in rungs}
+        needs = needs_of(checkpoint, dtype, pixels)
     return {rung: {"device": need.device, "host": need.host} for rung, need in needs.items()}
 
 

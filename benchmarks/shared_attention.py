@@ -11,21 +11,12 @@ from typing import Any
 
 from benchmarks.diffusion_shapes import SHAPES, random_pipeline
 from katha.protocols import FrameRequest
-from katha.renderers.consistory import collect, inject
-from katha.renderers.shared_attention.attention import Bank
-from katha.renderers.shared_attention.coupling import Coupling, Member, QueryBlend, SharingRules
-from katha.renderers.shared_attention.denoise import (
-    Denoiser,
-    lockstep,
-    make_scheduler,
-    shared_grids,
-    shared_layers,
-    shown_bytes,
-    size_conditioning,
-    wired,
-)
+from katha.renderers.consistory import DIFT_TIMESTEP, inject
+from katha.renderers.shared_attention.attention_processor import shared_grids, shared_layers, shown_bytes, wired
+from katha.renderers.shared_attention.coupling import Bank, Coupling, Member, QueryBlend, SharingRules
+from katha.renderers.shared_attention.denoise import Denoiser, make_scheduler, size_conditioning
 from katha.renderers.shared_attention.masks import SubjectMaps
-from katha.renderers.shared_attention.renderer import Drawing, Studio
+from katha.renderers.shared_attention.renderer import Session
 from katha.schema import Character
 
 __all__ = ["draw_random", "measure_memory", "measure_overhead", "measure_shapes"]
@@ -111,7 +102,7 @@ def measure_overhead() -> dict[str, Any]:
         os.environ["KATHA_CACHE"] = folder
         model = str(build("sdxl", Path(folder) / "model"))
         table = {
-            kind.renderer_name: _timed_board(kind(model, device="cpu", steps=8))
+            kind.renderer_name: _timed_board(kind(model, kind.options_class(device="cpu", steps=8)))
             for kind in (SdxlRenderer, ConsistoryRenderer, StoryDiffusionRenderer)
         }
     base = table["sdxl"]
@@ -167,9 +158,9 @@ def draw_random(pipe: Any, method: str, *, side: int, steps: int) -> list[Any]:
     """The latents of five frames of one subject from random embeddings, as `method` draws them: two are sources."""
     rules = _RULES[method]
     requests = [FrameRequest(f"frame {number}", number, side, side) for number in range(_FRAMES)]
-    shares = rules is not None
+    shares, words = rules is not None, _WORDS if method == "consistory" else ((),)
     parts = [
-        (request, Member((shares,), (number < 2,), _WORDS, number if number < 2 else None, str(number)))
+        (request, Member((shares,), (number < 2,), words, number if number < 2 else None, str(number)))
         for number, request in enumerate(requests)
     ]
     sources = [parts[:2]] if shares else []
@@ -177,16 +168,13 @@ def draw_random(pipe: Any, method: str, *, side: int, steps: int) -> list[Any]:
     with wired(pipe.unet, freeu=True) as hub:
         ids = size_conditioning(pipe, side, side, pipe.unet.dtype)
         denoiser = Denoiser(pipe.unet, hub, make_scheduler(pipe, steps), 5.0, ids)
-        studio = Studio(pipe, denoiser, rules or SharingRules(42, 1.0, masked=False), 5.0, lambda one: _text(pipe, one))
-        drawing = Drawing(studio, sources, readers, Bank())
+        rules = rules or SharingRules(42, 1.0, masked=False)
+        session = Session(pipe, denoiser, rules, lambda one: _text(pipe, one), sources, readers, Bank())
         if method == "consistory":
-            inject(drawing, *collect(drawing, features=True))
+            inject(session, *session.first_pass(denoiser.nearest_step(DIFT_TIMESTEP)))
         else:
-            runs = [[studio.trajectory(group, maps=False) for group in groups] for groups in (sources, readers)]
-            lockstep(denoiser, *runs, drawing.bank, "only")
-            drawing.finish(sources, runs[0])
-            drawing.finish(readers, runs[1])
-    return list(drawing.finished.values())
+            session.finish(*session.first_pass())
+    return list(session.finished.values())
 
 
 def _text(pipe: Any, request: FrameRequest) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import logging
 import posixpath
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-APP = "katha.cli.main:app"
+APP = "katha.app.cli.main:app"
 ROOT = Path(__file__).parents[1]
 ADDED = {
     "project/contributing.md": "CONTRIBUTING.md",
@@ -32,7 +31,6 @@ ADDED = {
 }
 _LOG = logging.getLogger("mkdocs.hooks.katha")  # MkDocs counts its warnings: with --strict the build fails
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
-_DIRECTIVE = re.compile(r"^::: katha\.(\w+)\n(?: +.*\n)*", re.MULTILINE)
 _MERMAID = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
 
 
@@ -50,8 +48,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     uri = page.file.src_uri
     if uri == "reference/cli.md":
         markdown += "\n".join(command_line())
-    if uri == "reference/python.md":
-        markdown = _DIRECTIVE.sub(lambda directive: directive[0] if _exported(directive[1]) else "", markdown)
     source = ADDED.get(uri, f"docs/{uri}")
     markdown = _LINK.sub(lambda link: _site_link(link, source, uri), markdown)
     return _MERMAID.sub(lambda block: flowchart(block[1]), markdown)
@@ -70,11 +66,6 @@ def _site_link(link: re.Match[str], source: str, uri: str) -> str:
             _LOG.warning("%s links to %r, and there is no such file.", source, target)
         return text
     return f"[{text}]({posixpath.relpath(page, posixpath.dirname(uri) or '.')}{anchor})"
-
-
-def _exported(name: str) -> bool:
-    """Whether the package has it: the page lists the whole interface, also what is still to be built."""
-    return name in importlib.import_module("katha").__all__ or find_spec(f"katha.{name}") is not None
 
 
 # --- the command line

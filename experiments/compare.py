@@ -25,15 +25,14 @@ from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.judging.make import make_judges
-from katha.eval_bridge.judging.outcome import Outcome, outcome_of
+from katha.eval_bridge.judging.outcome import outcome_of
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
 from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages, row_counts
-from katha.experiments.eval_folder import EvalFolder
+from katha.experiments.eval_folder import EvalFolder, EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, evaluate, name_judges
-from katha.experiments.judging import EvalSettings
 from katha.experiments.methods import Method
 from katha.experiments.runner import (
     Experiment,
@@ -50,7 +49,7 @@ from katha.protocols import Judge
 from katha.registry import default_registry
 from katha.schema import DIMENSIONS, Dimension, Plan, Record, Scores, Selection, StoryRecord
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, Standing, StoryCell, StoryRow
-from katha.store import Kind, Store, Workspace
+from katha.store import Kind, Workspace
 
 # ---
 # What a comparison is made from, and what makes two of them the same.
@@ -189,90 +188,6 @@ class CompareJob:
 
 
 # ---
-# The boards of a comparison: the same plan for every renderer, a folder a board, and each failure with its reason.
-
-
-@dataclass
-class Artist:
-    """Draws what is missing of a comparison in `out`. `failures` says by board and story why there is none."""
-
-    job: CompareJob
-    out: Path
-    store: Store
-    emit: Emit
-    failures: dict[str, dict[str, Failure]] = field(default_factory=dict)
-
-    def folder(self, method: Method, seed: int) -> Path:
-        """Return where a method's boards of one seed are, a folder a story."""
-        return self.out / "boards" / method.slug / str(seed)
-
-    def draw(self, method: Method, record: StoryRecord) -> None:
-        """Draw the boards of one story by one method.
-
-        Raises:
-            UsageError: the renderer cannot be used at all (a wrong key). StoreError: the disk failed.
-        """
-        for name, seed in self.job.boards(method).items():
-            known = self.failures.setdefault(name, {})
-            before = known.pop(record.story_id, None)
-            if before is not None and not before.again:
-                known[record.story_id] = before
-                continue
-            try:
-                plan = self._plan(method, record)
-                if isinstance(plan, Failure):
-                    known[record.story_id] = plan
-                elif not method.repairs:
-                    self._board(method, name, seed, record, plan)
-                elif (failed := self._repair(method, seed, record, plan)) is not None:
-                    known[record.story_id] = failed
-            except (*OF_ONE_STORY, BudgetError) as error:
-                known[record.story_id] = Failure(reason=str(error), again=worth_another_try(error))
-
-    def _plan(self, method: Method, record: StoryRecord) -> Plan | Failure:
-        """Return the plan of one planner, made once for all renderers and kept; or why it has none."""
-        config = method.config
-        planner = self.job.plugins[method.name].planner
-        limit, panels = self.job.prompt_tokens, len(record.scenes) or config.panels
-        key = digest([dict(planner.spec()), panels, config.style, limit])
-        path = self.out / "plans" / key[:12] / f"{record.story_id}.json"
-        if path.is_file():
-            return Plan.model_validate(read_json(path))
-        try:
-            plan = plan_within(planner, record, config.model_copy(update={"panels": panels}), limit)
-        except UsageError as error:
-            return Failure(reason=f"no plan by {config.planner!r}: {error.message}", again=False)
-        write_json(path, plan.model_dump(mode="json"))
-        return plan
-
-    def _board(self, method: Method, name: str, seed: int, record: StoryRecord, plan: Plan) -> None:
-        folder = RunFolder(self.folder(method, seed) / record.story_id)
-        folder.panels.mkdir(parents=True, exist_ok=True)
-        update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
-        config = method.config.model_copy(update=update)
-        made = self.job.plugins[method.name]
-        context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
-        board = draw_board(context, plan, seed, self.emit).model_copy(update={"method": name})
-        _write_once(folder.storyboard, board.model_dump(mode="json"))
-
-    def _repair(self, method: Method, seed: int, record: StoryRecord, plan: Plan) -> Failure | None:
-        """Run the story; a board that was chosen and repaired without the judge's answers is none."""
-        config = method.config.model_copy(update={"panels": len(plan.panels)})
-        out = self.folder(method, seed) / record.story_id
-        result = run_story(record, config, out, plan=plan, on_event=self.emit, plugins=self.job.plugins[method.name])
-        if not result.outcome.failed:
-            return None
-        return Failure(reason=" ".join(map(str.strip, result.outcome.sentences()[:2])), again=True)
-
-
-def _write_once(path: Path, value: Mapping[str, object]) -> None:
-    """Write a JSON file unless it holds that already: its time tells whether a board has changed."""
-    data = dumps(value).encode("utf-8")
-    if not path.is_file() or path.read_bytes() != data:
-        write_bytes_atomic(path, data)
-
-
-# ---
 # `table.json`: each method's validity (Table 57), where it loses, and the same story side by side (Tables 69, 70).
 
 
@@ -298,109 +213,105 @@ class Judged:
     """What a comparison's table is made from.
 
     scores: of methods, their seeds counted together. outcomes: of single boards. reasons: why a board is not there or
-    cannot be judged, by board and story. services: which services drew a method's frames, by method. outcome: what came
-    of asking.
+    cannot be judged, by board and story. services: which services drew a method's frames, by method.
     """
 
+    job: CompareJob
     records: Sequence[StoryRecord]
     scores: Scores
     outcomes: Outcomes
     reasons: Mapping[str, Mapping[str, str]]
     services: Mapping[str, Sequence[ServiceUse]]
-    outcome: Outcome
 
     @property
     def judge(self) -> str | None:
         """The judge whose numbers are shown: the ensemble where there are several."""
         return self.outcomes.judges[-1] if self.outcomes.judges else None
 
+    def table(self, status: Standing) -> CompareTable:
+        """Return everything that the report shows."""
+        methods = self.job.methods
+        return CompareTable(
+            judge=self.judge,
+            questions=self.job.selection,
+            methods=[self._method(method) for method in methods],
+            comparisons=[row for row in self.scores.comparisons if row.judge == self.judge],
+            stories=[
+                StoryRow(
+                    story_id=record.story_id,
+                    title=record.title or record.story_id,
+                    moral=record.moral_label or "",
+                    methods={method.name: self._cell(record.story_id, method) for method in methods},
+                )
+                for record in self.records
+            ],
+            invalid=[
+                InvalidBoard(board=name, story_id=story, reason=reason)
+                for name, reasons in sorted(self.reasons.items())
+                for story, reason in sorted(reasons.items())
+            ],
+            notes=[*self.scores.notes, *_NOTES],
+            status=status,
+        )
 
-def build_table(job: CompareJob, found: Judged, status: Standing) -> CompareTable:
-    """Return everything that the report shows."""
-    return CompareTable(
-        judge=found.judge,
-        questions=job.selection,
-        methods=[_method(job, method, found) for method in job.methods],
-        comparisons=[row for row in found.scores.comparisons if row.judge == found.judge],
-        stories=[_story(job, record, found) for record in found.records],
-        invalid=[
-            InvalidBoard(board=name, story_id=story, reason=reason)
-            for name, reasons in sorted(found.reasons.items())
-            for story, reason in sorted(reasons.items())
-        ],
-        notes=[*found.scores.notes, *_NOTES],
-        status=status,
-    )
+    def _method(self, method: Method) -> MethodRow:
+        boards, scored = self.job.boards(method), self.scores.methods[method.name]
+        total = len(self.records) * len(boards)
+        invalid = sum(len(self.reasons.get(name, {})) for name in boards)
+        entry = scored.judges.get(self.judge) if self.judge is not None else None
+        block = entry.filtered if entry else None
+        dimensions = block.dimensions if block else {}
+        losses = [(row.gap, name) for name, row in dimensions.items() if row.n and row.gap is not None and row.gap > 0]
+        services = list(self.services.get(method.name, ()))
+        return MethodRow(
+            name=method.name,
+            planner=method.config.planner,
+            renderer=method.config.renderer,
+            mode=method.config.mode,
+            seeds=list(boards.values()),
+            closed=bool(services),
+            services=services,
+            boards=total,
+            boards_valid=total - invalid,
+            invalid_rate=100.0 * invalid / total if total else None,
+            stories=len(self.records),
+            stories_valid=scored.stories,
+            text=block.text if block else None,
+            image=block.image if block else None,
+            raw_stg=entry.raw.stg if entry else None,
+            filtered_stg=block.stg if block else None,
+            common_valid_stg=entry.common_valid.stg if entry else None,
+            ci95=block.ci95.stg if block else None,
+            latent_gap=block.latent_gap if block else None,
+            ambiguity_rate=entry.ambiguity_rate if entry else None,
+            dimensions=dimensions,
+            signature=[LOSS_WORDS[name] for _, name in sorted(losses, key=lambda item: (-item[0], item[1]))[:2]],
+        )
 
-
-def _method(job: CompareJob, method: Method, found: Judged) -> MethodRow:
-    boards, scored = job.boards(method), found.scores.methods[method.name]
-    total = len(found.records) * len(boards)
-    invalid = sum(len(found.reasons.get(name, {})) for name in boards)
-    entry = scored.judges.get(found.judge) if found.judge is not None else None
-    block = entry.filtered if entry else None
-    dimensions = block.dimensions if block else {}
-    losses = [(row.gap, name) for name, row in dimensions.items() if row.n and row.gap is not None and row.gap > 0]
-    services = list(found.services.get(method.name, ()))
-    return MethodRow(
-        name=method.name,
-        planner=method.config.planner,
-        renderer=method.config.renderer,
-        mode=method.config.mode,
-        seeds=list(boards.values()),
-        closed=bool(services),
-        services=services,
-        boards=total,
-        boards_valid=total - invalid,
-        invalid_rate=100.0 * invalid / total if total else None,
-        stories=len(found.records),
-        stories_valid=scored.stories,
-        text=block.text if block else None,
-        image=block.image if block else None,
-        raw_stg=entry.raw.stg if entry else None,
-        filtered_stg=block.stg if block else None,
-        common_valid_stg=entry.common_valid.stg if entry else None,
-        ci95=block.ci95.stg if block else None,
-        latent_gap=block.latent_gap if block else None,
-        ambiguity_rate=entry.ambiguity_rate if entry else None,
-        dimensions=dimensions,
-        signature=[LOSS_WORDS[name] for _, name in sorted(losses, key=lambda item: (-item[0], item[1]))[:2]],
-    )
-
-
-def _story(job: CompareJob, record: StoryRecord, found: Judged) -> StoryRow:
-    return StoryRow(
-        story_id=record.story_id,
-        title=record.title or record.story_id,
-        moral=record.moral_label or "",
-        methods={method.name: _cell(record.story_id, list(job.boards(method)), found) for method in job.methods},
-    )
-
-
-def _cell(story: str, boards: Sequence[str], found: Judged) -> StoryCell:
-    """Return one method on one story: what is recovered of its valid questions, and where it fails."""
-    outcomes = found.outcomes
-    why = [found.reasons[name][story] for name in boards if story in found.reasons.get(name, {})]
-    judged = [name for name in boards if name in outcomes.methods and story not in found.reasons.get(name, {})]
-    counts = np.zeros((len(DIMENSIONS), 4))
-    if story in outcomes.stories:
-        counts = row_counts(outcomes, judged, outcomes.stories).pooled()[outcomes.stories.index(story)]
-    text = image = None
-    recovered: Literal["yes", "partial", "no", "none"] = "none"
-    if counts[:, 0].any():
-        text, image = (100.0 * float(averages(counts)[at]) for at in (_TEXT, _IMAGE))
-        recovered = "yes" if image == 100.0 else "no" if image == 0.0 else "partial"
-    gaps = (counts[:, 1 + _TEXT] - counts[:, 1 + _IMAGE]) / np.maximum(counts[:, 0], 1)
-    return StoryCell(
-        reason=why[0] if len(why) == len(boards) else None,
-        boards_invalid=len(why),
-        n=int(counts[:, 0].sum()),
-        text=text,
-        image=image,
-        stg=text - image if text is not None and image is not None else None,
-        recovered=recovered,
-        failures=[LOSS_WORDS[DIMENSIONS[at]] for at in np.argsort(-gaps, kind="stable") if gaps[at] > 0],
-    )
+    def _cell(self, story: str, method: Method) -> StoryCell:
+        """Return one method on one story: what is recovered of its valid questions, and where it fails."""
+        boards, outcomes = list(self.job.boards(method)), self.outcomes
+        why = [self.reasons[name][story] for name in boards if story in self.reasons.get(name, {})]
+        judged = [name for name in boards if name in outcomes.methods and story not in self.reasons.get(name, {})]
+        counts = np.zeros((len(DIMENSIONS), 4))
+        if story in outcomes.stories:
+            counts = row_counts(outcomes, judged, outcomes.stories).pooled()[outcomes.stories.index(story)]
+        text = image = None
+        recovered: Literal["yes", "partial", "no", "none"] = "none"
+        if counts[:, 0].any():
+            text, image = (100.0 * float(averages(counts)[at]) for at in (_TEXT, _IMAGE))
+            recovered = "yes" if image == 100.0 else "no" if image == 0.0 else "partial"
+        gaps = (counts[:, 1 + _TEXT] - counts[:, 1 + _IMAGE]) / np.maximum(counts[:, 0], 1)
+        return StoryCell(
+            reason=why[0] if len(why) == len(boards) else None,
+            boards_invalid=len(why),
+            n=int(counts[:, 0].sum()),
+            text=text,
+            image=image,
+            stg=text - image if text is not None and image is not None else None,
+            recovered=recovered,
+            failures=[LOSS_WORDS[DIMENSIONS[at]] for at in np.argsort(-gaps, kind="stable") if gaps[at] > 0],
+        )
 
 
 # ---
@@ -434,120 +345,167 @@ def run_comparison(
 class _Comparison(Experiment[CompareState, CompareTable]):
     def __init__(self, job: CompareJob, folder: Workspace[CompareState], emit: Emit) -> None:
         super().__init__(folder)
-        self._job, self._emit = job, emit
+        self._job, self._out, self._emit = job, folder.path, emit
+        self._records: list[StoryRecord] = []
+        self._failures: dict[str, dict[str, Failure]] = {}
 
     def begin(self) -> CompareState:
         return self._job.state()
 
     def stored(self, known: CompareState, fresh: CompareState) -> CompareTable | None:
-        return read_kept(self.folder.path / "table.json", CompareTable) if known.status == "finished" else None
+        return read_kept(self._out / "table.json", CompareTable) if known.status == "finished" else None
 
-    def work(self, state: CompareState, store: Store) -> Iterator[str]:
+    def work(self) -> Iterator[str]:
         self._records = self._prepared()
-        before = {name: dict(found) for name, found in state.failures.items()}
-        self._artist = Artist(self._job, self.folder.path, store, self._emit, before)
+        self._failures = {name: dict(found) for name, found in self.state.failures.items()}
         for method in self._job.methods:
             for record in self._records:
-                self._artist.draw(method, record)
-                self.folder.write(self._told(state))
+                for name, seed in self._job.boards(method).items():
+                    self._draw(method, name, seed, record)
+                self.save(failures=self._failures)
                 yield f"{method.name}: {record.story_id}"
-
-    def conclude(self, state: CompareState, store: Store) -> Made[CompareState, CompareTable]:
-        judged = _judge(self._job, self._artist, self._records, store)
-        found = _scored(self._job, self._artist, self._records, judged)
-        lost = any(failure.again for failures in self._artist.failures.values() for failure in failures.values())
-        again = lost or judged.state["status"] != "finished"
-        table = build_table(self._job, found, "incomplete" if again or found.outcome.nothing else "finished")
-        write_json(self.folder.path / "table.json", table.model_dump(mode="json"))
-        return Made(table, self._told(state), found.outcome, again)
-
-    def _told(self, state: CompareState) -> CompareState:
-        return state.model_copy(update={"failures": self._artist.failures})
 
     def _prepared(self) -> list[StoryRecord]:
         """Return the stories with the questions that every method is asked, made once."""
-        path = self.folder.path / "stories.jsonl"
+        path = self._out / "stories.jsonl"
         if path.is_file():
             return [StoryRecord.model_validate_json(line) for _, line in iter_lines(path)]
         records = self._job.prepare(self._job.records)
         write_bytes_atomic(path, b"".join(canonical(record.model_dump(mode="json")) + b"\n" for record in records))
         return records
 
+    def _boards(self, method: Method, seed: int) -> Path:
+        """Return where a method's boards of one seed are, a folder a story."""
+        return self._out / "boards" / method.slug / str(seed)
 
-def _judge(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], store: Store) -> EvalResult:
-    config = job.config
-    boards = [
-        Boards(name, artist.folder(method, seed)) for method in job.methods for name, seed in job.boards(method).items()
-    ]
-    for board in boards:
-        board.folder.mkdir(parents=True, exist_ok=True)
-    settings = EvalSettings(
-        answers=config.answers,
-        variant=config.variant,
-        matching=config.matching,
-        questions=job.selection,
-        resamples=0,
-        seed=job.seed,
-    )
-    made = EvalJob(
-        records=records,
-        methods=boards,
-        judges=job.judges,
-        settings=settings,
-        decider=make_decider(config.matching, config.base_url),
-        command=tuple(job.command),
-    )
-    return evaluate(made, artist.out / "judging", store, budget=job.budget)
+    def _draw(self, method: Method, name: str, seed: int, record: StoryRecord) -> None:
+        """Draw one board, or keep the reason why there is none."""
+        known = self._failures.setdefault(name, {})
+        if record.story_id in known and not known[record.story_id].again:
+            return
+        known.pop(record.story_id, None)
+        folder, failed = self._boards(method, seed) / record.story_id, None
+        try:
+            plan = self._plan(method, record)
+            if isinstance(plan, Failure):
+                failed = plan
+            elif method.repairs:
+                failed = self._repair(method, folder, record, plan)
+            else:
+                self._board(method, name, seed, RunFolder(folder), record, plan)
+        except (*OF_ONE_STORY, BudgetError) as error:
+            failed = Failure(reason=str(error), again=worth_another_try(error))
+        if failed is not None:
+            known[record.story_id] = failed
 
+    def _plan(self, method: Method, record: StoryRecord) -> Plan | Failure:
+        """Return the plan of one planner, made once for all renderers and kept; or why it has none."""
+        config = method.config
+        planner = self._job.plugins[method.name].planner
+        limit, panels = self._job.prompt_tokens, len(record.scenes) or config.panels
+        key = digest([dict(planner.spec()), panels, config.style, limit])
+        path = self._out / "plans" / key[:12] / f"{record.story_id}.json"
+        if path.is_file():
+            return Plan.model_validate(read_json(path))
+        try:
+            plan = plan_within(planner, record, config.model_copy(update={"panels": panels}), limit)
+        except UsageError as error:
+            return Failure(reason=f"no plan by {config.planner!r}: {error.message}", again=False)
+        write_json(path, plan.model_dump(mode="json"))
+        return plan
 
-def _services(job: CompareJob, artist: Artist, records: Sequence[StoryRecord]) -> dict[str, list[ServiceUse]]:
-    """Return by method which services drew its frames: model, served version, dates, frames and dollars (G.5)."""
-    found = {}
-    for method in job.methods:
-        panels = [
-            path.stem
-            for seed in job.boards(method).values()
-            for record in records
-            for path in sorted((artist.folder(method, seed) / record.story_id / "panels").glob("*.png"))
+    def _board(self, method: Method, name: str, seed: int, folder: RunFolder, record: StoryRecord, plan: Plan) -> None:
+        update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
+        config, made = method.config.model_copy(update=update), self._job.plugins[method.name]
+        context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
+        board = draw_board(context, plan, seed, self._emit).model_copy(update={"method": name})
+        data = dumps(board.model_dump(mode="json")).encode("utf-8")
+        # A file that holds it already stays as it is: its time tells whether a board has changed.
+        if not folder.storyboard.is_file() or folder.storyboard.read_bytes() != data:
+            write_bytes_atomic(folder.storyboard, data)
+
+    def _repair(self, method: Method, folder: Path, record: StoryRecord, plan: Plan) -> Failure | None:
+        """Run the story; a board that was chosen and repaired without the judge's answers is none."""
+        config = method.config.model_copy(update={"panels": len(plan.panels)})
+        made = self._job.plugins[method.name]
+        outcome = run_story(record, config, folder, plan=plan, on_event=self._emit, plugins=made).outcome
+        told = " ".join(map(str.strip, outcome.sentences()[:2]))
+        return Failure(reason=told, again=True) if outcome.failed else None
+
+    def conclude(self) -> Made[CompareTable]:
+        evaluated = self._evaluate()
+        reasons = {name: dict(found) for name, found in evaluated.state.done.invalid.items()}
+        for name, failures in self._failures.items():  # what a renderer said tells more than that a file is missing
+            reasons.setdefault(name, {}).update({story: failure.reason for story, failure in failures.items()})
+        judged = self._score(EvalFolder(evaluated.out), reasons)
+        rows = iter_answers(evaluated.out / "answers.jsonl")
+        told = [reason for found in reasons.values() for reason in found.values()]
+        outcome = outcome_of(rows, unusable=told, first=evaluated.outcome.first)
+        lost = any(failure.again for failures in self._failures.values() for failure in failures.values())
+        again = lost or evaluated.state.status != "finished"
+        table = judged.table("incomplete" if again or outcome.nothing else "finished")
+        write_json(self._out / "table.json", table.model_dump(mode="json"))
+        return Made(table, outcome, again)
+
+    def _evaluate(self) -> EvalResult:
+        """Put the same questions about every board."""
+        job, config = self._job, self._job.config
+        boards = [
+            Boards(name, self._boards(method, seed))
+            for method in job.methods
+            for name, seed in job.boards(method).items()
         ]
-        found[method.name] = by_service(artist.store, panels)
-    return found
+        for board in boards:
+            board.folder.mkdir(parents=True, exist_ok=True)
+        settings = EvalSettings(
+            answers=config.answers,
+            variant=config.variant,
+            matching=config.matching,
+            questions=job.selection,
+            resamples=0,
+            seed=job.seed,
+        )
+        made = EvalJob(
+            records=self._records,
+            methods=boards,
+            judges=job.judges,
+            settings=settings,
+            decider=make_decider(config.matching, config.base_url),
+            command=tuple(job.command),
+        )
+        return evaluate(made, self._out / "judging", self.store, budget=job.budget)
 
-
-def _scored(job: CompareJob, artist: Artist, records: Sequence[StoryRecord], judged: EvalResult) -> Judged:
-    """Write `scores.json`, where a method's seeds count together, and return what the table is made from."""
-    folder = EvalFolder(artist.out / "judging")
-    reasons = _reasons(judged.state["invalid"], artist)
-    boards = {method.name: list(job.boards(method)) for method in job.methods}
-    missing = {
-        name: {
-            record.story_id: reasons[members[0]][record.story_id]
-            for record in records
-            if all(record.story_id in reasons.get(member, {}) for member in members)
+    def _score(self, folder: EvalFolder, reasons: Mapping[str, Mapping[str, str]]) -> Judged:
+        """Write `scores.json`, where a method's seeds count together, and return what the table is made from."""
+        job, records = self._job, self._records
+        boards = {method.name: list(job.boards(method)) for method in job.methods}
+        missing = {
+            name: {
+                record.story_id: reasons[members[0]][record.story_id]
+                for record in records
+                if all(record.story_id in reasons.get(member, {}) for member in members)
+            }
+            for name, members in boards.items()
         }
-        for name, members in boards.items()
-    }
-    rule = open_rule(job.config.matching, [folder.verdicts])
-    scores = score(
-        records,
-        iter_answers(folder.answers),
-        matching=rule,
-        questions=job.selection,
-        resamples=job.resamples,
-        seed=job.seed,
-        invalid=missing,
-        pooled=boards,
-    ).with_empty(missing)
-    write_json(artist.out / "scores.json", scores.model_dump(mode="json"))
-    outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)
-    told = [reason for found in reasons.values() for reason in found.values()]
-    outcome = outcome_of(iter_answers(folder.answers), unusable=told, first=judged.outcome.first)
-    return Judged(records, scores, outcomes, reasons, _services(job, artist, records), outcome)
+        rule = open_rule(job.config.matching, [folder.verdicts])
+        scores = score(
+            records,
+            iter_answers(folder.answers),
+            matching=rule,
+            questions=job.selection,
+            resamples=job.resamples,
+            seed=job.seed,
+            invalid=missing,
+            pooled=boards,
+        ).with_empty(missing)
+        write_json(self._out / "scores.json", scores.model_dump(mode="json"))
+        outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)
+        services = {method.name: self._services(method) for method in job.methods}
+        return Judged(job, records, scores, outcomes, reasons, services)
 
-
-def _reasons(invalid: Mapping[str, Mapping[str, str]], artist: Artist) -> dict[str, dict[str, str]]:
-    """Return why a board is missing or cannot be judged: what its renderer said, else what the reader of boards did."""
-    merged = {name: dict(found) for name, found in invalid.items()}
-    for name, failures in artist.failures.items():
-        merged.setdefault(name, {}).update({story: failure.reason for story, failure in failures.items()})
-    return merged
+    def _services(self, method: Method) -> list[ServiceUse]:
+        """Return which services drew a method's frames: model, served version, dates, frames and dollars (G.5)."""
+        folders = [
+            self._boards(method, seed) / record.story_id for seed in self._job.seeds(method) for record in self._records
+        ]
+        return by_service(self.store, [path.stem for folder in folders for path in folder.glob("panels/*.png")])

@@ -1,4 +1,4 @@
-"""The folder of one evaluation: who may write in it, which answers it holds, and its answers in one fixed order.
+"""The folder of one evaluation: its state, which answers it holds, and its answers in one fixed order.
 
 Answers are appended as they arrive, in whatever order; `tidy` leaves each question's last answer once, in story-major
 order, so that a run that was killed and taken up again ends with the bytes of one that was not."""
@@ -9,35 +9,169 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from katha.errors import InputFileError, OutputFolderError, StoreError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    computed_field,
+    model_serializer,
+    model_validator,
+)
+
+from katha.errors import OutputFolderError, StoreError
 from katha.eval_bridge.judging.answers import AnswerLog, iter_answers
+from katha.eval_bridge.judging.budget import Account, Limits
+from katha.eval_bridge.judging.outcome import SETTLED, Cause
 from katha.eval_bridge.matching.verdicts import VERDICTS
-from katha.jsonio import canonical, read_json, write_json
-from katha.schema import Answer, AnswerStatus
-from katha.store import LockTaken, file_lock
-
-SETTLED: frozenset[AnswerStatus] = frozenset(("ok", "unparseable", "refused", "truncated"))
-"""What a judge has said, well or badly: not asked again. Every other status is asked again by the same command."""
+from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
+from katha.eval_bridge.packets.packets import LeakageReport
+from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR
+from katha.eval_bridge.scoring.controls import Control
+from katha.jsonio import canonical
+from katha.schema import Answer, AnswerStatus, Question, Selection, StoryRecord
+from katha.schema.scores import ConfidenceRow, ControlResult, LeftCount
+from katha.store import Kind, State, Workspace
 
 Order = Callable[[Answer], tuple[int, ...] | None]
 """A row's place, or None for a row that is no part of the evaluation (any more)."""
 
-_LOCK = ".lock"
-_HINT = "Choose another --out."
 _SYNC_SECONDS = 1.0
 
 
-class EvalFolder:
+class EvalSettings(BaseModel):
+    """What is asked and how it is scored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    answers: AnswersFormat = "choice"
+    variant: str = REPORTING_VARIANT
+    matching: str = "lemma-set"
+    questions: Selection = "all"
+    controls: tuple[Control, ...] = ()
+    seed: int = 42
+    resamples: int = 10_000
+    evaluator: str = DEFAULT_EVALUATOR
+
+    def selected(self, record: StoryRecord) -> list[Question]:
+        """Return the questions of `record` that are asked; one without a role counts always."""
+        roles = (self.questions, None)
+        return [item for item in record.recoverability_questions if self.questions == "all" or item.role in roles]
+
+
+class Leakage(BaseModel):
+    """What the guard looked at in the image-only packets, and what it found (Table 72: nothing)."""
+
+    packets: int = 0
+    fields: int = 0
+    chunks: int = 0
+    secrets: int = 0
+    found: list[str] = []
+    pictures_read: int = 0
+    drawn: list[str] = []
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def detected(self) -> float | None:
+        """Packets with a finding, in per cent."""
+        return 100.0 * len(self.found) / self.packets if self.packets else None
+
+    def add(self, story_id: str, report: LeakageReport, lines: Sequence[Sequence[str]]) -> None:
+        """Count one packet's report, and the lines of words that were read in each of its pictures."""
+        self.packets += 1
+        self.fields += report.fields
+        self.chunks += report.chunks
+        self.secrets += report.secrets
+        if not report.clean:
+            self.found.append(f"{story_id}: {report.found[0]}")
+        self.pictures_read += len(lines)
+        self.drawn += [f"{story_id}, frame {at}: {text}" for at, line in enumerate(lines, 1) for text in line]
+
+    def in_order(self) -> Leakage:
+        """Return it with the findings in an order that does not depend on which story was first."""
+        return self.model_copy(update={"found": sorted(self.found), "drawn": sorted(self.drawn)})
+
+
+class EvalResults(BaseModel):
+    """What `eval.json` holds besides, once everything that could be asked was asked."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stories: int
+    questions: int
+    rows: int
+    statuses: dict[AnswerStatus, int]
+    failures: list[Cause] = []
+    calls: dict[str, Account]
+    kept: int
+    budget: Limits
+    leakage: Leakage
+    invalid: dict[str, dict[str, str]]
+    left: list[LeftCount]
+    controls: list[ControlResult]
+    confidence: list[ConfidenceRow]
+
+
+class EvalState(State):
+    """`eval.json`: what an evaluation asks, of whom, how far it is, and what came of it.
+
+    identity_sha256: the hash of what the answers are answers to. fingerprint: that of everything that decides the
+    files of a finished evaluation. judges: by name, the specification that their answers were given under.
+    """
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+
+    identity_sha256: str = Field(alias="identity")
+    fingerprint: str = ""
+    command: list[str] = []
+    config: EvalSettings = EvalSettings()
+    boards: dict[str, str] = {}
+    judges: dict[str, Mapping[str, object]] = {}
+    prompts: dict[str, str] = {}
+    results: EvalResults | None = None
+
+    def identity(self) -> Mapping[str, object]:
+        """Return the hash by the words for a difference."""
+        return {"other stories, questions or prompts": self.identity_sha256}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_file(cls, value: object) -> object:
+        """In the file the results stand beside the rest."""
+        if not isinstance(value, dict) or "results" in value or "rows" not in value:
+            return value
+        results = {name: value[name] for name in EvalResults.model_fields if name in value}
+        return {name: item for name, item in value.items() if name not in results} | {"results": results}
+
+    @model_serializer(mode="wrap")
+    def _for_file(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
+        dump: dict[str, object] = handler(self)
+        results = dump.pop("results")
+        return dump | (results if isinstance(results, dict) else {})
+
+    @property
+    def done(self) -> EvalResults:
+        """The results.
+
+        Raises:
+            OutputFolderError: the evaluation has not come to its end.
+        """
+        if self.results is None:
+            raise OutputFolderError("The evaluation has not come to its end.", hint="Run the same command again.")
+        return self.results
+
+
+EVAL = Kind(name="evaluation", file="eval.json", state=EvalState)
+
+
+class EvalFolder(Workspace[EvalState]):
     """`OUT` of one evaluation."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.eval_json = path / "eval.json"
+        super().__init__(path, EVAL)
         self.stories = path / "stories.jsonl"
         self.answers = path / "answers.jsonl"
         self.controls = path / "controls.jsonl"
@@ -48,59 +182,18 @@ class EvalFolder:
         self.report = path / "report.html"
         self.batches = path / "batches"
 
-    @contextmanager
-    def claim(self) -> Iterator[None]:
-        """Make the folder if need be and hold it alone.
-
-        Raises:
-            OutputFolderError: it cannot be written, holds something else, or another katha is working in it.
-        """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            entries = {entry.name for entry in self.path.iterdir()}
-        except OSError as error:
-            raise OutputFolderError(f"Cannot use {str(self.path)!r}: {error.strerror}.", hint=_HINT) from error
-        if entries - {_LOCK} and not self.eval_json.exists():
-            raise OutputFolderError(
-                f"{str(self.path)!r} holds files that are not of an evaluation, {sorted(entries)[0]!r} for one.",
-                hint=_HINT,
-            )
-        try:
-            with file_lock(self.path / _LOCK, wait=False):
-                yield
-        except LockTaken as error:
-            raise OutputFolderError(
-                f"Another katha is working in {str(self.path)!r}.", hint=f"Wait for it. {_HINT}"
-            ) from error
-
-    def read(self) -> dict[str, Any] | None:
-        """`eval.json`, or None when there is none.
-
-        Raises:
-            OutputFolderError: there is one, but it is not an evaluation's.
-        """
-        if not self.eval_json.exists():
-            return None
-        try:
-            value = read_json(self.eval_json)
-        except InputFileError as error:
-            raise OutputFolderError(error.message, hint=_HINT) from error
-        if not isinstance(value, dict) or value.get("format") != 1 or "identity" not in value:
-            raise OutputFolderError(f"{str(self.eval_json)!r} is not of a katha evaluation.", hint=_HINT)
-        return value
-
-    def write(self, state: Mapping[str, Any]) -> None:
-        """Write `eval.json`, atomically."""
-        write_json(self.eval_json, dict(state))
+    def rows(self) -> Iterator[Answer]:
+        """Yield every answer, those of the controls last."""
+        for path in (self.answers, self.controls):
+            yield from iter_answers(path) if path.exists() else ()
 
     def settled(self) -> set[bytes]:
         """The marks of the questions that are answered already, by the last row of each."""
         latest: dict[bytes, bytes | None] = {}
-        for path in (self.answers, self.controls):
-            for row in iter_answers(path) if path.exists() else ():
-                key = mark(row.method, row.judge, row.story_id, row.question_id, row.condition)
-                sign = mark(row.method, row.judge, row.story_id, row.question_id, row.packet_sha256)
-                latest[key] = sign if row.status in SETTLED else None
+        for row in self.rows():
+            key = mark(row.method, row.judge, row.story_id, row.question_id, row.condition)
+            sign = mark(row.method, row.judge, row.story_id, row.question_id, row.packet_sha256)
+            latest[key] = sign if row.status in SETTLED else None
         return {sign for sign in latest.values() if sign is not None}
 
     def forget(self, judges: frozenset[str]) -> None:

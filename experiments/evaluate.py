@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from katha.config import katha_version
-from katha.errors import OutputFolderError, UsageError
+from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judging.abilities import judge_abilities, judge_name
@@ -28,11 +28,11 @@ from katha.eval_bridge.scoring.controls import control_results
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, question_ledger, summarise
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
-from katha.experiments.eval_folder import EvalFolder, Writer
-from katha.experiments.judging import EvalSettings, Evaluator, Leakage, OnStory, row_order
+from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, Leakage, Writer
+from katha.experiments.judging import Evaluator, OnStory, row_order
 from katha.jsonio import canonical, digest, read_json, write_bytes_atomic, write_json
 from katha.protocols import Judge
-from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
+from katha.schema import Answer, ContrastiveVariant, ControlResult, Question, StoryRecord
 from katha.store import Store
 
 # ---
@@ -83,9 +83,24 @@ class EvalJob:
         scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
         return digest([identity, boards, self.specs(), scored, katha_version()])
 
-    def specs(self) -> dict[str, dict[str, Any]]:
-        """The judges' specifications by name."""
+    def specs(self) -> dict[str, Mapping[str, object]]:
+        """Return the judges' specifications by name."""
         return {name: dict(judge.spec()) for name, judge in self.judges.items()}
+
+    def state(self) -> EvalState:
+        """Return what the evaluation's folder begins with."""
+        identity = self.identity()
+        return EvalState(
+            format=1,
+            katha=katha_version(),
+            identity=identity,
+            fingerprint=self.fingerprint(identity),
+            command=list(self.command),
+            config=self.settings,
+            boards={method.name: str(method.folder) for method in self.methods},
+            judges=self.specs(),
+            prompts=prompt_hashes(),
+        )
 
 
 @dataclass(frozen=True)
@@ -93,7 +108,7 @@ class EvalResult:
     """Where the files are, what `eval.json` and `scores.json` hold, and whether all of it was there already."""
 
     out: Path
-    state: dict[str, Any]
+    state: EvalState
     scores: dict[str, Any]
     outcome: Outcome
     reused: bool
@@ -121,7 +136,7 @@ def name_judges(judges: Sequence[tuple[str, Judge]]) -> dict[str, Judge]:
 # The end of an evaluation: logs put in order, scored, and every file written; `eval.json` comes last.
 
 
-def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[str, Any], budget: Budget) -> EvalResult:
+def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: EvalState, budget: Budget) -> EvalResult:
     """Put the logs in order, score them, and write every file; `eval.json` comes last."""
     settings, records, judges = job.settings, evaluator.records, list(job.judges)
     names = [None, *(method.name for method in job.methods)]
@@ -132,7 +147,6 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
 
     rows = folder.tidy(folder.answers, valid)
     folder.tidy(folder.controls, row_order(records, settings.controls, judges, settings))
-
     pairs = PairScorer(records, job.variants, settings.seed)
 
     def answers() -> Iterator[Answer]:
@@ -159,43 +173,37 @@ def finish(job: EvalJob, folder: EvalFolder, evaluator: Evaluator, state: dict[s
         question_ledger(records, answers, matching=rule, questions=settings.questions, invalid=evaluator.invalid)
     )
     write_bytes_atomic(folder.left, b"".join(canonical(item.model_dump(mode="json")) + b"\n" for item in left))
-    outcome = outcome_of(
-        chain(iter_answers(folder.answers), iter_answers(folder.controls)),
-        unusable=[reason for reasons in evaluator.invalid.values() for reason in reasons.values()],
-        first=evaluator.engine.outcome.outcome().first,
+    unusable = [reason for reasons in evaluator.invalid.values() for reason in reasons.values()]
+    outcome = outcome_of(folder.rows(), unusable=unusable, first=evaluator.engine.outcome.outcome().first)
+    results = EvalResults(
+        stories=len(records),
+        questions=sum(len(settings.selected(record)) for record in records),
+        rows=rows,
+        statuses=outcome.statuses,
+        failures=outcome.told,
+        calls={name: tally.account() for name, tally in evaluator.engine.tallies.items()},
+        kept=evaluator.kept,
+        budget=budget.limits(),
+        leakage=evaluator.leakage.in_order(),
+        invalid={name: dict(sorted(reasons.items())) for name, reasons in evaluator.invalid.items()},
+        left=summarise(left),
+        controls=_controls(job, folder, records, answers(), rule),
+        confidence=confidence_table(_questions(settings, records), answers(), judges, rule),
     )
-    final = {
-        **state,
-        "status": outcome.status(stopped=budget.stopped, open_ones={*FAILED, "not_asked"}),
-        "stories": len(records),
-        "questions": sum(len(settings.selected(record)) for record in records),
-        "rows": rows,
-        "statuses": outcome.statuses,
-        "failures": outcome.failures(),
-        "calls": {name: tally.as_json() for name, tally in evaluator.engine.tallies.items()},
-        "kept": evaluator.kept,
-        "budget": {"max_calls": budget.max_calls, "max_cost": budget.max_cost, "stopped": budget.stopped},
-        "leakage": evaluator.leakage.as_json(),
-        "invalid": {name: dict(sorted(reasons.items())) for name, reasons in evaluator.invalid.items()},
-        "left": [item.model_dump(mode="json") for item in summarise(left)],
-        "controls": _controls(job, folder, records, answers(), rule),
-        "confidence": [
-            row.model_dump(mode="json")
-            for row in confidence_table(_questions(settings, records), answers(), judges, rule)
-        ],
-    }
-    folder.write(final)
+    status = outcome.status(stopped=budget.stopped, open_ones={*FAILED, "not_asked"})
+    final = state.model_copy(update={"results": results, "status": status})
+    folder.finish(final, status)
     return EvalResult(folder.path, final, scores.model_dump(mode="json"), outcome, reused=False)
 
 
 def _controls(
     job: EvalJob, folder: EvalFolder, records: Sequence[StoryRecord], answers: Iterator[Answer], rule: Rule
-) -> list[dict[str, Any]]:
+) -> list[ControlResult]:
     settings = job.settings
     if not settings.controls:
         return []
     chooses = all(judge_abilities(judge).always_chooses for judge in job.judges.values())
-    results = control_results(
+    return control_results(
         _questions(settings, records),
         answers,
         iter_answers(folder.controls),
@@ -205,7 +213,6 @@ def _controls(
         chance=settings.answers == "choice" or chooses,
         seed=settings.seed,
     )
-    return [item.model_dump(mode="json") for item in results]
 
 
 def _questions(settings: EvalSettings, records: Sequence[StoryRecord]) -> dict[tuple[str, str], Question]:
@@ -271,7 +278,8 @@ def evaluate(
     waiting = _batchable(job) if batch else {}
     require_prices(job.judges, limits)
     with folder.claim():
-        known, state = folder.read(), _state(job)
+        state = job.state()
+        known = folder.resume(state)
         done = _finished(known, state, folder)
         if done is not None:
             return done
@@ -315,59 +323,22 @@ def _batchable(job: EvalJob) -> dict[str, ApiJudge]:
     return batchable(job.judges)
 
 
-def _finished(known: Mapping[str, Any] | None, state: Mapping[str, Any], folder: EvalFolder) -> EvalResult | None:
-    """The result of this very evaluation, if it is whole already.
-
-    Raises:
-        OutputFolderError: the folder holds another evaluation.
-    """
-    if known is None:
+def _finished(known: EvalState | None, state: EvalState, folder: EvalFolder) -> EvalResult | None:
+    """Return the result of this very evaluation, if it is whole already."""
+    if known is None or known.results is None or known.status != "finished":
         return None
-    if known["identity"] != state["identity"]:
-        raise OutputFolderError(
-            f"{str(folder.path)!r} holds the evaluation of other stories, questions or prompts.",
-            hint="Choose another --out.",
-        )
-    files = (folder.scores, folder.answers, folder.stories)
-    same = known["status"] == "finished" and known["fingerprint"] == state["fingerprint"]
-    if not same or not all(file.is_file() for file in files):
+    if known.fingerprint != state.fingerprint or folder.missing(("scores.json", "answers.jsonl", "stories.jsonl")):
         return None
-    outcome = Outcome.of_finished(known["statuses"], known.get("failures", ()))
-    return EvalResult(folder.path, dict(known), read_json(folder.scores), outcome, reused=True)
+    outcome = Outcome.of_finished(known.results.statuses, known.results.failures)
+    return EvalResult(folder.path, known, read_json(folder.scores), outcome, reused=True)
 
 
-def _begin(
-    job: EvalJob, folder: EvalFolder, known: Mapping[str, Any] | None, state: Mapping[str, Any]
-) -> list[StoryRecord]:
+def _begin(job: EvalJob, folder: EvalFolder, known: EvalState | None, state: EvalState) -> list[StoryRecord]:
     """Drop the answers of judges that have changed, say that work is under way, and give the stories as used."""
-    before: dict[str, Any] = dict((known or {}).get("judges", {}))
-    folder.forget(frozenset(name for name, spec in state["judges"].items() if before.get(name, spec) != spec))
-    folder.write({**state, "status": "running", "judges": before | state["judges"]})
+    before = known.judges if known is not None else {}
+    folder.forget(frozenset(name for name, spec in state.judges.items() if before.get(name, spec) != spec))
+    folder.write(state.model_copy(update={"judges": {**before, **state.judges}}))
     return _prepared(job, folder, fresh=known is None)
-
-
-def _state(job: EvalJob) -> dict[str, Any]:
-    settings, identity = job.settings, job.identity()
-    return {
-        "format": 1,
-        "katha": katha_version(),
-        "identity": identity,
-        "fingerprint": job.fingerprint(identity),
-        "command": list(job.command),
-        "config": {
-            "answers": settings.answers,
-            "variant": settings.variant,
-            "matching": settings.matching,
-            "questions": settings.questions,
-            "controls": list(settings.controls),
-            "seed": settings.seed,
-            "resamples": settings.resamples,
-            "evaluator": settings.evaluator,
-        },
-        "boards": {method.name: str(method.folder) for method in job.methods},
-        "judges": job.specs(),
-        "prompts": prompt_hashes(),
-    }
 
 
 def _prepared(job: EvalJob, folder: EvalFolder, *, fresh: bool) -> list[StoryRecord]:

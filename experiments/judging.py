@@ -9,20 +9,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from katha.errors import RecordError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.judging.abilities import JudgeAbilities
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.images import WordScanner, leaked_words
-from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
-from katha.eval_bridge.packets.packets import LeakageReport, make_packet, packet_sha256, scan_packet, secrets_of
-from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, load_evaluator
-from katha.eval_bridge.scoring.controls import Control, ControlBoards
-from katha.experiments.eval_folder import mark
+from katha.eval_bridge.packets.instructions import AnswersFormat
+from katha.eval_bridge.packets.packets import make_packet, packet_sha256, scan_packet, secrets_of
+from katha.eval_bridge.questions.evaluators import load_evaluator
+from katha.eval_bridge.scoring.controls import ControlBoards
+from katha.experiments.eval_folder import EvalSettings, Leakage, mark
 from katha.protocols import Evidence
-from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, Selection, StoryRecord
+from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
 
 # ---
 # Which judges are asked together, and how many stories at once.
@@ -117,52 +117,6 @@ def _await(waiting: deque[tuple[T, Future[None]]], tell: Callable[[T], None]) ->
 
 Sink = Callable[[Answer], None]
 OnStory = Callable[[str, int], None]
-
-
-@dataclass(frozen=True)
-class EvalSettings:
-    """What is asked and how it is scored."""
-
-    answers: AnswersFormat = "choice"
-    variant: str = REPORTING_VARIANT
-    matching: str = "lemma-set"
-    questions: Selection = "all"
-    controls: tuple[Control, ...] = ()
-    seed: int = 42
-    resamples: int = 10_000
-    evaluator: str = DEFAULT_EVALUATOR
-
-    def selected(self, record: StoryRecord) -> list[Question]:
-        """The questions of `record` that are asked; one without a role counts always."""
-        roles = (self.questions, None)
-        return [item for item in record.recoverability_questions if self.questions == "all" or item.role in roles]
-
-
-@dataclass
-class Leakage:
-    """What the guard looked at in the image-only packets, and what it found (Table 72: nothing)."""
-
-    packets: int = 0
-    fields: int = 0
-    chunks: int = 0
-    secrets: int = 0
-    found: list[str] = field(default_factory=list)
-    pictures_read: int = 0
-    drawn: list[str] = field(default_factory=list)
-
-    def add(self, story_id: str, report: LeakageReport) -> None:
-        """Count one packet's report."""
-        self.packets += 1
-        self.fields += report.fields
-        self.chunks += report.chunks
-        self.secrets += report.secrets
-        if not report.clean:
-            self.found.append(f"{story_id}: {report.found[0]}")
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values for `eval.json`; `detected` in per cent of the packets."""
-        rate = 100.0 * len(self.found) / self.packets if self.packets else None
-        return {**vars(self), "found": sorted(self.found), "drawn": sorted(self.drawn), "detected": rate}
 
 
 @dataclass
@@ -270,11 +224,7 @@ class Evaluator:
         report = replace(report, found=report.found + told)
         if count:
             with self._lock:
-                self.leakage.add(record.story_id, report)
-                self.leakage.pictures_read += len(lines)
-                self.leakage.drawn += [
-                    f"{record.story_id}, frame {place}: {text}" for place, line in enumerate(lines, 1) for text in line
-                ]
+                self.leakage.add(record.story_id, report, lines)
         report.require(record.story_id)
 
     def _put(

@@ -70,14 +70,10 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Made(Generic[S, T]):
-    """What an experiment ends with.
-
-    state: as the folder keeps it. outcome: what came of asking. again: something is left for the same command to try.
-    """
+class Made(Generic[T]):
+    """What an experiment ends with. outcome: what came of asking. again: the same command has something left to try."""
 
     table: T
-    state: S
     outcome: Outcome
     again: bool = False
 
@@ -94,7 +90,10 @@ class Result(Generic[T]):
 
 
 class Experiment(ABC, Generic[S, T]):
-    """One experiment in its folder."""
+    """One experiment in its folder. While it works, `state` is what the folder says of it, and `store` the cache."""
+
+    state: S
+    store: Store
 
     def __init__(self, folder: Workspace[S]) -> None:
         self.folder = folder
@@ -107,13 +106,21 @@ class Experiment(ABC, Generic[S, T]):
     def stored(self, known: S, fresh: S) -> T | None:
         """Return the table where the folder holds it and nothing is left to be done."""
 
+    def resumed(self, known: S, fresh: S) -> S:
+        """Return the state that is gone on with."""
+        return known.model_copy(update={"status": "running"})
+
     @abstractmethod
-    def work(self, state: S, store: Store) -> Iterator[str]:
+    def work(self) -> Iterator[str]:
         """Do what is left, and yield the name of each piece of work when it is kept."""
 
     @abstractmethod
-    def conclude(self, state: S, store: Store) -> Made[S, T]:
+    def conclude(self) -> Made[T]:
         """Make the table from what is kept, and write it."""
+
+    def save(self, **changes: object) -> None:
+        """Write the state with changes."""
+        self.state = self.folder.write(self.state.model_copy(update=changes))
 
     def run(self, on_step: OnStep | None = None) -> Result[T]:
         """Begin, go on after a kill, or find that all is done.
@@ -128,21 +135,17 @@ class Experiment(ABC, Generic[S, T]):
             if known is not None and table is not None:
                 outcome = Outcome.of_finished(known.statuses, known.causes)
                 return Result(self.folder.path, table, known.status, outcome, reused=True)
-            state = self.folder.write(self.resumed(known, fresh) if known is not None else fresh)
-            with Store(cache_folder(), owner=fresh.identity_sha256[:32]) as store:
-                for done, name in enumerate(self.work(state, store), 1):
+            self.state = self.folder.write(self.resumed(known, fresh) if known is not None else fresh)
+            with Store(cache_folder(), owner=fresh.identity_sha256[:32]) as self.store:
+                for done, name in enumerate(self.work(), 1):
                     if on_step is not None:
                         on_step(name, done)
-                store.flush()
-                made = self.conclude(state, store)
+                self.store.flush()
+                made = self.conclude()
+            status: Status = "incomplete" if made.again else made.outcome.status()
             counts = {"statuses": made.outcome.statuses, "causes": made.outcome.failures()}
-            status = "incomplete" if made.again else made.outcome.status()
-            self.folder.finish(made.state.model_copy(update=counts), status)
+            self.folder.finish(self.state.model_copy(update=counts), status)
             return Result(self.folder.path, made.table, status, made.outcome, reused=False)
-
-    def resumed(self, known: S, fresh: S) -> S:
-        """Return the state that is gone on with."""
-        return known.model_copy(update={"status": "running"})
 
 
 R = TypeVar("R", bound=BaseModel)

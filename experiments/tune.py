@@ -45,7 +45,7 @@ from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, 
 from katha.jsonio import write_json
 from katha.schema import Answer, Board, CompassSettings, StoryRecord
 from katha.schema.tables import CurvePoint, TuningGain, TuningResult
-from katha.store import Kind, Status, Store, Workspace
+from katha.store import Kind, Status, Workspace
 
 # ---
 # One validation story measured for every setting at once: all candidates, and every repair that could be tried.
@@ -307,14 +307,14 @@ class _Tuning(Experiment[TuningState, TuningResult]):
     def stored(self, known: TuningState, fresh: TuningState) -> None:
         """What was measured is kept; the choice is made anew, for it depends on how much is tried."""
 
-    def work(self, state: TuningState, store: Store) -> Iterator[str]:
+    def work(self) -> Iterator[str]:
         work, out = self._job.work, self.folder.path
         graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, out)
         for record in self._job.records:
             place, identity = out / "stories" / record.story_id, work.story_identity(record)
             data = read_kept(place / "features.json", StoryData)
             if data is None or data.identity != identity:
-                bench = TuningBench(record, work, store, place, graph, rule)
+                bench = TuningBench(record, work, self.store, place, graph, rule)
                 try:
                     data = bench.data(self._job.row, self._job.config.seeds, ignore_event, identity)
                 except TransientRenderError:
@@ -327,7 +327,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
             self._stories += [data] if data is not None else []
             yield record.story_id
 
-    def conclude(self, state: TuningState, store: Store) -> Made[TuningState, TuningResult]:
+    def conclude(self) -> Made[TuningResult]:
         job = self._job
         if not self._stories:
             reason = next(iter(self._invalid.values()), "there is none")
@@ -336,6 +336,8 @@ class _Tuning(Experiment[TuningState, TuningResult]):
         boards = [one.counts for item in self._stories for one in item.candidates]
         if outcome.failed or not any(row[0] for counts in boards for row in counts):
             told = " ".join(map(str.strip, outcome.sentences()))
+            counts = {"statuses": outcome.statuses, "causes": outcome.failures()}
+            self.folder.finish(self.state.model_copy(update=counts), "incomplete")
             raise JudgeError(told or "No question of these stories is valid, so nothing can be chosen.")
         started = time.perf_counter()
         chosen = choose(self._stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)
@@ -343,7 +345,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
         chosen = chosen.model_copy(update={"invalid_stories": self._invalid, "seconds": taken})
         write_json(self.folder.path / "tuning.json", chosen.model_dump(mode="json"))
         write_lock(_lock(job, self._stories, chosen), self._lock)
-        return Made(chosen, state, outcome)
+        return Made(chosen, outcome)
 
 
 def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: TuningResult) -> Lock:

@@ -1,36 +1,42 @@
 """`consistory` (arXiv 2402.03286): the same subjects in every frame, by attention that frames share inside subject
 masks.
+
+A first pass finds subjects and correspondences: DIFT features from the output of the first up block at a late timestep.
+In a second pass, early on, the self-attention outputs of the layers on that grid are mixed: for a token inside its
+subject's mask whose best match in the anchors is near enough, `STRENGTH` of the match and the rest of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest
-from katha.renderers.diffusion.memory import Rung
-from katha.renderers.diffusion.prompt_encoding import frame_prompt
-from katha.renderers.shared_attention.attention import Anchor, Grid, StepRecord
-from katha.renderers.shared_attention.coupling import Member, QueryBlend, SharingRules
-from katha.renderers.shared_attention.denoise import Trajectory, lockstep
-from katha.renderers.shared_attention.masks import otsu, word_positions
+from katha.renderers.diffusion.options import at_least
+from katha.renderers.shared_attention.coupling import Anchor, Grid, Member, QueryBlend, SharingRules, StepRecord
+from katha.renderers.shared_attention.denoise import Trajectory
+from katha.renderers.shared_attention.masks import otsu
 from katha.renderers.shared_attention.memory_estimate import Load
-from katha.renderers.shared_attention.renderer import Drawing, Part, SharedRenderer, StoryBoard, frame_key
+from katha.renderers.shared_attention.renderer import (
+    Part,
+    Session,
+    SharedOptions,
+    SharedRenderer,
+    StoryBoard,
+    frame_key,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# ---
-# Feature injection along DIFT correspondences: a subject's tokens take part of the matching tokens' features.
-#
-# Correspondences come from the output of the first up block at a late timestep of a first pass. In the second pass,
-# early on, the self-attention outputs of the layers on that grid are mixed: for a token inside its subject's mask
-# whose best match in the anchors is near enough, `strength` of the match and the rest of its own.
-
-
 DIFT_TIMESTEP = 261
+INJECTION = (1 / 10, 1 / 3)
+"""From which share of the steps to which features are injected."""
+STRENGTH = 0.8
+"""The match's share of an injected feature."""
+_BLEND = QueryBlend(first=0.9, last=0.818, until=0.1)
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class Match:
 
 
 def smooth_features(features: Tensor) -> Tensor:
-    """Unit vectors (F, h * w, C), float32, of feature maps (F, C, h, w) after a 3x3 gaussian of sigma 1."""
+    """Return unit vectors (F, h * w, C), float32, of feature maps (F, C, h, w) after a 3x3 gaussian of sigma 1."""
     from torch.nn.functional import normalize
     from torchvision.transforms.functional import gaussian_blur
 
@@ -52,7 +58,7 @@ def smooth_features(features: Tensor) -> Tensor:
 
 
 def anchor_of(member: Member, features: Tensor, labels: Tensor) -> Anchor:
-    """What a source shows: features (n, C) and labels (n, S) inside the masks of the subjects it stands for."""
+    """Return what a source shows: features (n, C) and labels (n, S) inside the masks of the subjects it stands for."""
     import torch
 
     subjects = labels & torch.tensor(member.shows, device=labels.device)
@@ -61,7 +67,7 @@ def anchor_of(member: Member, features: Tensor, labels: Tensor) -> Anchor:
 
 
 def match_tokens(member: Member, features: Tensor, labels: Tensor, anchors: Mapping[int, Anchor]) -> Match | None:
-    """The matches of one frame's tokens, features (n, C) and labels (n, S), or None where there are none.
+    """Return the matches of one frame's tokens, features (n, C) and labels (n, S), or None where there are none.
 
     A token matches tokens of a common subject in the other anchors, by cosine distance; of the best distances those
     above Otsu's threshold are left out.
@@ -99,13 +105,12 @@ class Injector:
         anchors: Mapping[int, Anchor],
         grid: Grid,
         window: range,
-        strength: float,
     ) -> None:
         self._members, self._matches, self._anchors = members, matches, anchors
-        self._tokens, self._window, self._strength = grid[0] * grid[1], window, strength
+        self._tokens, self._window = grid[0] * grid[1], window
 
     def __call__(self, layer: str, output: Tensor, record: StepRecord, step: int) -> Tensor:
-        """`output` (halves * F, n, C) of one layer, its positive half mixed."""
+        """Return `output` (halves * F, n, C) of one layer, its positive half mixed."""
         import torch
 
         if step not in self._window or output.shape[1] != self._tokens:
@@ -124,54 +129,29 @@ class Injector:
                 here = match.anchors == anchor
                 taken[here] = record.outputs[layer, anchor].to(output.device)[match.places[here]]
             row = len(output) - frames + number
-            mixed[row, match.tokens] = self._strength * taken + (1 - self._strength) * positive[number, match.tokens]
+            mixed[row, match.tokens] = STRENGTH * taken + (1 - STRENGTH) * positive[number, match.tokens]
         return mixed
 
 
-# ---
-# The two passes over a board: one that finds subjects and correspondences, one that injects features along them.
-
-
-INJECTION = (1 / 10, 1 / 3)
-"""From which share of the steps to which features are injected."""
-STRENGTH = 0.8
-"""The match's share of an injected feature."""
-
-
-def collect(drawing: Drawing, *, features: bool) -> tuple[list[Trajectory], list[Trajectory]]:
-    """The first pass over sources (none where the bank has them) and readers; with `features`, kept for matching."""
-    studio, bank = drawing.studio, drawing.bank
-    sources = [] if bank.complete else [studio.trajectory(parts, maps=True) for parts in drawing.sources]
-    readers = [studio.trajectory(parts, maps=any(map(_reads, parts))) for parts in drawing.readers]
-    at = studio.denoiser.nearest_step(DIFT_TIMESTEP) if features else None
-    lockstep(studio.denoiser, sources, readers, bank, "collect", at)
-    return sources, readers
-
-
-def inject(drawing: Drawing, sources: Sequence[Trajectory], readers: Sequence[Trajectory]) -> None:
-    """The second pass, from the same noise, for every frame that reads; the others are finished as they are."""
-    studio, bank = drawing.studio, drawing.bank
+def inject(session: Session, sources: Sequence[Trajectory], readers: Sequence[Trajectory]) -> None:
+    """Denoise anew, from the same noise, every frame that reads; the others are finished as they are."""
+    anchors, again, final = session.bank.anchors, [], list(readers)
     known = [_features(run) for run in sources]
-    for parts, (features, labels, _) in zip(drawing.sources, known, strict=False):
+    for parts, (features, labels, _) in zip(session.sources, known, strict=False):
         for number, (_, member) in enumerate(parts):
             if member.source is not None:
-                bank.anchors[member.source] = anchor_of(member, features[number], labels[number])
-    again = [_second(drawing, parts, *seen) for parts, seen in zip(drawing.sources, known, strict=False)]
-    reading = [number for number, parts in enumerate(drawing.readers) if any(map(_reads, parts))]
-    final = list(readers)
+                anchors[member.source] = anchor_of(member, features[number], labels[number])
+    for parts, seen in zip(session.sources, known, strict=False):
+        again.append(_second(session, parts, *seen))
+    reading = [number for number, parts in enumerate(session.readers) if any(any(part[1].reads) for part in parts)]
     for number in reading:
-        final[number] = _second(drawing, drawing.readers[number], *_features(readers[number]))
-    lockstep(studio.denoiser, again, [final[number] for number in reading], bank, "inject")
-    drawing.finish(drawing.sources if sources else [], again)
-    drawing.finish(drawing.readers, final)
-
-
-def _reads(part: Part) -> bool:
-    return any(part[1].reads)
+        final[number] = _second(session, session.readers[number], *_features(readers[number]))
+    session.denoiser.run(again, [final[number] for number in reading], session.bank, "inject")
+    session.finish(again, final)
 
 
 def _features(run: Trajectory) -> tuple[Tensor, Tensor, Grid]:
-    """Unit features (F, n, C) and the subjects' labels (F, n, S) at the end of the first pass, and their grid."""
+    """Return unit features (F, n, C) and the subjects' labels (F, n, S) after the first pass, and their grid."""
     maps, features = run.coupling.maps, run.features
     assert maps is not None
     assert features is not None
@@ -181,160 +161,93 @@ def _features(run: Trajectory) -> tuple[Tensor, Tensor, Grid]:
     return smooth_features(features), labels, grid
 
 
-def _second(drawing: Drawing, parts: Sequence[Part], features: Tensor, labels: Tensor, grid: Grid) -> Trajectory:
-    """A trajectory from the first noise, with the injection of its frames."""
-    studio, anchors = drawing.studio, drawing.bank.anchors
-    run = studio.trajectory(parts, maps=True)
+def _second(session: Session, parts: Sequence[Part], features: Tensor, labels: Tensor, grid: Grid) -> Trajectory:
+    """Return a trajectory from the first noise, with the injection of its frames."""
+    anchors, run = session.bank.anchors, session.trajectory(parts)
     members = [member for _, member in parts]
     matches = [match_tokens(member, features[at], labels[at], anchors) for at, member in enumerate(members)]
-    window = injection_window(studio.denoiser.steps)
-    run.coupling.after = Injector(members, matches, anchors, grid, window, STRENGTH)
+    run.coupling.after = Injector(members, matches, anchors, grid, injection_window(session.denoiser.steps))
     return run
 
 
 def injection_window(steps: int) -> range:
-    """The steps at which features are injected; with few steps still the one after the first, which shares nothing."""
+    """Return the steps at which features are injected; with few steps still the one after the first, which shares
+    nothing."""
     first, last = (round(share * steps) for share in INJECTION)
     return range(max(1, first), max(2, last))
 
 
-# ---
-# `consistory`: the same subjects in every frame, by attention that frames share inside subject masks.
+@dataclass(frozen=True, kw_only=True)
+class ConsistoryOptions(SharedOptions):
+    """The options of `consistory`."""
 
+    scheduler: str | None = field(default=None, init=False)
+    anchors: int = 2
+    """How many frames of each subject the others read, the first that name it."""
+    dropout: float = 0.5
+    """The probability that an anchor's token is left out at a step."""
+    sharing: bool = True
+    query_blend: bool = True
+    """Early queries partly as without sharing, for varied layouts."""
+    injection: bool = True
+    """A second pass that carries features along correspondences."""
+    separate: bool = True
+    freeu: bool = True
+    keep_gib: float = 4.0
 
-_BLEND = QueryBlend(first=0.9, last=0.818, until=0.1)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(1, anchors=self.anchors)
+        at_least(0, keep_gib=self.keep_gib)
+        if not 0 <= self.dropout < 1:
+            raise UsageError(f"dropout is at least 0 and below 1, not {self.dropout}.")
 
 
 class ConsistoryRenderer(SharedRenderer):
     """ConsiStory on SDXL, implemented from its paper: `consistory:FOLDER`, `:FILE.safetensors` or `:OWNER/NAME`."""
 
     renderer_name = "consistory"
+    options_class = ConsistoryOptions
+    options: ConsistoryOptions
     capabilities = Capabilities(identity="batch", insertion="bank", default_size=(1024, 1024), size_multiple=8)
 
-    def __init__(
-        self,
-        argument: str | None = None,
-        *,
-        revision: str | None = None,
-        variant: str | None = None,
-        base: str | None = None,
-        download: bool = False,
-        device: str | None = None,
-        dtype: str | None = None,
-        memory: Rung = "full",
-        vae_tiling: bool = False,
-        steps: int | None = None,
-        guidance: float | None = None,
-        lora: tuple[str, ...] = (),
-        batch: int = 1,
-        any_size: bool = False,
-        negative: str = "",
-        long_prompts: Literal["chunk", "refuse"] = "chunk",
-        anchors: int = 2,
-        dropout: float = 0.5,
-        sharing: bool = True,
-        query_blend: bool = True,
-        injection: bool = True,
-        separate: bool = True,
-        freeu: bool = True,
-        keep_gib: float = 4.0,
-    ) -> None:
-        """Find the checkpoint; nothing is loaded yet.
-
-        anchors: how many frames of each subject the others read, the first that name it. dropout: the probability
-        that an anchor's token is left out at a step. sharing: false draws every frame alone. query_blend: early
-        queries partly as without sharing, for varied layouts. injection: a second pass that carries features along
-        correspondences. separate: a token of one subject reads that subject only. freeu: FreeU with the published
-        factors. keep_gib: main memory in which the anchors of the last board are kept for added frames; beyond it
-        they are made again from their seed.
-
-        Raises:
-            UsageError: no such checkpoint, adapter or option value. MissingExtraError: a package is missing.
-        """
-        super().__init__(
-            argument, revision=revision, variant=variant, base=base, download=download, device=device, dtype=dtype,
-            memory=memory, vae_tiling=vae_tiling, steps=steps, guidance=guidance, lora=lora, batch=batch,
-            any_size=any_size, negative=negative, long_prompts=long_prompts,
-        )  # fmt: skip
-        if anchors < 1:
-            raise UsageError(f"anchors is at least 1, not {anchors}.")
-        if not 0 <= dropout < 1:
-            raise UsageError(f"dropout is at least 0 and below 1, not {dropout}.")
-        if keep_gib < 0:
-            raise UsageError(f"keep_gib is at least 0, not {keep_gib}.")
-        self.anchors, self.dropout, self.sharing = anchors, dropout, sharing
-        self.query_blend, self.injection, self.separate = query_blend, injection, separate
-        self.freeu, self.keep_gib = freeu, keep_gib
-
-    def spec(self) -> Mapping[str, Any]:
-        """Weights, adapters, settings and versions: everything that can change the pixels."""
-        return {
-            **super().spec(),
-            "scheduler": "ddim",
-            "anchors": self.anchors,
-            "dropout": self.dropout,
-            "sharing": self.sharing,
-            "query_blend": self.query_blend,
-            "injection": self.injection,
-            "separate": self.separate,
-            "freeu": self.freeu,
-        }
-
-    def rules(self, board: StoryBoard, pipe: Any) -> SharingRules:
-        """Subject-driven shared attention: inside the masks, each token with probability 1 - dropout."""
-        blend = _BLEND if self.query_blend else None
-        return SharingRules(board.seed, 1 - self.dropout, masked=True, separate=self.separate, blend=blend)
+    def rules(self, board: StoryBoard) -> SharingRules:
+        """Return subject-driven shared attention: inside the masks, each token with probability 1 - dropout."""
+        options, blend = self.options, _BLEND if self.options.query_blend else None
+        return SharingRules(board.seed, 1 - options.dropout, masked=True, separate=options.separate, blend=blend)
 
     def sources(self, board: StoryBoard, pipe: Any) -> list[list[Part]]:
-        """The anchors: of each subject the first frames that name it, all in one group, since they read one another."""
-        words = [self._words(request, board, pipe) for request in board.scenes]
+        """Return the anchors: of each subject the first frames that name it, in one group: they read one another."""
+        words = [self.words(request, board, pipe) for request in board.scenes]
         shows: dict[int, list[bool]] = {}
         for subject in range(len(board.subjects)):
             naming = [scene for scene, named in enumerate(words) if named[subject]]
-            for scene in naming[: self.anchors]:
+            for scene in naming[: self.options.anchors]:
                 shows.setdefault(scene, [False] * len(board.subjects))[subject] = True
-        anchors = [
-            (board.scenes[scene], _anchor(board.scenes[scene], words[scene], tuple(shown), number))
-            for number, (scene, shown) in enumerate(sorted(shows.items()))
-        ]
+        anchors: list[Part] = []
+        for number, (scene, shown) in enumerate(sorted(shows.items())):
+            reads, key = tuple(map(bool, words[scene])), frame_key(board.scenes[scene])
+            anchors.append((board.scenes[scene], Member(reads, tuple(shown), words[scene], number, key)))
         return [anchors] if anchors else []
 
     def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> Member:
-        """A frame reads the subjects that its prompt names."""
-        words = self._words(request, board, pipe)
-        reads = _named(words) if self.sharing else (False,) * len(words)
-        return Member(reads, (False,) * len(words), words)
+        """Return what a frame reads: the subjects that its prompt names."""
+        none = ((),) * len(board.subjects)
+        words = self.words(request, board, pipe) if self.options.sharing else none
+        return Member(tuple(map(bool, words)), tuple(map(bool, none)), words)
+
+    def source_counts(self, board: StoryBoard) -> tuple[int, ...]:
+        """Return the number of anchors, all denoised together: no more than `anchors` of each subject."""
+        shown = min(len(board.scenes), self.options.anchors * len(board.subjects))
+        return (shown,) if shown else ()
 
     def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Load:
-        """All anchors are denoised together; there are no more than `anchors` of each subject."""
-        subjects = len(board.subjects)
-        shown = min(len(board.scenes), self.anchors * subjects) if self.sharing else 0
-        return self.load_of(
-            (shown,) if shown else (), board, wanted, 1 - self.dropout, blend=self.query_blend, injection=self.injection
-        )
+        """Return how much a drawing of `wanted` shares, at most: queries and a second pass count."""
+        return replace(super().load(board, wanted), blend=self.options.query_blend, injection=self.options.injection)
 
-    def passes(self, drawing: Drawing) -> None:
-        """Two passes with injection, else one."""
-        sources, readers = collect(drawing, features=self.injection)
-        if self.injection:
-            inject(drawing, sources, readers)
+    def passes(self, session: Session) -> None:
+        """Denoise twice with injection, else once."""
+        if self.options.injection:
+            inject(session, *session.first_pass(session.denoiser.nearest_step(DIFT_TIMESTEP)))
         else:
-            drawing.finish(drawing.sources if sources else [], sources)
-            drawing.finish(drawing.readers, readers)
-
-    def _words(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> tuple[tuple[int, ...], ...]:
-        """For each subject of the board, the positions of its words in the frame's prompt."""
-        prompt = frame_prompt(request.prompt, request.style)
-        names = {item.name for item in request.characters}
-        return tuple(
-            word_positions(pipe.tokenizer, prompt, subject) if subject.name in names else ()
-            for subject in board.subjects
-        )
-
-
-def _anchor(request: FrameRequest, words: tuple[tuple[int, ...], ...], shows: tuple[bool, ...], number: int) -> Member:
-    return Member(_named(words), shows, words, number, frame_key(request))
-
-
-def _named(words: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
-    return tuple(map(bool, words))
+            super().passes(session)

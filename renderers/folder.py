@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -18,18 +18,19 @@ from katha.errors import InputFileError, RenderError, UsageError
 from katha.jsonio import digest, read_json
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 
-# ---
-# Where other programs leave their boards, as data: paths below a folder, and how pictures are named.
-
+if TYPE_CHECKING:
+    from PIL import Image
 
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
 _LATEST = r"(?P<latest>\d{1,6}|\d{8}[-_]\d{6})"
 _PARTS = {"{number}": r"(?P<number>\d{1,4})", "{any}": r"(?:.*\D)?"}
+_MOST_BYTES = 120_000_000
+_MOST_PIXELS = 64_000_000
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One row of `configs/boards.yaml`; the fields are explained there."""
+    """Where another program leaves its boards: a row of `configs/boards.yaml`, where the fields are explained."""
 
     name: str
     about: str
@@ -50,13 +51,13 @@ class FoundBoard:
 
 @cache
 def load_layouts() -> Mapping[str, Layout]:
-    """Every layout by its name, in the file's order."""
+    """Return every layout by its name, in the file's order."""
     rows = yaml.safe_load(files("katha.configs").joinpath("boards.yaml").read_text(encoding="utf-8"))
     return {name: Layout(name, **{**row, "paths": tuple(row["paths"])}) for name, row in rows.items()}
 
 
 def find_board(root: Path, story_id: str, layout: str | None = None) -> FoundBoard:
-    """The board of one story below `root`, in `layout` or the first that fits.
+    """Find the board of one story below `root`, in `layout` or the first that fits.
 
     Raises:
         InputFileError: there is none, or its frames are not numbered one after the other; the place is named.
@@ -66,39 +67,34 @@ def find_board(root: Path, story_id: str, layout: str | None = None) -> FoundBoa
         raise InputFileError(f"The story id {story_id!r} cannot be the name of a folder.")
     for chosen in [known[layout]] if layout else known.values():
         for path in chosen.paths:
-            for folder in _folders(root, path, story_id):
-                pictures = _listed(folder, chosen.list) if chosen.list else _numbered(folder, chosen.picture)
-                if pictures:
-                    return FoundBoard(chosen.name, folder, pictures, "{story}" not in path)
+            if (folder := _folder(root, path, story_id)) is None:
+                continue
+            pictures = _listed(folder, chosen.list) if chosen.list else _numbered(folder, chosen.picture)
+            if pictures:
+                return FoundBoard(chosen.name, folder, pictures, "{story}" not in path)
     what = f"in the layout {layout!r}" if layout else "in any known layout"
     hint = f"Looked for {story_id}/1.png, {story_id}/storyboard.json and others: see docs/renderers.md."
     raise InputFileError(f"{str(root)!r} holds no board of the story {story_id!r} {what}.", hint=hint)
 
 
-def _folders(root: Path, path: str, story_id: str) -> Iterator[Path]:
-    """The folder that `path` names below `root`, if it is there; of several `{latest}` the highest."""
+def _folder(root: Path, path: str, story_id: str) -> Path | None:
+    """Return the folder that `path` names below `root`, if it is there; of several `{latest}` the highest."""
     folder = root
     for part in PurePosixPath(path).parts:
-        if "{latest}" in part:
-            pattern = re.compile(re.escape(part).replace(re.escape("{latest}"), _LATEST))
-            matches = [
-                (match["latest"], item) for item in _subfolders(folder) if (match := pattern.fullmatch(item.name))
-            ]
-            if not matches:
-                return
-            folder = max(matches, key=lambda match: (len(match[0]), match[0].replace("_", "-")))[1]
-        else:
+        if "{latest}" not in part:
             folder = folder / part.replace("{story}", story_id)
-    if folder.is_dir():
-        yield folder
-
-
-def _subfolders(folder: Path) -> list[Path]:
-    return sorted(item for item in folder.iterdir() if item.is_dir()) if folder.is_dir() else []
+            continue
+        pattern = re.compile(re.escape(part).replace(re.escape("{latest}"), _LATEST))
+        inside = sorted(item for item in folder.iterdir() if item.is_dir()) if folder.is_dir() else []
+        found = [(match["latest"], item) for item in inside if (match := pattern.fullmatch(item.name))]
+        if not found:
+            return None
+        folder = max(found, key=lambda match: (len(match[0]), match[0].replace("_", "-")))[1]
+    return folder if folder.is_dir() else None
 
 
 def _numbered(folder: Path, picture: str) -> tuple[Path, ...]:
-    """The pictures of a folder by their numbers, which run from 0 or 1 without a gap."""
+    """Return the pictures of a folder by their numbers, which run from 0 or 1 without a gap."""
     pattern = re.escape(picture)
     for word, regex in _PARTS.items():
         pattern = pattern.replace(re.escape(word), regex)
@@ -117,19 +113,14 @@ def _numbered(folder: Path, picture: str) -> tuple[Path, ...]:
     wanted = range(min(first, 1), max(found) + 1)
     missing = [str(number) for number in wanted if number not in found]
     if missing:
-        raise InputFileError(
-            f"Frame {', '.join(missing)} is missing in {str(folder)!r}.", hint=f"It holds {_names(found.values())}."
-        )
+        names = [path.name for path in found.values()]
+        held = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        raise InputFileError(f"Frame {', '.join(missing)} is missing in {str(folder)!r}.", hint=f"It holds {held}.")
     return tuple(found[number] for number in wanted)
 
 
-def _names(paths: Iterable[Path]) -> str:
-    names = [path.name for path in paths]
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
 def _listed(folder: Path, name: str) -> tuple[Path, ...]:
-    """The scene frames that a storyboard.json names, inside its own folder."""
+    """Return the scene frames that a storyboard.json names, inside its own folder."""
     if not (folder / name).is_file():
         return ()
     value = read_json(folder / name)
@@ -148,16 +139,10 @@ def _leaves(image: str) -> bool:
     return path.is_absolute() or bool(PureWindowsPath(image).drive) or ".." in re.split(r"[/\\]", image)
 
 
-# ---
-# A picture file as PNG bytes: whole, not too large, without metadata, the same bytes each time.
-
-
-_MOST_BYTES = 120_000_000
-_MOST_PIXELS = 64_000_000
-
-
 def read_picture(path: Path, what: str) -> bytes:
-    """The picture in `path` as an RGB PNG (transparent parts on white); `what` names the frame in errors.
+    """Return the picture in `path` as an RGB PNG, upright, transparent parts on white, without metadata.
+
+    `what` names the frame in errors.
 
     Raises:
         InputFileError: it is missing, empty, no picture, damaged or too large.
@@ -176,8 +161,7 @@ def read_picture(path: Path, what: str) -> bytes:
                     raise InputFileError(
                         f"{where} has {image.width}x{image.height} pixels; at most {_MOST_PIXELS:,} are read."
                     )
-                upright = ImageOps.exif_transpose(image)
-                return _png(upright)
+                return _png(ImageOps.exif_transpose(image))
     except FileNotFoundError as error:
         raise InputFileError(f"{where} is not there.", hint="Check the folder of the board.") from error
     except UnidentifiedImageError as error:
@@ -186,10 +170,9 @@ def read_picture(path: Path, what: str) -> bytes:
         raise InputFileError(f"{where} cannot be read as a picture: {error}.", hint="Replace or remove it.") from error
 
 
-def _png(image: object) -> bytes:
+def _png(image: Image.Image) -> bytes:
     from PIL import Image
 
-    assert isinstance(image, Image.Image)
     if image.has_transparency_data:
         ground = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(ground, image.convert("RGBA"))
@@ -197,10 +180,6 @@ def _png(image: object) -> bytes:
     out = io.BytesIO()
     plain.save(out, "PNG")
     return out.getvalue()
-
-
-# ---
-# The renderer that draws nothing: a story's board is found in a folder, whoever made it.
 
 
 class FolderRenderer:
@@ -230,13 +209,9 @@ class FolderRenderer:
         self._pictures = _fingerprint(self._root)
 
     def spec(self) -> Mapping[str, Any]:
-        """The folder, the layout, and a hash of every picture's name, size and time."""
-        return {
-            "name": "folder",
-            "path": str(self._root.resolve()),
-            "layout": self._layout,
-            "pictures": self._pictures,
-        }
+        """Return the folder, the layout, and a hash of every picture's name, size and time."""
+        path = str(self._root.resolve())
+        return {"name": "folder", "path": path, "layout": self._layout, "pictures": self._pictures}
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
         """Yield the story's pictures that the requests ask for, by scene.
@@ -253,11 +228,7 @@ class FolderRenderer:
             yield read_picture(board.pictures[place - 1], f"Frame {place} of {request.story_id!r}")
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        """Refused: there is nobody here who could draw it.
-
-        Raises:
-            RenderError: always.
-        """
+        """Refuse: there is nobody here who could draw it (RenderError)."""
         raise RenderError("The renderer 'folder' cannot draw a frame.", hint="Give --bridge-renderer NAME.")
 
     def _board(self, story_id: str) -> FoundBoard:
@@ -272,7 +243,7 @@ class FolderRenderer:
         return board
 
     def _check_count(self, board: FoundBoard, requests: Sequence[FrameRequest]) -> None:
-        """Every scene that is asked for is there, and a whole board has no picture more."""
+        """Check that every scene that is asked for is there, and that a whole board has no picture more."""
         scenes, count = {request.scene or 0 for request in requests}, len(board.pictures)
         whole = len(requests) > 1 and scenes == set(range(1, len(requests) + 1))
         if not scenes <= set(range(1, count + 1)) or (whole and count != len(requests)):
@@ -284,7 +255,7 @@ class FolderRenderer:
 
 
 def _fingerprint(root: Path) -> str:
-    """What tells that a picture below `root` was changed, without reading them."""
+    """Return what tells that a picture below `root` was changed, without reading them."""
     paths = sorted(path for path in root.rglob("*") if path.suffix.lower() in {*SUFFIXES, ".json"} and path.is_file())
     stats = [(path.relative_to(root).as_posix(), path.stat()) for path in paths]
     return digest([[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats])

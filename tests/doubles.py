@@ -104,6 +104,29 @@ class PixelJudge:
             yield JudgeReply("ok", options[number % len(options)], image_support=support, confidence="medium")
 
 
+@dataclass
+class BuggyJudge(PixelJudge):
+    """Raises what its author did not think of, while it is broken."""
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        if self.broken:
+            raise ValueError("the judge is out")
+        yield from super().ask(evidence, prompts)
+
+
+@dataclass
+class BuggyRenderer(BlockRenderer):
+    """Raises `error` at the stories whose id has `at` in it, until it is mended. Its specification stays."""
+
+    error: Exception | None = field(default_factory=lambda: ValueError("half a brush"))
+    at: str = ""
+
+    def _draw(self, request: FrameRequest) -> bytes:
+        if self.error is not None and self.at in request.story_id:
+            raise self.error
+        return super()._draw(request)
+
+
 class KeptAnswers(dict[str, Answer]):
     """The cache that an engine shares answers through, gone with the test."""
 

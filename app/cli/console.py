@@ -21,8 +21,6 @@ from katha.store import Status
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from katha.eval_bridge.judging.outcome import Outcome
-
 _TITLES: dict[Stage, str] = {
     "plan": "Planning",
     "render": "Drawing",

@@ -88,10 +88,9 @@ def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
     """Print the outcome of an evaluation, as text or as one JSON object."""
     scores = Scores.model_validate(result.scores)
     methods = {name: headline(scores, name) for name in scores.methods}
-    state = result.state
+    state, results = result.state, result.state.done
     if as_json:
-        told = (
-            "status",
+        told = {
             "stories",
             "questions",
             "statuses",
@@ -101,14 +100,15 @@ def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
             "leakage",
             "controls",
             "budget",
-        )
+            "failures",
+        }
         found = {
             "out": str(result.out),
             "report": str(report),
             "reused": result.reused,
             "methods": {name: row._asdict() for name, row in methods.items()},
         }
-        echo_json(found | {key: state[key] for key in told} | {"failures": result.outcome.failures()})
+        echo_json(found | {"status": state.status} | results.model_dump(mode="json", include=told))
         end(result.outcome)
         return
     typer.echo(
@@ -120,19 +120,19 @@ def _tell(result: EvalResult, report: Path, as_json: bool) -> None:
         typer.echo(_line(name, row, scores.methods[name]))
     for note in unscored(scores):
         typer.echo(note)
-    _tell_invalid(state["invalid"])
-    for item in state["controls"]:
-        typer.echo(f"Control {item['control']} ({item['judge']}): {item['reading']}")
-    leakage = state["leakage"]
-    typer.echo(f"Leakage scan: {leakage['packets']} image-only packets, {len(leakage['found'])} found.")
-    for name, call in state["calls"].items():
-        if call["reuse"]:
-            checked, flipped = call["reuse"]["checked"], call["reuse"]["flipped"]
+    _tell_invalid(results.invalid)
+    for item in results.controls:
+        typer.echo(f"Control {item.control} ({item.judge}): {item.reading}")
+    leakage = results.leakage
+    typer.echo(f"Leakage scan: {leakage.packets} image-only packets, {len(leakage.found)} found.")
+    for name, call in results.calls.items():
+        if call.reuse is not None:
+            checked, flipped = call.reuse.checked, call.reuse.flipped
             typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
-    if leakage["pictures_read"]:
-        typer.echo(f"Words drawn into pictures: {len(leakage['drawn'])} lines in {leakage['pictures_read']} pictures.")
+    if leakage.pictures_read:
+        typer.echo(f"Words drawn into pictures: {len(leakage.drawn)} lines in {leakage.pictures_read} pictures.")
     tell_outcome(result.outcome)
-    if state["status"] == "budget_stopped":
+    if state.status == "budget_stopped":
         typer.echo(_STOPPED)
     typer.echo(f"Report: {report}")
     end(result.outcome)

@@ -8,10 +8,11 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -25,6 +26,12 @@ from katha.registry import Family, default_registry, option_names
 
 _REQUIREMENT, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
+
+Kind = Literal["renderer", "judge", "planner"]
+Name = Annotated[str, typer.Argument(help="What it is called: small letters, digits, hyphens.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The package's folder; katha-NAME unless told.")]
+_FAMILIES: Mapping[Kind, Family] = {"renderer": "renderers", "judge": "judges", "planner": "planners"}
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 def renderers(as_json: Json = False) -> None:
@@ -141,60 +148,63 @@ def _able(config: Settings) -> str:
     return "ready"
 
 
-# ---
-# `katha new renderer NAME`: a small package that installs, is found by its entry point, and keeps the contract.
+# `katha new renderer|judge|planner NAME`: a small package that installs, is found by its entry point and keeps the
+# contract.
 
 
 new = typer.Typer(help="Write the skeleton of a plug-in of your own.", no_args_is_help=True, add_completion=False)
 
 
-@new.callback()
-def _family() -> None:
-    """Keep the name of the family in the command, although there is one only."""
+@new.command()
+def renderer(name: Name, out: Out = None) -> None:
+    """Write a package with a renderer that works, its entry point and its contract test."""
+    _write_package("renderer", name, out)
 
 
 @new.command()
-def renderer(
-    name: Annotated[str, typer.Argument(help="What the renderer is called: small letters, digits, hyphens.")],
-    out: Annotated[Path | None, typer.Option("--out", help="The package's folder; katha-NAME unless told.")] = None,
-) -> None:
-    """Write a package with a renderer that works, its entry point and its contract test."""
+def judge(name: Name, out: Out = None) -> None:
+    """Write a package with a judge that works, its entry point and its contract test."""
+    _write_package("judge", name, out)
+
+
+@new.command()
+def planner(name: Name, out: Out = None) -> None:
+    """Write a package with a planner that works, its entry point and its contract test."""
+    _write_package("planner", name, out)
+
+
+def _write_package(kind: Kind, name: str, out: Path | None) -> None:
     folder = out if out is not None else Path(f"katha-{name}")
-    for path in new_renderer(name, folder):
+    for path in new_plugin(kind, name, folder):
         typer.echo(str(path))
     typer.echo(f"Now: pip install -e {folder}  and  pytest {folder}")
 
 
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_FILES = {
-    "pyproject.toml": "pyproject.toml.j2",
-    "README.md": "README.md.j2",
-    "{module}.py": "module.py.j2",
-    "test_{module}.py": "test_module.py.j2",
-}
-
-
-def new_renderer(name: str, folder: Path) -> list[Path]:
-    """Write the package of a renderer called `name` into `folder`; the files.
+def new_plugin(kind: Kind, name: str, folder: Path) -> list[Path]:
+    """Write the package of a plug-in called `name` into `folder`; return its files.
 
     Raises:
         UsageError: the name cannot be one, or is taken. OutputFolderError: `folder` holds something already.
     """
     if _NAME.fullmatch(name) is None or keyword.iskeyword(name):
-        raise UsageError(f"{name!r} cannot name a renderer.", hint="Use small letters, digits and hyphens.")
-    if name in default_registry("renderers").names():
-        raise UsageError(f"There is a renderer called {name!r} already.", hint="Choose another name.")
+        raise UsageError(f"{name!r} cannot name a {kind}.", hint="Use small letters, digits and hyphens.")
+    if name in default_registry(_FAMILIES[kind]).names():
+        raise UsageError(f"There is a {kind} called {name!r} already.", hint="Choose another name.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputFolderError(f"{str(folder)!r} is not empty.", hint="Choose another --out.")
-    words = {
-        "name": name,
-        "module": "katha_" + name.replace("-", "_"),
-        "class_name": "".join(part.capitalize() for part in name.split("-")) + "Renderer",
+    module = "katha_" + name.replace("-", "_")
+    class_name = "".join(part.capitalize() for part in name.split("-")) + kind.capitalize()
+    words = {"kind": kind, "name": name, "module": module, "class_name": class_name}
+    sources = {
+        "pyproject.toml": "pyproject.toml.j2",
+        "README.md": "README.md.j2",
+        f"{module}.py": f"{kind}.py.j2",
+        f"test_{module}.py": "test_module.py.j2",
     }
-    return [_write(folder / target.format(**words), source, words) for target, source in _FILES.items()]
+    return [_write(folder / target, source, words) for target, source in sources.items()]
 
 
-def _write(path: Path, source: str, words: dict[str, str]) -> Path:
+def _write(path: Path, source: str, words: Mapping[str, str]) -> Path:
     from jinja2 import Environment, StrictUndefined
 
     text = files("katha.app.cli").joinpath("skeleton", source).read_text(encoding="utf-8")

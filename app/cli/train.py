@@ -9,6 +9,10 @@ from typing import Annotated
 import typer
 
 from katha.app.cli import options
+from katha.app.cli.options import Given, options_from
+from katha.planners.training.train import TrainSettings, load_settings
+
+_ASKED = ("epochs", "steps", "rank", "learning_rate", "batch", "accumulation", "max_length", "save_every")
 
 train = typer.Typer(help="Train what can be trained.", no_args_is_help=True)
 
@@ -19,41 +23,25 @@ def _group() -> None:
 
 
 @train.command("planner")
+@options_from(TrainSettings, only=_ASKED, preset=False, limits=False)
 def planner(
     stories: Annotated[Path, typer.Argument(help="KathaBench records (.jsonl) with scenes and transitions.")],
     out: Annotated[Path, typer.Option("--out", help="The adapter's folder; the same command again goes on in it.")],
+    given: Given,
     base: Annotated[
         str | None, typer.Option("--base", help="The model to teach: a folder, or a name on the hub.")
     ] = None,
     split: Annotated[str, typer.Option("--split", help="The records to learn from, by their 'split'.")] = "train",
     held_out: Annotated[str, typer.Option("--held-out", help="The records to be measured on.")] = "validation",
     preset: Annotated[str | None, typer.Option("--preset", help="Settings for a device: 24gb or 80gb.")] = None,
-    epochs: Annotated[float | None, typer.Option("--epochs", help="How often every story is seen.")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Stop after so many steps instead.")] = None,
-    rank: Annotated[int | None, typer.Option("--rank", help="The rank of the adapter's matrices.")] = None,
-    learning_rate: Annotated[float | None, typer.Option("--learning-rate", help="The highest learning rate.")] = None,
-    batch: Annotated[int | None, typer.Option("--batch", help="Stories on the device at once.")] = None,
-    accumulation: Annotated[int | None, typer.Option("--accumulation", help="Batches per step.")] = None,
-    max_length: Annotated[int | None, typer.Option("--max-length", help="Longest example, in tokens.")] = None,
-    save_every: Annotated[int | None, typer.Option("--save-every", help="Steps between checkpoints.")] = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1, mps.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Teach a model to write the gold plans of STORIES, as a LoRA adapter for `--planner gemma-st --adapter OUT`."""
-    from katha.planners.training.train import load_settings, train_planner
+    from katha.planners.training.train import train_planner
     from katha.stories import iter_records
 
-    changes = {
-        "epochs": epochs,
-        "steps": steps,
-        "rank": rank,
-        "learning_rate": learning_rate,
-        "batch": batch,
-        "accumulation": accumulation,
-        "max_length": max_length,
-        "save_every": save_every,
-    }
-    settings = load_settings(preset, changes)
+    settings = load_settings(preset, given.changes)
     report = train_planner(
         (record for record in iter_records(stories) if record.split == split),
         (record for record in iter_records(stories) if record.split == held_out),

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from katha.errors import InputFileError, unreadable
-from katha.jsonio import read_json, write_bytes_atomic
+from katha.jsonio import read_json, read_text, write_bytes_atomic
 from katha.schema import Answer, Board, Candidates, Dimension, Plan, Scores, StoryRecord
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
     from katha.eval_bridge.matching.match import Rule
 
@@ -46,9 +46,20 @@ def asset(name: str) -> str:
     return files("katha.app.reports.templates").joinpath(name).read_text(encoding="utf-8")
 
 
-def write_page(path: Path, template: str, **shown: Any) -> Path:
-    """Fill the template with what is shown, write the page, and return its path."""
-    html = _environment().get_template(template).render(**shown)
+def template(source: str | Path) -> Template:
+    """Return the template of a file of `templates/`, or the one at a path of one's own.
+
+    Raises:
+        InputFileError: the file at the path cannot be read.
+    """
+    if isinstance(source, Path):
+        return _environment().from_string(read_text(source))
+    return _environment().get_template(source)
+
+
+def write_page(path: Path, name: str, **shown: Any) -> Path:
+    """Fill the template of that name with what is shown, write the page, and return its path."""
+    html = template(name).render(**shown)
     write_bytes_atomic(path, html.encode("utf-8"))
     return path
 

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from katha.app.reports.answers import Answered, Column, Table, columns_of
-from katha.app.reports.boards import FrameCell, Strips
-from katha.app.reports.page import DIMENSION_WORDS, Run, change, headline, load_run, points, unscored, write_page
+from katha.app.reports.boards import Cell, FrameCell, Strips
+from katha.app.reports.page import (
+    DIMENSION_WORDS,
+    Run,
+    change,
+    headline,
+    load_run,
+    points,
+    template,
+    unscored,
+    write_page,
+)
 from katha.jsonio import dumps
 from katha.schema import DIMENSIONS, Candidate, Dimension, DimensionScore
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _REPEATED = (
     *("command", "katha", "seeds", "config", "planner", "renderer", "bridge_renderer", "services", "judges"),
@@ -66,18 +81,60 @@ class CandidateRow(NamedTuple):
     frames: list[FrameCell]
 
 
-def write_report(run: Path) -> Path:
-    """Write `run/report.html` and return its path.
+class Before(NamedTuple):
+    """The first seed's board; `same`: the accepted board shows the same frames."""
+
+    cells: list[Cell]
+    same: bool
+
+
+class Asked(NamedTuple):
+    """What was asked: reporting questions before and after, and steering questions of the selected board."""
+
+    reporting: Table
+    steering: Table
+
+
+class Repeat(NamedTuple):
+    """What somebody needs who repeats the run: its frames with their prompts, rows of `run.json`, and notes."""
+
+    frames: list[FrameCell]
+    rows: list[tuple[str, str]]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of the page; `SECTIONS` has those that katha writes, in their order.
+
+    anchor: the `id` of its element. link: its name in the list at the top of the page; empty for none. template: a file
+    of `templates/`, or the path of one's own; it finds the run as `run`, and as `shown` what `view` returned.
+    view: what is shown, read from the run's files; None leaves the section out.
+    """
+
+    anchor: str
+    link: str
+    template: str | Path
+    view: Callable[[Run, Strips], object]
+
+
+class _Shown(NamedTuple):
+    anchor: str
+    link: str
+    template: Template
+    shown: object
+
+
+def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
+    """Write `run/report.html` and return its path; `sections` in place of `SECTIONS`.
 
     Raises:
-        InputFileError: a file of the run is missing or broken.
+        InputFileError: a file of the run, or a section's template, is missing or broken.
     """
     found = load_run(run)
-    strips, decision = Strips(found), found.candidates.decision
-    base = find_candidate(found, f"candidate:{found.info['seeds'][0]}") or found.candidates.candidates[0]
-    final = _final_candidate(found)
-    shown = found.board.mode if found.board.mode in found.scores.methods else "base"
-    reporting, steering = _tables(found)
+    strips = Strips(found)
+    method = _method(found)
+    filled = ((item, item.view(found, strips)) for item in (SECTIONS if sections is None else sections))
     return write_page(
         run / "report.html",
         "run.html.j2",
@@ -86,19 +143,19 @@ def write_report(run: Path) -> Path:
         verdict=_verdict(found),
         found_in=strips.found_in,
         unscored=unscored(found.scores),
-        headline=headline(found.scores, shown),
-        numbers=_numbers(found, shown),
-        dimensions=_dimensions(found, shown),
-        before=strips.strip(base.board, base, "weakest" if base.name == decision.selected else ""),
-        after=strips.strip(found.board, final, "repaired" if decision.accepted else "weakest"),
-        same=[frame.sha256 for frame in base.board.frames] == [frame.sha256 for frame in found.board.frames],
-        weakest=_weakest(found, strips),
-        candidates=[_candidate_row(item, found, strips) for item in found.candidates.candidates],
-        reporting=reporting,
-        steering=steering,
-        repeat=_repeat(found),
-        notes=[*found.scores.notes, *found.info.get("notes", [])],
+        headline=headline(found.scores, method),
+        numbers=_numbers(found, method),
+        sections=[
+            _Shown(item.anchor, item.link, template(item.template), shown)
+            for item, shown in filled
+            if shown is not None
+        ],
     )
+
+
+def _method(run: Run) -> str:
+    """The method whose numbers are those of the accepted board."""
+    return run.board.mode if run.board.mode in run.scores.methods else "base"
 
 
 def find_candidate(run: Run, name: str | None) -> Candidate | None:
@@ -140,8 +197,20 @@ def _number(name: str, hint: str, before: float | None, after: float | None, up:
     return Number(name, hint, points(before), points(after), change(moved), better)
 
 
-def _dimensions(run: Run, shown: str) -> list[DimensionRow]:
-    before, after = _blocks(run, "base"), _blocks(run, shown)
+def _after(run: Run, strips: Strips) -> list[Cell]:
+    tag = "repaired" if run.candidates.decision.accepted else "weakest"
+    return strips.strip(run.board, _final_candidate(run), tag)
+
+
+def _before(run: Run, strips: Strips) -> Before:
+    base = find_candidate(run, f"candidate:{run.info['seeds'][0]}") or run.candidates.candidates[0]
+    tag = "weakest" if base.name == run.candidates.decision.selected else ""
+    same = [frame.sha256 for frame in base.board.frames] == [frame.sha256 for frame in run.board.frames]
+    return Before(strips.strip(base.board, base, tag), same)
+
+
+def _dimensions(run: Run, strips: Strips) -> list[DimensionRow]:
+    before, after = _blocks(run, "base"), _blocks(run, _method(run))
     return [DimensionRow(DIMENSION_WORDS[name], before.get(name), after.get(name)) for name in DIMENSIONS]
 
 
@@ -166,6 +235,10 @@ def _weakest(run: Run, strips: Strips) -> Weakest | None:
         frames=strips.frames(around),
         prompt=next((frame.prompt for frame in around if frame.kind != "scene"), None),
     )
+
+
+def _candidates(run: Run, strips: Strips) -> list[CandidateRow]:
+    return [_candidate_row(item, run, strips) for item in run.candidates.candidates]
 
 
 def _candidate_row(item: Candidate, run: Run, strips: Strips) -> CandidateRow:
@@ -194,25 +267,28 @@ def _candidate_title(item: Candidate, found: bool) -> str:
     return f"{title}, with {what} of seed {inserted.seed}"
 
 
-def _tables(run: Run) -> tuple[Table, Table]:
-    """Reporting questions with their answers before and after, and the steering questions of the selected board."""
+def _asked(run: Run, strips: Strips) -> Asked:
     answered = Answered.of(run.answers, sorted({answer.judge for answer in run.answers}), run.matching)
     boards = [("before", "base")] + ([("after", run.board.mode)] if run.board.mode != "base" else [])
     guiding = [Column("Images", run.candidates.decision.selected, "image")]
     questions, story = run.story.recoverability_questions, run.story.story_id
     reporting = [item for item in questions if item.role == "reporting"]
     steering = [item for item in questions if item.role == "steering"]
-    return (
+    return Asked(
         answered.table(story, reporting, columns_of(boards), flags=True),
         answered.table(story, steering, guiding),
     )
 
 
-def _repeat(run: Run) -> list[tuple[str, str]]:
+def _repeat(run: Run, strips: Strips) -> Repeat:
     rows = [
         (name.replace("_", " "), _worded(name, run.info[name])) for name in _REPEATED if run.info.get(name) is not None
     ]
-    return [*rows, ("plan sha256", run.board.plan_sha256)]
+    return Repeat(
+        [strips.frame(frame) for frame in run.board.frames],
+        [*rows, ("plan sha256", run.board.plan_sha256)],
+        [*run.scores.notes, *run.info.get("notes", [])],
+    )
 
 
 def _worded(name: str, value: object) -> str:
@@ -221,3 +297,15 @@ def _worded(name: str, value: object) -> str:
     if isinstance(value, list) and name in ("command", "seeds"):
         return shlex.join(value) if name == "command" else ", ".join(map(str, value))
     return dumps(value).strip()
+
+
+SECTIONS = (
+    Section("after", "Storyboard", "run_after.html.j2", _after),
+    Section("before", "", "run_before.html.j2", _before),
+    Section("weakest", "Weakest transition", "run_weakest.html.j2", _weakest),
+    Section("candidates", "Candidates", "run_candidates.html.j2", _candidates),
+    Section("dimensions", "Dimensions", "run_dimensions.html.j2", _dimensions),
+    Section("asked", "Questions", "run_asked.html.j2", _asked),
+    Section("repeat", "Repeat it", "run_repeat.html.j2", _repeat),
+)
+"""The page, section by section. One more is a function that returns what is shown, a template, and a line here."""

@@ -6,7 +6,6 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +13,11 @@ from typing import TYPE_CHECKING, Any
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.batches import BatchResult, Read, Sent
 from katha.eval_bridge.packets.instructions import question_text
-from katha.models.api import Received
+from katha.models.client import AnthropicClient, Received
 from katha.protocols import Evidence, JudgePrompt
-from katha.schema import AnswerStatus
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
-
-# ---
-# Message Batches of Anthropic: made in one step, results streamed when all of them have ended.
-
 
 _LOOKED_AT = 200
 _CLOCKS = timedelta(minutes=5)
@@ -82,27 +76,12 @@ class AnthropicBatches:
         return self._read(Message.model_validate(body))
 
 
-# ---
-# `anthropic:MODEL`: Claude over the Messages API, with a cache breakpoint after the evidence.
-
-
-_STOPS: dict[str, AnswerStatus] = {
-    "max_tokens": "truncated",
-    "model_context_window_exceeded": "truncated",
-    "refusal": "refused",
-}
-
-
 class AnthropicJudge(ApiJudge):
     """Claude as a judge; the key is read from ANTHROPIC_API_KEY."""
 
+    CLIENT = AnthropicClient
     PROVIDER = "anthropic"
-
-    @cached_property
-    def _client(self) -> Anthropic:
-        from anthropic import Anthropic
-
-        return Anthropic(api_key=self._key, base_url=self._url, max_retries=0, timeout=self._timeout)
+    _client: AnthropicClient
 
     def _content(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
@@ -116,39 +95,7 @@ class AnthropicJudge(ApiJudge):
         question = question_text(prompt, plain=plain)
         return [*blocks, {"type": "text", "text": prompt.instruction}, {"type": "text", "text": question}]
 
-    def _request(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> dict[str, Any]:
-        from anthropic import transform_schema
-
-        messages = [{"role": "user", "content": self._content(evidence, prompt, plain=plain)}]
-        request = {"model": self._model, "max_tokens": self._card["max_tokens"], "messages": messages}
-        if not plain:
-            schema = transform_schema(dict(prompt.schema))
-            request["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-        if self._card.get("temperature") is not None:
-            request["temperature"] = self._card["temperature"]
-        return request
-
-    @property
-    def _headers(self) -> dict[str, str]:
-        return {"anthropic-version": self._card["api_version"]} if self._card.get("api_version") else {}
-
-    def _send(self, request: Mapping[str, Any]) -> Any:
-        known = {name: value for name, value in request.items() if name != "temperature"}
-        body = {"temperature": request["temperature"]} if "temperature" in request else None
-        return self._client.messages.create(**known, extra_headers=self._headers, extra_body=body)
-
-    def _read(self, message: Any) -> Received:
-        usage = message.usage
-        tokens = {
-            "input": usage.input_tokens,
-            "cache_write": usage.cache_creation_input_tokens or 0,
-            "cached": usage.cache_read_input_tokens or 0,
-            "output": usage.output_tokens,
-        }
-        text = "".join(block.text for block in message.content if block.type == "text")
-        return Received(text, message.model, _STOPS.get(message.stop_reason), tokens)
-
     @property
     def batches(self) -> AnthropicBatches:
         """Message Batches of this model."""
-        return AnthropicBatches(self._client, self._headers, self._read)
+        return AnthropicBatches(self._client.sdk, self._client.headers, self._client.read)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from katha.models.api import Received
+from katha.models.client import Received
 
 
 @dataclass(frozen=True)

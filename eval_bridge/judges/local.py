@@ -18,7 +18,7 @@ from katha.eval_bridge.judges.local_prefix import Asker, Generated
 from katha.eval_bridge.packets.instructions import parse_reply, prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import digest, sha256_hex
-from katha.models.checkpoints import ModelSource, find_folder, folder_revision, process_tenants, read_config
+from katha.models.checkpoints import ModelSource, device_models, find_folder, folder_revision, read_config
 from katha.models.local import free_bytes
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
@@ -257,13 +257,13 @@ class LocalJudge:
             stored = sum(path.stat().st_size for path in self._source.folder.glob("*.safetensors"))
             free = free_bytes(self._device)
             if free is not None and stored > free:
-                process_tenants().make_room(self._device, self)
+                device_models().make_room(self._device, self)
             loaded = load_model(self._source, device=self._device, dtype=self._dtype)
             if self._reuse != "off":
                 from katha.eval_bridge.judges.local_prefix import use_shared_attention
 
                 use_shared_attention(loaded.model)
-            process_tenants().move_in(self._device, self)
+            device_models().register(self._device, self)
             grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.stops) if self._structured else None
             self._asker = Asker(loaded, grammars, self._position_state, self._max_new_tokens, self._cache_bytes)
         return self._asker

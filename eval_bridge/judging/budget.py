@@ -10,9 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.schema import AnswerStatus
 
 _CHARACTERS_PER_TOKEN = 4
 _PIXELS_PER_TOKEN = 750
@@ -64,6 +67,10 @@ class Budget:
             self.stopped = self.stopped or granted < wanted
             return granted
 
+    def limits(self) -> Limits:
+        """Return the limits as `eval.json` keeps them."""
+        return Limits(max_calls=self.max_calls, max_cost=self.max_cost, stopped=self.stopped)
+
     def give_back(self, count: int, each: float) -> None:
         """`count` granted calls were not made after all."""
         with self._lock:
@@ -79,14 +86,46 @@ class Budget:
             self.cost += cost
 
 
+class Limits(BaseModel):
+    """The limits of a budget, and whether they ended the command."""
+
+    model_config = ConfigDict(frozen=True)
+
+    max_calls: int | None
+    max_cost: float | None
+    stopped: bool
+
+
+class ReuseCheck(BaseModel):
+    """How many replies were asked again without a shared prefix, and how many changed by it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    checked: int
+    flipped: int
+
+
+class Account(BaseModel):
+    """What one judge was asked in a command: calls, replies by status, dollars (if known) and tokens by kind."""
+
+    model_config = ConfigDict(frozen=True)
+
+    calls: int
+    reused: int
+    cost: float | None
+    statuses: dict[AnswerStatus, int]
+    tokens: dict[str, int]
+    reuse: ReuseCheck | None
+
+
 @dataclass
 class Tally:
-    """What one judge was asked in this command: calls, replies by status, dollars (if known) and tokens by kind."""
+    """Counts for an `Account`, from several threads."""
 
     calls: int = 0
     reused: int = 0
     cost: float | None = None
-    statuses: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[AnswerStatus] = field(default_factory=Counter)
     tokens: Counter[str] = field(default_factory=Counter)
     checks: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -109,17 +148,17 @@ class Tally:
         with self._lock:
             self.reused += 1
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain values for `eval.json`; `reuse` says how many replies were checked against the naive way."""
+    def account(self) -> Account:
+        """Return it as `eval.json` keeps it."""
         checked = sum(self.checks.values())
-        return {
-            "calls": self.calls,
-            "reused": self.reused,
-            "cost": self.cost,
-            "statuses": dict(sorted(self.statuses.items())),
-            "tokens": dict(sorted(self.tokens.items())),
-            "reuse": {"checked": checked, "flipped": self.checks["flipped"]} if checked else None,
-        }
+        return Account(
+            calls=self.calls,
+            reused=self.reused,
+            cost=self.cost,
+            statuses=dict(sorted(self.statuses.items())),
+            tokens=dict(sorted(self.tokens.items())),
+            reuse=ReuseCheck(checked=checked, flipped=self.checks["flipped"]) if checked else None,
+        )
 
 
 def require_prices(judges: Mapping[str, Judge], budget: Budget) -> None:

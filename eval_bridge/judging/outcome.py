@@ -57,7 +57,9 @@ class Outcome(BaseModel):
     causes: tuple[Cause, ...]
 
     @classmethod
-    def of_finished(cls, statuses: Mapping[AnswerStatus, int], failures: Iterable[Mapping[str, object]]) -> Outcome:
+    def of_finished(
+        cls, statuses: Mapping[AnswerStatus, int], failures: Iterable[Cause | Mapping[str, object]]
+    ) -> Outcome:
         """Return the outcome of a finished command, as its state file tells it."""
         causes = tuple(Cause.model_validate(cause) for cause in failures)
         return cls(statuses=dict(statuses), scored=True, first=None, causes=causes)
@@ -115,9 +117,14 @@ class Outcome(BaseModel):
             told.append("The same command asks them again.")
         return told
 
+    @property
+    def told(self) -> list[Cause]:
+        """The most frequent causes, for a command's state file."""
+        return list(self.causes[:_KEPT])
+
     def failures(self) -> list[dict[str, object]]:
-        """Return the most frequent causes as plain values, for a command's state file."""
-        return [cause.model_dump(mode="json") for cause in self.causes[:_KEPT]]
+        """Return the most frequent causes as plain values."""
+        return [cause.model_dump(mode="json") for cause in self.told]
 
 
 class OutcomeCounter:

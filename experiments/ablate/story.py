@@ -275,22 +275,23 @@ class _Ablation(Experiment[AblationState, AblationTable]):
         same = known.human == self._human and known.stories_sha256 == fresh.stories_sha256
         return read_kept(self._folder.table, AblationTable) if same and known.status == "finished" else None
 
-    def work(self, state: AblationState, store: Store) -> Iterator[str]:
+    def work(self) -> Iterator[str]:
         graph, rule = build_graph(reports=False), self._folder.rule(self._job.config.matching)
         for record in self._job.records:
             known = self._folder.result(record.story_id, self._job.story_identity(record))
             if known is None or known.again or not known.boards:
-                bench = StoryBench(record, self._job, store, self._folder.story(record.story_id), graph, rule)
+                bench = StoryBench(record, self._job, self.store, self._folder.story(record.story_id), graph, rule)
                 _run_story(bench, self._folder, self._emit)
             yield record.story_id
 
-    def conclude(self, state: AblationState, store: Store) -> Made[AblationState, AblationTable]:
+    def conclude(self) -> Made[AblationTable]:
         tally = Tally(self._job, self._folder)
+        table = write_table(tally)
+        self.save(human=self._human)
         rows = self._folder.every_answer(result.story_id for result in tally.results)
         reasons = [reason for result in tally.results for reason in result.invalid.values()]
         again = any(result.again for result in tally.results)
-        made = state.model_copy(update={"human": self._human})
-        return Made(write_table(tally), made, outcome_of(rows, unusable=reasons), again)
+        return Made(table, outcome_of(rows, unusable=reasons), again)
 
 
 def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:

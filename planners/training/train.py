@@ -5,21 +5,23 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from katha.errors import ModelError, OutputFolderError, UnknownPluginError, UsageError
-from katha.jsonio import digest, read_json, write_json
+from katha.config import katha_version
+from katha.errors import ModelError, UnknownPluginError, UsageError
+from katha.jsonio import digest, write_json
 from katha.models.checkpoints import ADAPTER_NOTE, ModelSource
 from katha.models.local import best_device, find_language_model, load_weights, require_local
 from katha.planners.training.examples import LEFT_OUT, Collator, Examples, encode, make_examples
 from katha.schema import StoryRecord
+from katha.store import Kind, State, Workspace
 
 
 class TrainSettings(BaseModel):
@@ -32,17 +34,17 @@ class TrainSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_length: int = Field(default=4096, ge=64)
-    batch: int = Field(default=1, ge=1)
-    accumulation: int = Field(default=16, ge=1)
-    rank: int = Field(default=16, ge=1)
+    max_length: int = Field(default=4096, ge=64, description="Longest example, in tokens.")
+    batch: int = Field(default=1, ge=1, description="Stories on the device at once.")
+    accumulation: int = Field(default=16, ge=1, description="Batches per step.")
+    rank: int = Field(default=16, ge=1, description="The rank of the adapter's matrices.")
     alpha: int = Field(default=32, ge=1)
     dropout: float = Field(default=0.05, ge=0, lt=1)
-    learning_rate: float = Field(default=2e-4, gt=0)
+    learning_rate: float = Field(default=2e-4, gt=0, description="The highest learning rate.")
     warmup: float = Field(default=0.03, ge=0, lt=1)
-    epochs: float = Field(default=2.0, gt=0)
-    steps: int | None = Field(default=None, ge=1)
-    save_every: int = Field(default=50, ge=1)
+    epochs: float = Field(default=2.0, gt=0, description="How often every story is seen.")
+    steps: int | None = Field(default=None, ge=1, description="Stop after so many steps instead.")
+    save_every: int = Field(default=50, ge=1, description="Steps between checkpoints.")
     seed: int = Field(default=42, ge=0)
     dtype: Literal["float32", "bfloat16"] | None = None
     gradient_checkpointing: bool = False
@@ -106,7 +108,32 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-_STATE = "train.json"
+class TrainState(State):
+    """`train.json`: what an adapter is made of, and what came of it. Files of an older katha have no format."""
+
+    format: Literal[1] = 1
+    base: str
+    base_revision: str
+    settings: dict[str, object]
+    data: str
+    held_out: str
+    without: list[str]
+    finished: bool = False
+    report: dict[str, object] | None = None
+
+    def identity(self) -> Mapping[str, object]:
+        """Return everything that decides the adapter's weights."""
+        return {
+            "another base model": self.base,
+            "another version of the base model": self.base_revision,
+            "other settings": self.settings,
+            "other stories": self.data,
+            "other held-out stories": self.held_out,
+            "other fields left out": self.without,
+        }
+
+
+TRAINING = Kind("training", "train.json", TrainState)
 _TARGETS = r".*(?:language_model|model)\.layers\.\d+\.(?:self_attn|mlp)\.(?:q|k|v|o|gate|up|down)_proj"
 """Every linear layer of the language model; a vision tower keeps its weights."""
 
@@ -154,42 +181,30 @@ def train_planner(
     if not examples.kept:
         reason = next(iter(examples.rejected.values()), "there is none")
         raise UsageError(f"No record can be learnt from: {reason}", hint="Give records with scenes and transitions.")
-    state = _claim(out, source, settings, examples, kept_out)
-    if state.get("finished"):
-        return _kept_report(out, state)
-    where = device or best_device()
-    model, tokenizer = load_weights(source, where, settings.dtype or ("float32" if where == "cpu" else "bfloat16"))
-    report = _fit(model, tokenizer, examples, kept_out, out, settings, where, on_step)
-    _finish(out, source, settings, report, state)
+    folder, fresh = Workspace(out, TRAINING), _state(source, settings, examples, kept_out)
+    with folder.claim():
+        known = folder.resume(fresh)
+        if known is not None and known.finished:
+            return _kept_report(out, known)
+        folder.write(fresh)
+        where = device or best_device()
+        model, tokenizer = load_weights(source, where, settings.dtype or ("float32" if where == "cpu" else "bfloat16"))
+        report = _fit(model, tokenizer, examples, kept_out, out, settings, where, on_step)
+        _finish(folder, source, settings, report, fresh)
     return report
 
 
-def _claim(
-    out: Path, source: ModelSource, settings: TrainSettings, examples: Examples, held_out: Examples
-) -> dict[str, Any]:
-    """What `out` is being trained with, checked against what is asked for."""
-    asked = {
-        "base": source.name,
-        "base_revision": source.revision,
-        "settings": settings.model_dump(),
-        "data": digest([[item.prompt, item.reply] for item in examples.kept]),
-        "held_out": digest([[item.prompt, item.reply] for item in held_out.kept]),
-        "without": list(LEFT_OUT),
-    }
-    path = out / _STATE
-    if path.is_file():
-        known: dict[str, Any] = read_json(path)
-        other = next((name for name in asked if known.get(name) != asked[name]), None)
-        if other is not None:
-            raise OutputFolderError(
-                f"{str(out)!r} holds a training with another {other.replace('_', ' ')}.", hint="Choose another --out."
-            )
-        return known
-    if out.exists() and any(out.iterdir()):
-        raise OutputFolderError(f"{str(out)!r} is not empty and holds no training.", hint="Choose another --out.")
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(path, asked)
-    return asked
+def _state(source: ModelSource, settings: TrainSettings, examples: Examples, held_out: Examples) -> TrainState:
+    """What an adapter is to be trained with."""
+    return TrainState(
+        katha=katha_version(),
+        base=source.name,
+        base_revision=source.revision,
+        settings=settings.model_dump(),
+        data=digest([[item.prompt, item.reply] for item in examples.kept]),
+        held_out=digest([[item.prompt, item.reply] for item in held_out.kept]),
+        without=list(LEFT_OUT),
+    )
 
 
 def _fit(
@@ -314,14 +329,17 @@ def _checkpoints(out: Path) -> str | None:
     return str(max(found, key=lambda path: int(path.name.rpartition("-")[2]))) if found else None
 
 
-def _finish(out: Path, source: ModelSource, settings: TrainSettings, report: Report, state: dict[str, Any]) -> None:
+def _finish(
+    folder: Workspace[TrainState], source: ModelSource, settings: TrainSettings, report: Report, state: TrainState
+) -> None:
     """Write the note that binds the adapter to its base, the model card, and that the training is done."""
     note = {"base": source.name, "base_revision": source.revision, "without": list(LEFT_OUT)}
-    write_json(out / ADAPTER_NOTE, note)
-    (out / "README.md").write_text(model_card(source, settings, report), encoding="utf-8")
+    write_json(folder.path / ADAPTER_NOTE, note)
+    (folder.path / "README.md").write_text(model_card(source, settings, report), encoding="utf-8")
     kept = {name: value for name, value in vars(report).items() if name != "folder"}
-    write_json(out / _STATE, {**state, "finished": True, "report": kept})
+    folder.finish(state.model_copy(update={"finished": True, "report": kept}))
 
 
-def _kept_report(out: Path, state: dict[str, Any]) -> Report:
-    return Report(folder=out, **{**state["report"], "notes": ["It was finished before; nothing was done."]})
+def _kept_report(out: Path, state: TrainState) -> Report:
+    kept = TypeAdapter(Report).validate_python({**(state.report or {}), "folder": out})
+    return replace(kept, notes=["It was finished before; nothing was done."])

@@ -1,21 +1,118 @@
-"""Where a checkpoint comes from, what family it is of, and what is known of that family (`configs/diffusion.yaml`)."""
+"""The files of a checkpoint, looked at without loading them: a diffusers folder, a hub's snapshot, or a single file."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from katha.errors import AbsentModelError, InputFileError, UsageError, first_line
-from katha.jsonio import read_json
-from katha.renderers.diffusion.weights import Family, check_base, files_sha256, find_kind, weight_files
+from katha.config import cache_folder
+from katha.errors import AbsentModelError, InputFileError, KathaError, UsageError, first_line, unreadable
+from katha.jsonio import digest, read_json, write_json
+from katha.renderers.diffusion.options import DiffusionOptions, Family, Kind, diffusion_data
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model")
 _TEXTS = (".json", ".txt", ".model")
+_LONGEST_HEADER = 100 << 20
+_PREFIX = "model.diffusion_model."
+"""What whole checkpoints of other programs put before the denoiser's names."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The tensors of one safetensors file: name to shape."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the file holds."""
+        return sum(map(math.prod, self.shapes.values()))
+
+    @property
+    def largest(self) -> int:
+        """How many numbers its largest tensor holds."""
+        return max(map(math.prod, self.shapes.values()), default=0)
+
+
+def read_header(file: Path) -> Header:
+    """Return the header of a safetensors file; no tensor is read.
+
+    Raises:
+        InputFileError: it is no whole safetensors file.
+    """
+    broken = InputFileError(f"{str(file)!r} is no whole safetensors file.", hint="Download it again.")
+    try:
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            if not 0 < length < _LONGEST_HEADER:
+                raise broken
+            rows = json.loads(stream.read(length))
+            rows.pop("__metadata__", None)
+            shapes = {name: tuple(map(int, row["shape"])) for name, row in rows.items()}
+            end = max((row["data_offsets"][1] for row in rows.values()), default=0)
+    except OSError as error:
+        raise unreadable(file, error) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise broken from error
+    if file.stat().st_size < 8 + length + end:
+        raise InputFileError(f"{str(file)!r} is cut off.", hint="Download it again.")
+    return Header(shapes)
+
+
+def weight_files(folder: Path, variant: str | None) -> list[Path]:
+    """Return the safetensors files of one component: those of `variant` (`fp16`), or those of none."""
+    found = sorted(folder.glob("*.safetensors"))
+    if variant is not None:
+        return [file for file in found if f".{variant}" in file.name]
+    return [file for file in found if file.name.count(".") == 1]
+
+
+def files_sha256(files: Mapping[str, Path]) -> str:
+    """Return one hash of several files, by names and bytes; a file's is remembered until its size or time changes.
+
+    Raises:
+        InputFileError: a file cannot be read.
+    """
+    memory = cache_folder() / "checkpoints.json"
+    keys = {name: _state(path) for name, path in files.items()}
+    known = _remembered(memory)
+    fresh = {keys[name]: _sha256(path) for name, path in files.items() if keys[name] not in known}
+    if fresh:
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        write_json(memory, {**_remembered(memory), **fresh})  # read again: another process may have added some
+    return digest({name: {**known, **fresh}[key] for name, key in keys.items()})
+
+
+def _state(path: Path) -> str:
+    state = path.stat()
+    return f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _remembered(memory: Path) -> dict[str, str]:
+    try:
+        value = read_json(memory)
+    except KathaError:  # no such file yet, or a broken one: hash again
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True)
@@ -35,14 +132,17 @@ class Checkpoint:
     components: Mapping[str, str]
     variant: str | None
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What `model_index.json` says of the pipeline."""
-        value: Mapping[str, Any] = read_json(self.folder / "model_index.json")
-        return value
+    def facts(self, denoiser: str) -> dict[str, object]:
+        """Return what tells variants of a family apart."""
+        index: Mapping[str, Any] = read_json(self.folder / "model_index.json")
+        return {
+            "pipeline": self.pipeline,
+            "guidance_embeds": self.config(denoiser).get("guidance_embeds"),
+            "is_distilled": index.get("is_distilled", False),
+        }
 
     def config(self, component: str) -> Mapping[str, Any]:
-        """The configuration of one component; empty where it has none."""
+        """Return the configuration of one component; empty where it has none."""
         for name in ("config.json", "scheduler_config.json"):
             path = self.folder / component / name
             if path.is_file():
@@ -50,8 +150,13 @@ class Checkpoint:
                 return value if isinstance(value, dict) else {}
         return {}
 
+    @property
+    def latent_halvings(self) -> int:
+        """How often the decoder doubles the sides of a latent."""
+        return len(self.config("vae").get("block_out_channels", [0] * 4)) - 1
+
     def weights(self) -> dict[str, list[Path]]:
-        """The safetensors files that are read, by component; a whole pipeline in one file counts as its denoiser."""
+        """Return the safetensors files that are read, by component; a whole pipeline in one file is its denoiser's."""
         found = {name: weight_files(self.folder / name, self.variant) for name in self.components}
         if self.file is not None and "transformer" in self.components:
             found["transformer"] = [self.file]
@@ -60,18 +165,8 @@ class Checkpoint:
         return {name: files for name, files in found.items() if files}
 
 
-def find_checkpoint(
-    family: Family,
-    argument: str | None,
-    *,
-    revision: str | None = None,
-    variant: str | None = None,
-    base: str | None = None,
-    download: bool = False,
-) -> Checkpoint:
-    """The files behind `NAME:ARGUMENT` (a diffusers folder, a single file, or OWNER/NAME of the hub).
-
-    base: for a single file, the folder or hub name that brings configuration, tokenizers and missing components.
+def find_checkpoint(family: Family, argument: str | None, options: DiffusionOptions) -> Checkpoint:
+    """Return the files behind `NAME:ARGUMENT` (a diffusers folder, a single file, or OWNER/NAME of the hub).
 
     Raises:
         UsageError: not a checkpoint of `family`. AbsentModelError: not on this machine; the hint is the command that
@@ -81,15 +176,14 @@ def find_checkpoint(
     named = argument or family.model
     path = Path(named).expanduser()
     if path.is_file():
-        return _single_file(family, named, path.resolve(), base or family.model, variant, download)
-    folder = _folder(family, named, revision, variant, download)
-    return _from_folder(family, named, folder, variant)
+        return _single_file(family, named, path.resolve(), options)
+    return _from_folder(family, named, _folder(family, named, options), options.variant)
 
 
-def _folder(family: Family, named: str, revision: str | None, variant: str | None, download: bool) -> Path:
+def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
     path = Path(named).expanduser()
     if path.is_dir():
-        if revision is not None:
+        if options.revision is not None:
             raise UsageError(f"A folder has no revision: {named!r}.", hint="Leave the revision out.")
         return path.resolve()
     if path.is_absolute() or named.startswith((".", "~")) or not _HUB_NAME.fullmatch(named):
@@ -97,48 +191,47 @@ def _folder(family: Family, named: str, revision: str | None, variant: str | Non
             f"There is no checkpoint {named!r}.",
             hint="Give a diffusers folder (with model_index.json), a .safetensors file, or OWNER/NAME of the hub.",
         )
-    return _snapshot(family, named, revision, variant, download)
+    return _snapshot(family, named, options)
 
 
-def _snapshot(family: Family, name: str, revision: str | None, variant: str | None, download: bool) -> Path:
-    """The hub's snapshot in the cache of this machine, fetched first if `download`."""
+def _snapshot(family: Family, name: str, options: DiffusionOptions) -> Path:
+    """Return the hub's snapshot in the cache of this machine, fetched first if it may be."""
     from huggingface_hub import snapshot_download
 
+    revision = options.revision
     wanted = f"{name} --revision {revision}" if revision else name
     try:
-        if download:
+        if options.download:
             import diffusers
 
             pipeline = getattr(diffusers, family.pipelines[0])
-            return Path(pipeline.download(name, revision=revision, variant=variant, use_safetensors=True))
+            return Path(pipeline.download(name, revision=revision, variant=options.variant, use_safetensors=True))
         return Path(snapshot_download(name, revision=revision, local_files_only=True))
     except (OSError, ValueError, RuntimeError) as error:
-        if not download:
+        if not options.download:
             raise AbsentModelError(
                 f"The checkpoint {name!r} is not on this machine.",
                 hint=f"Run `hf download {wanted}` where there is a network, or give its folder.",
             ) from error
-        reason = first_line(error)
         raise UsageError(
-            f"The checkpoint {name!r} cannot be fetched: {reason}.",
+            f"The checkpoint {name!r} cannot be fetched: {first_line(error)}.",
             hint=f"Try again, or run `hf download {wanted}`: what is there already is kept.",
         ) from error
 
 
 def _from_folder(family: Family, named: str, folder: Path, variant: str | None) -> Checkpoint:
-    pipeline, components = _read_index(family, named, folder)
-    found = {name: weight_files(folder / name, variant) for name in components}
-    if not any(found.values()):
+    found = Checkpoint(named, folder, None, "", *_read_index(family, named, folder), variant)
+    if not found.weights():
         wanted = f"weights of the variant {variant!r}" if variant else "weights (*.safetensors)"
         raise InputFileError(
             f"{named!r} holds no {wanted}.", hint="Download the whole checkpoint; pickles are not read."
         )
-    weights = {f"{name}/{file.name}": file for name, files in found.items() for file in files}
-    return Checkpoint(named, folder, None, _revision(folder, weights), pipeline, components, variant)
+    in_cache = folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name)
+    return replace(found, revision=folder.name if in_cache else _hashed(found))
 
 
 def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str, str]]:
-    """The pipeline's class and its components, checked."""
+    """Return the pipeline's class and its components, checked."""
     path = folder / "model_index.json"
     if not path.is_file():
         raise InputFileError(f"{named!r} holds no model_index.json.", hint="Give a whole diffusers folder.")
@@ -158,7 +251,7 @@ def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str
 
 
 def _is_there(folder: Path, kind: str) -> bool:
-    """Whether a component's files are there. Without a vocabulary the loaders would make an empty tokenizer."""
+    """Return whether a component's files are there. Without a vocabulary the loaders would make an empty tokenizer."""
     reads = "Tokenizer" in kind or "Processor" in kind
     return folder.is_dir() and (not reads or any((folder / name).is_file() for name in _VOCABULARIES))
 
@@ -168,34 +261,94 @@ def _again(named: str) -> str:
     return f"Run `hf download {named}` again." if hub else "Download the whole checkpoint again."
 
 
-def _revision(folder: Path, weights: Mapping[str, Path]) -> str:
-    """The commit of a hub snapshot, else the hash of the files' names and bytes."""
-    if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name):
-        return folder.name
-    return f"sha256:{files_sha256({**_texts(folder), **weights})}"
-
-
-def _single_file(family: Family, named: str, file: Path, base: str, variant: str | None, download: bool) -> Checkpoint:
+def _single_file(family: Family, named: str, file: Path, options: DiffusionOptions) -> Checkpoint:
     if file.suffix != ".safetensors":
         raise InputFileError(f"{named!r} is no .safetensors file.", hint="Pickled checkpoints are not read.")
-    kind = find_kind(family, named, file)
+    kind, base = _find_kind(family, named, file), options.base or family.model
     try:
-        folder = _folder(family, base, None, variant, download)
+        folder = _folder(family, base, replace(options, revision=None))
     except UsageError as error:
         raise UsageError(
             f"The file {named!r} needs the configuration of {base!r}, which is not here.",
             hint="Give base=FOLDER with the same family's model_index.json and tokenizers, or " + (error.hint or ""),
         ) from error
-    pipeline, components = _read_index(family, base, folder)
-    found = Checkpoint(named, folder, file, "", pipeline, components, variant)
-    check_base(kind, named, file, base, components, found.config("transformer"))
+    found = Checkpoint(named, folder, file, "", *_read_index(family, base, folder), options.variant)
+    _check_base(kind, found, file, base)
+    return replace(found, revision=_hashed(found))
+
+
+def _hashed(found: Checkpoint) -> str:
+    """Return the hash of the names and bytes of the files that are read."""
+    texts = [path for path in (*found.folder.glob("*.json"), *found.folder.glob("*/*")) if path.suffix in _TEXTS]
+    read = {str(path.relative_to(found.folder)): path for path in texts if path.is_file()}
     weights = {f"{name}/{path.name}": path for name, paths in found.weights().items() for path in paths}
-    return replace(found, revision=f"sha256:{files_sha256({**_texts(folder), **weights})}")
+    return f"sha256:{files_sha256({**read, **weights})}"
 
 
-def _texts(folder: Path) -> dict[str, Path]:
-    return {
-        str(path.relative_to(folder)): path
-        for path in [*folder.glob("*.json"), *folder.glob("*/*")]
-        if path.suffix in _TEXTS and path.is_file()
-    }
+def _find_kind(family: Family, named: str, file: Path) -> Kind:
+    """Return what `file` holds, by the names of its tensors.
+
+    Raises:
+        UsageError: nothing that `family` draws with, or weights packed for another program.
+    """
+    tensors, data = read_header(file).shapes, diffusion_data()
+    names = [name.removeprefix(_PREFIX) for name in tensors]
+    unknown = Kind("", "no checkpoint that is known here")
+    kind = next((kind for kind in data.single_files if any(name.startswith(kind.starts) for name in names)), unknown)
+    if family.name not in kind.families:
+        raise UsageError(
+            f"{named!r} holds {kind.what}, which {family.name!r} cannot draw with.",
+            hint=f"Give a checkpoint such as {family.model}.",
+        )
+    if (packed := next((name for name in tensors if name.endswith(data.packed)), None)) is not None:
+        raise UsageError(
+            f"{named!r} is packed for another program: it holds {packed!r}.",
+            hint="Give the file of plain 16-bit or 8-bit floats; --memory quantized keeps it small in memory.",
+        )
+    return kind
+
+
+def _check_base(kind: Kind, found: Checkpoint, file: Path, base: str) -> None:
+    """Refuse a base of another model than the file's: another class, guidance or width (UsageError)."""
+    if kind.part is None:
+        return
+    named, theirs = found.name, found.components.get("transformer")
+    if theirs != kind.part:
+        raise UsageError(
+            f"{named!r} holds {kind.what}, and the base {base!r} has a {theirs}.",
+            hint="Give base=FOLDER of the same model.",
+        )
+    shapes = {name.removeprefix(_PREFIX): shape for name, shape in read_header(file).shapes.items()}
+    guided = any(name.startswith("guidance_in.") for name in shapes)
+    if guided != found.config("transformer").get("guidance_embeds", False):
+        has, lacks = ("file", "base") if guided else ("base", "file")
+        raise UsageError(
+            f"{named!r} is no model of the base {base!r}: the {has} has a guidance embedding, the {lacks} has none.",
+            hint="Give base=FOLDER of the same model (schnell has none, dev has one).",
+        )
+    width = next(iter(shapes.get("img_in.weight", ())), None)
+    if kind.width is not None and width != kind.width:
+        raise UsageError(
+            f"{named!r} holds {kind.what} {width} wide; diffusers reads such files at a width of {kind.width} only.",
+            hint="Give the diffusers folder.",
+        )
+
+
+def part_numbers(file: Path) -> int:
+    """Return how many numbers the denoiser's tensors hold; none is read."""
+    shapes = read_header(file).shapes
+    return sum(math.prod(shapes[name]) for name in _part(shapes))
+
+
+def read_part(file: Path) -> dict[str, Tensor]:
+    """Return the denoiser's tensors, under the names that diffusers' readers expect."""
+    from safetensors.torch import load_file
+
+    tensors: dict[str, Tensor] = load_file(file)
+    return {name.removeprefix(_PREFIX): tensors[name] for name in _part(tensors)}
+
+
+def _part(names: Iterable[str]) -> list[str]:
+    """Return the denoiser's names: those with the prefix of whole checkpoints, else all."""
+    every = list(names)
+    return [name for name in every if name.startswith(_PREFIX)] or every

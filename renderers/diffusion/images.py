@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,22 +18,18 @@ if TYPE_CHECKING:
 
     from katha.protocols import FrameRequest
 
-# ---
-# Frames out of a pipeline: private noise, pixels checked, PNG bytes.
-
-
 _FLAT = 2 / 255
 
 
 def generator_of(seed: int) -> Generator:
-    """A private generator on the CPU: the same noise on every device, and torch's global one is not touched."""
+    """Return a private generator on the CPU: the same noise on every device, and torch's global one is not touched."""
     import torch
 
     return torch.Generator("cpu").manual_seed(seed)
 
 
 def frame_name(request: FrameRequest) -> str:
-    """What a request draws, in words."""
+    """Return what a request draws, in words."""
     return f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
 
 
@@ -54,15 +50,11 @@ def check_frame(image: Tensor, request: FrameRequest, who: str) -> None:
 
 
 def to_png(image: Tensor, processor: Any) -> bytes:
-    """PNG bytes of an image of shape (3, H, W), rounded to 8 bits as diffusers rounds."""
+    """Return the PNG bytes of an image of shape (3, H, W), rounded to 8 bits as diffusers rounds."""
     picture = processor.numpy_to_pil(processor.pt_to_numpy(image[None]))[0]
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return buffer.getvalue()
-
-
-# ---
-# Pictures that a frame is drawn from: a person's own reference images, and how several become one.
 
 
 _SMALLEST = 16
@@ -80,7 +72,7 @@ class Reference:
 
 
 def find_references(given: Sequence[str]) -> dict[str, Reference]:
-    """The pictures of `NAME=FILE`, by character name.
+    """Return the pictures of `NAME=FILE`, by character name.
 
     Raises:
         UsageError: no NAME=FILE, or a name twice. InputFileError: no such file, or no picture.
@@ -121,7 +113,7 @@ def _read(name: str, path: Path) -> Reference:
 
 
 def open_picture(data: bytes) -> Image:
-    """The picture in `data`, upright, as RGB, decoded whole."""
+    """Return the picture in `data`, upright, as RGB, decoded whole."""
     from PIL import Image, ImageOps
 
     with Image.open(io.BytesIO(data)) as image:
@@ -130,7 +122,7 @@ def open_picture(data: bytes) -> Image:
 
 
 def joined(pictures: Sequence[Image]) -> Image:
-    """One picture of all, each as tall as the first: in a row, or from four on in rows that make it nearly square."""
+    """Return one picture of all, each as tall as the first: in a row, from four on in rows, nearly a square."""
     from PIL import Image
 
     columns = len(pictures) if len(pictures) < 4 else math.ceil(len(pictures) ** 0.5)
@@ -147,21 +139,16 @@ def joined(pictures: Sequence[Image]) -> Image:
 
 
 def at_most(pictures: Sequence[Image], count: int) -> list[Image]:
-    """`count` pictures at most: those that are too many stand together in the last one."""
+    """Return `count` pictures at most: those that are too many stand together in the last one."""
     if len(pictures) <= count:
         return list(pictures)
     return [*pictures[: count - 1], joined(pictures[count - 1 :])]
 
 
 def scaled(picture: Image, pixels: int, step: int, smallest: int = 0) -> Image:
-    """`picture` at about `pixels` pixels, its shape kept, sides multiples of `step` and at least `smallest`."""
+    """Return `picture` at about `pixels` pixels, its shape kept, sides multiples of `step` and at least `smallest`."""
     from PIL import Image
 
     factor = (pixels / (picture.width * picture.height)) ** 0.5
     width, height = (max(step, smallest, round(side * factor / step) * step) for side in picture.size)
     return picture.resize((width, height), Image.Resampling.LANCZOS)
-
-
-def reference_spec(references: Mapping[str, Reference]) -> dict[str, str]:
-    """Name to hash: what of the references can change the pixels."""
-    return {name: reference.sha256 for name, reference in sorted(references.items())}

@@ -5,23 +5,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from katha.prompting import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.diffusion.flux import FluxBase
-from katha.renderers.diffusion.images import (
-    at_most,
-    check_frame,
-    find_references,
-    open_picture,
-    reference_spec,
-    scaled,
-    to_png,
-)
-from katha.renderers.diffusion.memory import Loaded, Rung
-from katha.renderers.diffusion.renderer import Job, Settings
+from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
+from katha.renderers.diffusion.images import at_most, find_references, open_picture, scaled
+from katha.renderers.diffusion.memory import Loaded
+from katha.renderers.diffusion.prompt_encoding import Encoded
+from katha.renderers.diffusion.renderer import Job
 from katha.schema import Character
 
 if TYPE_CHECKING:
@@ -34,102 +27,79 @@ _SMALLEST_PICTURE = 64
 """Sides below this many pixels are refused by FLUX.2's own input check."""
 
 
-class KontextRenderer(FluxBase):
+@dataclass(frozen=True, kw_only=True)
+class KontextOptions(FluxOptions):
+    """The options of `kontext`, which draws one frame at a time."""
+
+    batch: int = field(default=1, init=False)
+    reference: tuple[str, ...] = ()
+    """NAME=FILE, a picture of the plan's character NAME."""
+    portraits: bool = True
+    """Draw a picture of every character that has none, and use it in the same way."""
+
+
+class KontextRenderer(FluxRenderer):
     """Frames drawn from pictures: `kontext:FOLDER` or `kontext:OWNER/NAME` (Kontext, FLUX.2, Qwen-Image-Edit-Plus)."""
 
     family_name = "kontext"
     renderer_name = "kontext"
-    wording_tokens = 64
+    options_class = KontextOptions
+    options: KontextOptions
     capabilities = Capabilities(
         identity="bank", insertion="reference", default_size=(1024, 1024), size_multiple=16, prompt_tokens=448
     )
+    wording_tokens = 64
 
-    def __init__(
-        self,
-        argument: str | None = None,
-        *,
-        revision: str | None = None,
-        variant: str | None = None,
-        base: str | None = None,
-        download: bool = False,
-        device: str | None = None,
-        dtype: str | None = None,
-        memory: Rung = "full",
-        vae_tiling: bool = False,
-        steps: int | None = None,
-        guidance: float | None = None,
-        lora: tuple[str, ...] = (),
-        any_size: bool = False,
-        negative: str = "",
-        true_cfg: float = 1.0,
-        prompt_tokens: int | None = None,
-        reference: tuple[str, ...] = (),
-        portraits: bool = True,
-    ) -> None:
-        """Find the checkpoint and read the reference images; nothing is loaded yet.
-
-        reference: NAME=FILE, a picture of the plan's character NAME; may be given several times. portraits: draw one of
-        every character that has none, and use it in the same way.
+    def __init__(self, argument: str | None = None, options: KontextOptions | None = None) -> None:
+        """Find the checkpoint and read the reference images; nothing is loaded.
 
         Raises:
             UsageError: no such checkpoint, adapter or option value. InputFileError: a reference is no picture.
             MissingExtraError: a package is missing.
         """
-        super().__init__(
-            argument,
-            Settings(
-                revision=revision, variant=variant, base=base, download=download, device=device, dtype=dtype,
-                memory=memory, vae_tiling=vae_tiling, steps=steps, guidance=guidance, lora=tuple(lora),
-                any_size=any_size,
-            ),
-            negative=negative, true_cfg=true_cfg, prompt_tokens=prompt_tokens,
-        )  # fmt: skip
-        self.references = find_references(reference)
-        self.portraits = portraits
+        super().__init__(argument, options)
+        self.references = find_references(self.options.reference)
         self._drawn: OrderedDict[tuple[object, ...], Image] = OrderedDict()
 
     def spec(self) -> Mapping[str, Any]:
-        """Weights, adapters, settings, references and versions: everything that can change the pixels."""
+        """Return weights, adapters, settings, references and versions: everything that can change the pixels."""
+        spec = {name: value for name, value in super().spec().items() if name not in ("reference", "portraits")}
         return {
-            **super().spec(),
-            "references": reference_spec(self.references),
-            "portraits": self.portraits,
+            **spec,
+            "references": {name: found.sha256 for name, found in sorted(self.references.items())},
+            "portraits": self.options.portraits,
             "prompts": [load_prompt(f"renderers/kontext_{kind}").sha256 for kind in ("scene", "bridge")],
         }
 
     def check_prompt(self, request: FrameRequest) -> None:
-        """Refuse a prompt that is too long once it says what the pictures are.
-
-        Raises:
-            UsageError: the number of tokens and the limit are named.
-        """
+        """Refuse a prompt that is too long once it says what the pictures are (UsageError)."""
         names = [character.name for character in request.characters]
         for kind in ("scene", "bridge"):
             super().check_prompt(replace(request, prompt=_worded(kind, request.prompt, names, 2)))
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
-        """As every diffusion renderer's; portraits of earlier boards are dropped where there are many."""
+        """Draw as every diffusion renderer does; portraits of earlier boards are dropped where there are many."""
         while len(self._drawn) > _PORTRAITS:
             self._drawn.popitem(last=False)
         return super().render_board(requests)
 
-    def encode(self, loaded: Loaded, request: FrameRequest) -> Mapping[str, Tensor]:
-        """The embeddings of a scene's prompt; portraits that it needs are drawn first."""
+    def encode(self, loaded: Loaded, request: FrameRequest) -> Encoded:
+        """Return the embeddings of a scene's prompt; portraits that it needs are drawn first."""
         names = [character.name for character in request.characters if self._has_picture(character)]
         for character in request.characters:
-            if self.portraits and character.name not in self.references:
+            if self.options.portraits and character.name not in self.references:
                 self._draw_portrait(loaded, character, request)
         worded = _worded("scene", request.prompt, names) if names else request.prompt
         return self.encode_with(loaded, replace(request, prompt=worded), self._characters(request))
 
     def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
-        """Scenes, one at a time, each from its characters' pictures."""
+        """Draw scenes, one at a time, each from its characters' pictures."""
         import torch
 
         return torch.cat([self._draw_from(pipe, job, self._characters(job.request)) for job in jobs])
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        """The PNG of a frame drawn from the pictures on both sides of it and from the characters' references.
+        """Return the PNG of a frame drawn from the pictures on both sides of it and from the characters' references.
 
         Raises:
             UsageError: the prompt or the size does not fit the model. BlankFrameError: it came out black or NaN.
@@ -145,16 +115,15 @@ class KontextRenderer(FluxBase):
         with self.pipeline([request]) as loaded, self.device_failures():
             job = Job(request, self.encode_with(loaded, replace(request, prompt=worded), pictures))
             image = self._draw_from(loaded.pipe, job, pictures)[0]
-            check_frame(image, request, self.renderer_name)
-            return to_png(image, loaded.pipe.image_processor)
+            return self.png(loaded.pipe, image, request)
 
     def _draw_from(self, pipe: Any, job: Job, pictures: Sequence[Image]) -> Tensor:
-        """One frame, of shape (1, 3, H, W), conditioned on `pictures` (none: from its prompt alone)."""
+        """Draw one frame, of shape (1, 3, H, W), conditioned on `pictures` (none: from its prompt alone)."""
         if not pictures and self.calling.unseeing:
-            return self.draw_with(_sibling(pipe, self.calling.unseeing), [job], self.call_options([job]))
+            return self.call(_sibling(pipe, self.calling.unseeing), [job])
         pixels = job.request.width * job.request.height
         shown = _CONDITIONS[self.checkpoint.pipeline](pictures, pixels, self.family.size_multiple)
-        return self.draw_with(pipe, [job], self.call_options([job]) | shown)
+        return self.call(pipe, [job], **shown)
 
     def _characters(self, request: FrameRequest) -> list[Image]:
         pictures = [
@@ -165,7 +134,7 @@ class KontextRenderer(FluxBase):
         return at_most(pictures, self.calling.pictures)
 
     def _has_picture(self, character: Character) -> bool:
-        return self.portraits or character.name in self.references
+        return self.options.portraits or character.name in self.references
 
     def _reference(self, name: str) -> Image:
         return open_picture(self.references[name].data)
@@ -180,27 +149,26 @@ class KontextRenderer(FluxBase):
         with self.device_failures():
             job = Job(alone, self.encode_with(loaded, alone, ()))
             image = self._draw_from(loaded.pipe, job, ())[0]
-        check_frame(image, alone, self.renderer_name)
-        self._drawn[key] = open_picture(to_png(image, loaded.pipe.image_processor))
+        self._drawn[key] = open_picture(self.png(loaded.pipe, image, alone))
 
 
-def _one_picture(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, Any]:
+def _one_picture(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, object]:
     """FLUX Kontext: one picture of about the frame's number of pixels."""
     one = scaled(pictures[0], pixels, step) if pictures else None
     return {"image": one, "max_area": pixels, "_auto_resize": False}
 
 
-def _several_pictures(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, Any]:
+def _several_pictures(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, object]:
     """FLUX.2: pictures of about the frame's number of pixels each."""
     return {"image": [scaled(picture, pixels, step, _SMALLEST_PICTURE) for picture in pictures] or None}
 
 
-def _pictures_as_they_are(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, Any]:
+def _pictures_as_they_are(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, object]:
     """Qwen-Image-Edit-Plus: the pipeline scales them to the sizes that the model was trained with."""
     return {"image": list(pictures)}
 
 
-_CONDITIONS: Mapping[str, Callable[[Sequence[Image], int, int], dict[str, Any]]] = {
+_CONDITIONS: Mapping[str, Callable[[Sequence[Image], int, int], dict[str, object]]] = {
     "FluxKontextPipeline": _one_picture,
     "Flux2Pipeline": _several_pictures,
     "Flux2KleinPipeline": _several_pictures,
@@ -209,7 +177,7 @@ _CONDITIONS: Mapping[str, Callable[[Sequence[Image], int, int], dict[str, Any]]]
 
 
 def _sibling(pipe: Any, kind: str) -> Any:
-    """A pipeline of the class called `kind` with the components (and so the place in memory) of `pipe`."""
+    """Return a pipeline of the class called `kind` with the components (and so the place in memory) of `pipe`."""
     import diffusers
 
     wanted = getattr(diffusers, kind)
@@ -225,5 +193,5 @@ def _portrait_key(character: Character, request: FrameRequest) -> tuple[object, 
 
 
 def _worded(kind: str, prompt: str, names: Sequence[str], neighbours: int = 0) -> str:
-    """`prompt` with what the pictures are."""
+    """Return `prompt` with what the pictures are."""
     return load_prompt(f"renderers/kontext_{kind}").render(prompt=prompt, names=list(names), neighbours=neighbours)

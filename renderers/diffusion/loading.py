@@ -12,12 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from katha.errors import InputFileError, KathaError, UsageError, first_line
-from katha.renderers.diffusion.checkpoint import Checkpoint
-from katha.renderers.diffusion.weights import files_sha256, part_numbers, read_header, read_part, schedulers
-
-# ---
-# LoRA adapters: several at once, each with its weight, checked to fit the model that they are put on.
-
+from katha.renderers.diffusion.checkpoint import Checkpoint, files_sha256, part_numbers, read_header, read_part
+from katha.renderers.diffusion.options import diffusion_data
 
 _HUB_FILE = re.compile(r"([\w.-]+/[\w.-]+)/(\S+\.safetensors)")
 _DOWN = ("lora_A.", "lora_down.", "lora.down.", "lora_linear_layer.down.", "lora.down_layer.")
@@ -33,12 +29,12 @@ class Lora:
     sha256: str
 
     def spec(self) -> Mapping[str, Any]:
-        """What of it can change the pixels."""
+        """Return what of it can change the pixels."""
         return {"sha256": self.sha256, "weight": self.weight}
 
 
 def find_loras(given: Sequence[str]) -> tuple[Lora, ...]:
-    """The adapters behind `FILE`, `FILE@WEIGHT` or `OWNER/NAME/FILE.safetensors@WEIGHT` (of the hub's cache).
+    """Find the adapters behind `FILE`, `FILE@WEIGHT` or `OWNER/NAME/FILE.safetensors@WEIGHT` (of the hub's cache).
 
     Raises:
         UsageError: no such file, a broken one, a weight that is no number, or the same adapter twice.
@@ -88,10 +84,8 @@ def apply_loras(pipe: Any, loras: Sequence[Lora]) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Already found a `peft_config`")  # several are meant
-                pipe.load_lora_weights(
-                    lora.file.parent, weight_name=lora.file.name, adapter_name=name, local_files_only=True,
-                    use_safetensors=True,
-                )  # fmt: skip
+                place = {"weight_name": lora.file.name, "local_files_only": True, "use_safetensors": True}
+                pipe.load_lora_weights(lora.file.parent, adapter_name=name, **place)
         except Exception as error:  # the loaders raise many kinds, all meaning that it does not fit
             reason = " ".join(str(error).split()) or type(error).__name__
             raise _misfit(pipe, lora, reason[:200]) from error
@@ -111,7 +105,7 @@ def _misfit(pipe: Any, lora: Lora, reason: str) -> UsageError:
 
 
 def _layers(pipe: Any, name: str) -> int:
-    """How many layers of the pipeline carry the adapter."""
+    """Return how many layers of the pipeline carry the adapter."""
     import torch
     from peft.tuners.tuners_utils import BaseTunerLayer
 
@@ -123,13 +117,9 @@ def _layers(pipe: Any, name: str) -> int:
     )
 
 
-# ---
-# The libraries' own messages, where nobody here could act on them.
-
-
 @contextmanager
 def unwarned(library: Literal["diffusers", "transformers"]) -> Iterator[None]:
-    """Without the library's warnings, and then as it was: they would write across the live view."""
+    """Context manager: the library's warnings off, and then as they were; they would write across the live view."""
     logging = import_module(f"{library}.utils.logging")
     level = logging.get_verbosity()
     logging.set_verbosity_error()
@@ -139,12 +129,8 @@ def unwarned(library: Literal["diffusers", "transformers"]) -> Iterator[None]:
         logging.set_verbosity(level)
 
 
-# ---
-# Checkpoints into memory: diffusers' own loaders, local files only, safetensors only, and what came out checked.
-
-
 def best_device() -> str:
-    """The accelerator if there is one, else `cpu`."""
+    """Return the accelerator if there is one, else `cpu`."""
     import torch
 
     if torch.cuda.is_available():
@@ -153,14 +139,14 @@ def best_device() -> str:
 
 
 def default_dtype(device: str, family: str) -> str:
-    """float32 on a CPU; elsewhere bfloat16, and float16 for SDXL, which was published in it."""
+    """Return float32 for a CPU; elsewhere bfloat16, and float16 for SDXL, which was published in it."""
     if device.startswith("cpu"):
         return "float32"
     return "float16" if family == "sdxl" else "bfloat16"
 
 
 def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None = None) -> Any:
-    """The diffusers pipeline of `checkpoint`, on the CPU, in evaluation mode.
+    """Load the diffusers pipeline of `checkpoint`, on the CPU, in evaluation mode.
 
     Raises:
         InputFileError: weights are missing, damaged or of another shape. UsageError: there is not enough memory.
@@ -168,43 +154,41 @@ def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None =
     import diffusers
     import torch
 
-    kind = getattr(diffusers, checkpoint.pipeline)
-    extra = {"add_watermarker": False} if checkpoint.pipeline.startswith("StableDiffusionXL") else {}
     try:
         with _quiet():
-            if checkpoint.file is None:
-                pipe = kind.from_pretrained(
-                    checkpoint.folder, dtype=getattr(torch, dtype), variant=checkpoint.variant,
-                    local_files_only=True, use_safetensors=True, **extra,
-                )  # fmt: skip
-            else:
-                pipe = _from_file(kind, checkpoint, getattr(torch, dtype), extra)
+            pipe = _read(checkpoint, getattr(torch, dtype))
     except KathaError:
         raise
     except MemoryError as error:
         raise UsageError(f"{checkpoint.name!r} does not fit into memory.", hint="Use a smaller dtype.") from error
     except Exception as error:  # the loaders raise many kinds, all meaning that these files are no such model
-        reason = first_line(error)
         raise InputFileError(
-            f"{checkpoint.name!r} cannot be loaded: {reason}", hint="Download the whole checkpoint again."
+            f"{checkpoint.name!r} cannot be loaded: {first_line(error)}", hint="Download the whole checkpoint again."
         ) from error
     _check_weights(checkpoint, pipe)
     pipe.set_progress_bar_config(disable=True)
     if scheduler is not None:
-        pipe.scheduler = _scheduler(scheduler, pipe.scheduler.config)
+        kind = getattr(diffusers, diffusion_data().schedulers[scheduler])
+        pipe.scheduler = kind.from_config(pipe.scheduler.config)
     return pipe
 
 
-def _from_file(kind: Any, checkpoint: Checkpoint, dtype: Any, extra: Mapping[str, Any]) -> Any:
-    """A whole pipeline from a single file, or the transformer; what it lacks comes from the folder."""
-    if checkpoint.file is not None and "transformer" in checkpoint.components:
-        return _with_transformer(kind, checkpoint, checkpoint.file, dtype)
-    return kind.from_single_file(
-        str(checkpoint.file), config=str(checkpoint.folder), dtype=dtype, local_files_only=True, **extra
-    )
+def _read(checkpoint: Checkpoint, dtype: Any) -> Any:
+    """Read a folder, or a single file: the whole pipeline or its transformer; what that lacks comes from the folder."""
+    import diffusers
+
+    kind, file = getattr(diffusers, checkpoint.pipeline), checkpoint.file
+    options: dict[str, object] = {"dtype": dtype, "local_files_only": True}
+    if checkpoint.pipeline.startswith("StableDiffusionXL"):
+        options["add_watermarker"] = False
+    if file is not None and "transformer" not in checkpoint.components:
+        return kind.from_single_file(str(file), config=str(checkpoint.folder), **options)
+    if file is not None:
+        options["transformer"] = _transformer(checkpoint, file, dtype)
+    return kind.from_pretrained(checkpoint.folder, variant=checkpoint.variant, use_safetensors=True, **options)
 
 
-def _with_transformer(kind: Any, checkpoint: Checkpoint, file: Path, dtype: Any) -> Any:
+def _transformer(checkpoint: Checkpoint, file: Path, dtype: Any) -> Any:
     import diffusers
     import torch
 
@@ -218,23 +202,13 @@ def _with_transformer(kind: Any, checkpoint: Checkpoint, file: Path, dtype: Any)
             hint="Give base=FOLDER of the same model, or download the whole file again.",
         )
     with unwarned("diffusers"):  # about a list of modules that is empty
-        transformer = part.from_single_file(
+        return part.from_single_file(
             read_part(file), config=place, subfolder="transformer", dtype=dtype, local_files_only=True
         )
-    return kind.from_pretrained(
-        checkpoint.folder, transformer=transformer, dtype=dtype, variant=checkpoint.variant, local_files_only=True,
-        use_safetensors=True,
-    )  # fmt: skip
-
-
-def _scheduler(name: str, config: Any) -> Any:
-    import diffusers
-
-    return getattr(diffusers, schedulers()[name]).from_config(config)
 
 
 def _check_weights(checkpoint: Checkpoint, pipe: Any) -> None:
-    """Every parameter came from a file: the loaders fill a missing one with random numbers and say so in a log only."""
+    """Refuse a parameter that came from no file: the loaders fill it with random numbers, and say so in a log only."""
     import torch
 
     parts = [(name, part) for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)]
@@ -259,7 +233,7 @@ def _check_weights(checkpoint: Checkpoint, pipe: Any) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The libraries' progress bars off, and then as they were: they would write across the live view."""
+    """Context manager: the libraries' progress bars, which would write across the live view, off; then as they were."""
     from diffusers.utils import logging as diffusers_logging
     from transformers.utils import logging as transformers_logging
 

@@ -13,29 +13,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from katha.errors import UsageError, first_line
-from katha.models.checkpoints import process_tenants
-from katha.renderers.diffusion.checkpoint import Checkpoint
+from katha.models.checkpoints import device_models
+from katha.renderers.diffusion.checkpoint import Checkpoint, Header, read_header
+from katha.renderers.diffusion.options import DTYPES, Rung
 from katha.renderers.diffusion.prompt_encoding import PromptCache
-from katha.renderers.diffusion.weights import Header, read_header
 from katha.store import LockTaken, file_lock
 
-# ---
-# The memory ladder: how much a rung needs, whether it fits, and how a pipeline is put on it.
-#
-#     full                 everything on the device     model-offload        one component at a time on the device,
-# the others in host memory     sequential-offload   one layer at a time; slow     quantized            denoiser and
-# text encoders kept as 8-bit floats, computed in the run's dtype, one at a time
-#
-# What a frame needs beyond weights is estimated from the sizes of the decoder's widest layers, its largest consumer,
-# or of what frames that share hold while they are denoised (`Work`), if that is more.
-
-
-Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
-DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
-"""What can be computed in, with its bytes."""
 _SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$")
 """Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own (T5's
 `wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye)."""
@@ -56,52 +42,53 @@ class Work:
 class Need:
     """Bytes that a rung needs on the device, and in host memory."""
 
-    rung: Rung
     device: int
     host: int
 
+    def on(self, device: str) -> int:
+        """Return what is needed on `device`; on a CPU, host memory is the device's."""
+        return self.device + (self.host if device.startswith("cpu") else 0)
 
-def need_of(
+
+def needs_of(
     checkpoint: Checkpoint,
-    rung: Rung,
     dtype: str,
     pixels: int,
     *,
     batch: int = 1,
     tiling: bool = False,
     work: Work | None = None,
-    loaded: bool = False,
-) -> Need:
-    """What drawing `batch` frames of `pixels` pixels at once needs on `rung`; nothing is loaded.
+    loaded: Rung | None = None,
+) -> dict[Rung, Need]:
+    """Return what drawing `batch` frames of `pixels` pixels at once needs on each rung; nothing is loaded.
 
-    work: what denoising holds; frames are decoded after it. loaded: the weights are in their place already, and what
-    is needed beside them is asked.
+    What a frame needs beyond weights is estimated from the sizes of the decoder's widest layers, its largest consumer,
+    or is `work`, if that is more: frames are decoded after they are denoised.
+
+    Args:
+        loaded: the rung on which the weights are in their place already; there, what is needed beside them.
 
     Raises:
-        UsageError: there is no such rung. InputFileError: a weight file is broken.
+        InputFileError: a weight file is broken.
     """
-    if rung not in get_args(Rung):
-        raise UsageError(f"There is no memory rung {rung!r}.", hint=f"Use {', '.join(get_args(Rung))}.")
-    width = DTYPES[dtype]
+    width, beyond = DTYPES[dtype], work or Work()
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
     parts = {name: width * sum(header.numbers for header in found) for name, found in headers.items()}
-    largest = max((width * header.largest for found in headers.values() for header in found), default=0)
-    more = work or Work()
-    frame = max(_frame_bytes(checkpoint, dtype, pixels, batch, tiling), more.device)
-    total = sum(parts.values())
-    host = more.host + (0 if loaded else total)
     light = {name: parts[name] if name == "vae" else _light_bytes(found, width) for name, found in headers.items()}
-    held = {
-        "full": Need(rung, frame + (0 if loaded else total), more.host),
-        "model-offload": Need(rung, max(parts.values()) + frame, host),
-        "sequential-offload": Need(rung, 2 * largest + frame, host),
-        "quantized": Need(rung, max(light.values()) + frame, host),
+    largest = max((width * header.largest for found in headers.values() for header in found), default=0)
+    frame = max(_frame_bytes(checkpoint, dtype, pixels, batch, tiling), beyond.device)
+    total = sum(parts.values())
+    host = {rung: beyond.host + (0 if rung == loaded else total) for rung in get_args(Rung)}
+    return {
+        "full": Need(frame + (0 if loaded == "full" else total), beyond.host),
+        "model-offload": Need(max(parts.values()) + frame, host["model-offload"]),
+        "sequential-offload": Need(2 * largest + frame, host["sequential-offload"]),
+        "quantized": Need(max(light.values()) + frame, host["quantized"]),
     }
-    return held[rung]
 
 
 def _light_bytes(headers: Sequence[Header], width: int) -> int:
-    """Bytes of a component whose layers are kept in 8 bits, but for norms (vectors only) and those that are skipped."""
+    """Return the bytes of a component kept in 8 bits, but for norms (vectors only) and layers that are skipped."""
     shapes = [(name.rsplit(".", 1)[0], shape) for header in headers for name, shape in header.shapes.items()]
     matrices = {layer for layer, shape in shapes if len(shape) > 1}
     light = {layer for layer in matrices if not any(re.search(one, layer) for one in _SKIPPED)}
@@ -109,7 +96,7 @@ def _light_bytes(headers: Sequence[Header], width: int) -> int:
 
 
 def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, tiling: bool) -> int:
-    """The decoder's last stage: a few feature maps at full size, in float32 where the checkpoint asks for it."""
+    """Return the bytes of the decoder's last stage: a few maps at full size, in float32 if the checkpoint asks so."""
     config = checkpoint.config("vae")
     multiples = config.get("dim_mult", [1, 2])  # of the first layer's width, in Qwen-Image's configuration
     widths = config.get("block_out_channels") or [config.get("base_dim", 128) * by for by in multiples]
@@ -120,7 +107,7 @@ def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, ti
 
 
 def free_bytes(device: str) -> tuple[int, int]:
-    """Free bytes on the device and in host memory; on a CPU both are the same. What torch holds in reserve is free."""
+    """Return the free bytes on the device and in host memory (on a CPU the same); torch's reserve is free, too."""
     import psutil
     import torch
 
@@ -132,31 +119,30 @@ def free_bytes(device: str) -> tuple[int, int]:
     return host, host
 
 
-def check_fits(need: Need, device: str, others: Mapping[str, Need], free: tuple[int, int] | None = None) -> str:
-    """Say that `need` fits, or refuse. `others`: the needs of the other rungs, for the hint.
+def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[int, int] | None = None) -> str:
+    """Return a sentence that `rung` fits, or refuse.
+
+    Args:
+        needs: of every rung; one that fits is named where this one does not.
+        free: bytes on the device and on the host; looked up unless told.
 
     Raises:
         UsageError: no such device, or too little memory; the number of bytes missing is named.
     """
     on_device, on_host = free or free_bytes(device)
 
-    def lacking(one: Need) -> tuple[int, str]:
-        return max((_on_device(one, device) - on_device, repr(device)), (one.host - on_host, "the host"))
+    def lacking(need: Need) -> tuple[int, str]:
+        return max((need.on(device) - on_device, repr(device)), (need.host - on_host, "the host"))
 
-    wanted, (missing, where) = _on_device(need, device), lacking(need)
+    wanted, (missing, where) = needs[rung].on(device), lacking(needs[rung])
     if missing > 0:
-        fitting = [name for name, other in others.items() if lacking(other)[0] <= 0]
+        fitting = [name for name, other in needs.items() if lacking(other)[0] <= 0]
         hint = f"--memory {fitting[0]} fits." if fitting else "Draw smaller frames, or use a larger device."
         raise UsageError(
-            f"The memory rung {need.rung!r} needs {wanted:,} bytes on {device!r}: {missing:,} are missing on {where}.",
+            f"The memory rung {rung!r} needs {wanted:,} bytes on {device!r}: {missing:,} are missing on {where}.",
             hint=hint,
         )
-    return f"The memory rung {need.rung!r} fits: {wanted:,} bytes of {on_device:,} free on {device!r}."
-
-
-def _on_device(need: Need, device: str) -> int:
-    """What is needed on the device; on a CPU, host memory is the device's."""
-    return need.device + (need.host if device.startswith("cpu") else 0)
+    return f"The memory rung {rung!r} fits: {wanted:,} bytes of {on_device:,} free on {device!r}."
 
 
 def apply_rung(pipe: Any, rung: Rung, device: str, dtype: str, denoiser: str, *, tiling: bool = False) -> None:
@@ -200,10 +186,6 @@ def _quantize(pipe: Any, dtype: str, denoiser: str) -> None:
             )
 
 
-# ---
-# One pipeline a process: seeds and modes share it, and it is let go when another one needs its device.
-
-
 @dataclass
 class Loaded:
     """A pipeline in memory, the prompts that it has read, and the most pixels and bytes of work that were found to
@@ -215,7 +197,7 @@ class Loaded:
 
 
 class PipelinePool:
-    """Holds at most one pipeline. `loads` counts how often one was loaded."""
+    """At most one pipeline a process: seeds and modes share it. `loads` counts how often one was loaded."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -237,7 +219,7 @@ class PipelinePool:
                 with ExitStack() as held:
                     held.enter_context(hold_device(device))
                     self._loaded, self._key = Loaded(load()), key
-                    process_tenants().move_in(device, self)
+                    device_models().register(device, self)
                     self._held = held.pop_all()
                 self.loads += 1
             yield self._loaded
@@ -248,19 +230,18 @@ class PipelinePool:
             if self._loaded is None:
                 return
             self._key = self._loaded = None
-            process_tenants().move_out(self)
+            device_models().release(self)
             gc.collect()
             _empty_caches()
             self._held.close()  # last: who waits for the device finds its memory free
 
-    def close(self) -> None:
-        """What another model calls that needs the device (`katha.models.checkpoints`)."""
-        self.release()
+    close = release
+    """What `DeviceModels` calls when another model needs the device."""
 
 
 @cache
 def process_pool() -> PipelinePool:
-    """The pool that all renderers of this process share."""
+    """Return the pool that all renderers of this process share."""
     return PipelinePool()
 
 
@@ -287,7 +268,7 @@ def hold_device(device: str) -> Iterator[None]:
 
 
 def _device_name(device: str) -> str:
-    """A name that is the same in every process, whatever devices are hidden from it."""
+    """Return a name that is the same in every process, whatever devices are hidden from it."""
     import torch
 
     if device.startswith("cuda") and torch.cuda.is_available():

@@ -1,69 +1,49 @@
-"""Prompts to embeddings: each distinct prompt goes through the text encoders once."""
+"""Prompts to embeddings: each distinct prompt goes through the text encoders once, whatever the number of seeds."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from katha.errors import UsageError
+from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.loading import unwarned
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from torch import Tensor
 
-    from katha.renderers.diffusion.checkpoint import Checkpoint
-
-# ---
-# Prompts to embeddings: each distinct prompt goes through the text encoders once, whatever the number of seeds.
-
-
 Encoded = Mapping[str, "Tensor"]
+_CLIP_WORDS = 75
+"""Tokens of a prompt that CLIP holds beside those for start and end."""
 
 
 class PromptCache:
-    """Encoded prompts on the CPU, the most recent `limit` of them. `encoded` counts how often an encoder was asked."""
+    """Encoded prompts on the CPU, the most recent `limit` of them."""
 
     def __init__(self, limit: int = 512) -> None:
         self._known: OrderedDict[str, Encoded] = OrderedDict()
         self._limit = limit
-        self.encoded = 0
 
-    def get(self, prompt: str, encode: Callable[[str], Encoded]) -> Encoded:
-        """The embeddings of `prompt`, from `encode` the first time."""
-        if prompt not in self._known:
-            self._known[prompt] = {name: value.cpu() for name, value in encode(prompt).items()}
-            self.encoded += 1
+    def get(self, key: str, encode: Callable[[], Encoded]) -> Encoded:
+        """Return what was encoded under `key`, from `encode` the first time."""
+        if key not in self._known:
+            self._known[key] = {name: value.cpu() for name, value in encode().items()}
             while len(self._known) > self._limit:
                 self._known.popitem(last=False)
-        self._known.move_to_end(prompt)
-        return self._known[prompt]
+        self._known.move_to_end(key)
+        return self._known[key]
 
 
 def frame_prompt(prompt: str, style: str) -> str:
-    """What is drawn: the prompt, then the board's style."""
+    """Return what is drawn: the prompt, then the board's style."""
     return f"{prompt.rstrip().rstrip('.,')}, {style}" if style else prompt
 
 
-def refuse_long(tokenizer: Any, prompt: str, limit: int, what: str) -> None:
-    """Refuse a prompt that the encoder would cut.
-
-    Raises:
-        UsageError: it has more than `limit` tokens; both numbers are named.
-    """
-    count = len(tokenizer(prompt, add_special_tokens=False)["input_ids"])
-    if count > limit:
-        raise UsageError(
-            f"The prompt of {what} has {count} tokens; the model reads {limit}.",
-            hint=f"Shorten it; it begins {prompt[:60]!r}.",
-        )
-
-
 def chunk_tokens(pieces: Sequence[str], size: int) -> Iterator[tuple[int, int]]:
-    """Ranges of at most `size` pieces that make up the whole, broken at word ends (`</w>`) where there is one."""
+    """Yield ranges of at most `size` pieces that make up the whole, broken at word ends (`</w>`) where there is one."""
     start = 0
     while len(pieces) - start > size:
         ends = (at for at in range(start + size, start, -1) if pieces[at - 1].endswith("</w>"))
@@ -74,7 +54,7 @@ def chunk_tokens(pieces: Sequence[str], size: int) -> Iterator[tuple[int, int]]:
 
 
 def encode_sdxl(pipe: Any, prompt: str) -> Encoded:
-    """SDXL's two encoders: `embeds` of shape (1, 77 k, 2048) and `pooled` of shape (1, 1280).
+    """Encode with SDXL's two encoders: `embeds` of shape (1, 77 k, 2048) and `pooled` of shape (1, 1280).
 
     A prompt of at most 75 tokens takes diffusers' own way (k = 1). A longer one is read in k pieces of whole words,
     each between the start and end tokens, side by side along the sequence; the pooled vector is the first piece's.
@@ -88,7 +68,7 @@ def encode_sdxl(pipe: Any, prompt: str) -> Encoded:
             embeds, _, pooled, _ = pipe.encode_prompt(prompt, do_classifier_free_guidance=False)
             return {"embeds": embeds, "pooled": pooled}
         read = [
-            _read(encoder, [*ids, *[_empty(tokenizer)] * (count - len(ids))])
+            _read(encoder, [*ids, *[_framed(tokenizer, [])] * (count - len(ids))])
             for tokenizer, encoder, ids in zip(
                 (pipe.tokenizer, pipe.tokenizer_2), (pipe.text_encoder, pipe.text_encoder_2), parts, strict=True
             )
@@ -98,7 +78,7 @@ def encode_sdxl(pipe: Any, prompt: str) -> Encoded:
 
 
 def pad_sdxl(pipe: Any, embeds: Tensor, length: int) -> Tensor:
-    """`embeds` of shape (1, S, D) continued with the embedding of an empty prompt to (1, `length`, D)."""
+    """Return `embeds` of shape (1, S, D) continued with the embedding of an empty prompt to (1, `length`, D)."""
     import torch
 
     missing = (length - embeds.shape[1]) // pipe.tokenizer.model_max_length
@@ -109,7 +89,7 @@ def pad_sdxl(pipe: Any, embeds: Tensor, length: int) -> Tensor:
 
 
 def _chunks(tokenizer: Any, prompt: str) -> list[list[int]]:
-    """The prompt's ids in pieces, each with start, end and padding, of the tokenizer's full length."""
+    """Return the prompt's ids in pieces, each with start, end and padding, of the tokenizer's full length."""
     ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
     pieces = tokenizer.convert_ids_to_tokens(ids)
     room = tokenizer.model_max_length - 2
@@ -121,12 +101,8 @@ def _framed(tokenizer: Any, ids: Sequence[int]) -> list[int]:
     return [tokenizer.bos_token_id, *ids, tokenizer.eos_token_id, *padding]
 
 
-def _empty(tokenizer: Any) -> list[int]:
-    return _framed(tokenizer, [])
-
-
 def _read(encoder: Any, rows: list[list[int]]) -> tuple[Tensor, Tensor]:
-    """Hidden states of the last layer but one, of shape (k, 77, D), and the first output (pooled, for the second)."""
+    """Return the last layer but one's hidden states, (k, 77, D), and the first output (pooled, for the second)."""
     import torch
     from diffusers.utils.torch_utils import get_module_execution_device
 
@@ -134,97 +110,75 @@ def _read(encoder: Any, rows: list[list[int]]) -> tuple[Tensor, Tensor]:
     return out.hidden_states[-2], out[0]
 
 
-# ---
-# How a pipeline reads a prompt: what its text encoders can hold, and the pipeline's arguments they make.
+class PromptReader(ABC):
+    """How one kind of pipeline reads a prompt: what its text encoders hold, and the pipeline's arguments they make.
 
-
-_CLIP_WORDS = 75
-
-
-class Reader(Protocol):
-    """Prompts of one kind of pipeline."""
-
-    @property
-    def sees(self) -> bool:
-        """Whether the text encoder reads the pictures together with the prompt."""
-        ...
-
-    def count(self, prompt: str) -> int:
-        """How many tokens the prompt takes; only the tokenizer is loaded."""
-        ...
-
-    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Mapping[str, Tensor]:
-        """The pipeline's arguments for the prompt, each of shape (1, ...)."""
-        ...
-
-
-def token_count(tokenizer: Any, text: str) -> int:
-    """How many tokens `text` has, without start and end tokens."""
-    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
-
-
-class T5Reader:
-    """FLUX.1: T5 reads the whole prompt (one token is the end); CLIP gives one vector of the prompt's beginning.
-
-    CLIP holds 75 tokens. It is given as many whole words as that is, so that nothing is cut inside it; every word of
-    the prompt is in T5's embeddings.
+    A prompt of at most `limit` tokens is read. sees: the text encoder reads the pictures together with the prompt.
     """
 
     sees = False
+    tokenizer_folder = "tokenizer"
 
-    def __init__(self, folder: Path, limit: int) -> None:
-        self._folder, self._limit = folder, limit
+    def __init__(self, checkpoint: Checkpoint, limit: int) -> None:
+        self.limit = limit
+        self._folder = checkpoint.folder / self.tokenizer_folder
 
     @cached_property
-    def _tokenizer(self) -> Any:
+    def tokenizer(self) -> Any:
+        """The tokenizer of the encoder that reads the whole prompt; no weights are loaded for it."""
         from transformers import AutoTokenizer
 
-        return AutoTokenizer.from_pretrained(self._folder / "tokenizer_2", local_files_only=True)
+        return AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
 
     def count(self, prompt: str) -> int:
-        """T5's tokens, the end included."""
-        return token_count(self._tokenizer, prompt) + 1
+        """Return how many tokens the prompt takes."""
+        return token_count(self.tokenizer, prompt)
 
-    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Mapping[str, Tensor]:
-        """`prompt_embeds` of shape (1, limit, D) and `pooled_prompt_embeds` of shape (1, P)."""
+    @abstractmethod
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return the pipeline's arguments for the prompt, each of shape (1, ...)."""
+
+
+class T5Reader(PromptReader):
+    """FLUX.1: T5 reads the whole prompt; CLIP gives one vector of the prompt's beginning.
+
+    CLIP is given as many whole words as it holds, so that nothing is cut inside it; every word of the prompt is in T5's
+    embeddings.
+    """
+
+    tokenizer_folder = "tokenizer_2"
+
+    def count(self, prompt: str) -> int:
+        """Return T5's tokens, the end included."""
+        return super().count(prompt) + 1
+
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return `prompt_embeds` of shape (1, limit, D) and `pooled_prompt_embeds` of shape (1, P)."""
         import torch
 
         with torch.no_grad():
             embeds, pooled, _ = pipe.encode_prompt(
-                prompt=first_words(pipe.tokenizer, prompt, _CLIP_WORDS),
-                prompt_2=prompt,
-                max_sequence_length=self._limit,
+                prompt=first_words(pipe.tokenizer, prompt, _CLIP_WORDS), prompt_2=prompt, max_sequence_length=self.limit
             )
         return {"prompt_embeds": embeds, "pooled_prompt_embeds": pooled}
 
 
-class ChatReader:
+class ChatReader(PromptReader):
     """FLUX.2 klein: a language model reads the prompt as a user's turn; the turn's own tokens count."""
 
-    sees = False
-
-    def __init__(self, folder: Path, limit: int) -> None:
-        self._folder, self._limit = folder, limit
-
-    @cached_property
-    def _tokenizer(self) -> Any:
-        from transformers import AutoTokenizer
-
-        return AutoTokenizer.from_pretrained(self._folder / "tokenizer", local_files_only=True)
-
     def count(self, prompt: str) -> int:
-        """Tokens of the whole turn."""
-        text = self._tokenizer.apply_chat_template(
+        """Return the tokens of the whole turn."""
+        text = self.tokenizer.apply_chat_template(
             [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True, enable_thinking=False
         )
-        return len(self._tokenizer(text)["input_ids"])
+        return len(self.tokenizer(text)["input_ids"])
 
-    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Mapping[str, Tensor]:
-        """`prompt_embeds` of shape (1, limit, 3 D): three layers' hidden states side by side."""
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return `prompt_embeds` of shape (1, limit, 3 D): three layers' hidden states side by side."""
         import torch
 
         with torch.no_grad(), unwarned("transformers"):  # about how diffusers calls the processor
-            embeds, _ = pipe.encode_prompt(prompt=prompt, max_sequence_length=self._limit)
+            embeds, _ = pipe.encode_prompt(prompt=prompt, max_sequence_length=self.limit)
         return {"prompt_embeds": embeds}
 
 
@@ -232,39 +186,27 @@ class SystemReader(ChatReader):
     """FLUX.2 dev: Mistral reads the pipeline's own instruction and the prompt; the tokens of both count."""
 
     @cached_property
-    def _processor(self) -> Any:
+    def tokenizer(self) -> Any:
+        """The processor, which holds the tokenizer."""
         from transformers import AutoProcessor
 
-        return AutoProcessor.from_pretrained(self._folder / "tokenizer", local_files_only=True)
+        return AutoProcessor.from_pretrained(self._folder, local_files_only=True)
 
     def count(self, prompt: str) -> int:
-        """Tokens of instruction and prompt."""
+        """Return the tokens of instruction and prompt."""
         from diffusers.pipelines.flux2.pipeline_flux2 import format_input
 
         turns = format_input(prompts=[prompt])
-        return len(self._processor.apply_chat_template(turns, tokenize=True, return_dict=True)["input_ids"][0])
+        return len(self.tokenizer.apply_chat_template(turns, tokenize=True, return_dict=True)["input_ids"][0])
 
 
-class SeeingReader:
+class SeeingReader(PromptReader):
     """Qwen-Image-Edit-Plus: Qwen2.5-VL reads the pictures, then the prompt, whole; the prompt's tokens count."""
 
     sees = True
 
-    def __init__(self, folder: Path, limit: int) -> None:
-        self._folder = folder
-
-    @cached_property
-    def _tokenizer(self) -> Any:
-        from transformers import AutoTokenizer
-
-        return AutoTokenizer.from_pretrained(self._folder / "tokenizer", local_files_only=True)
-
-    def count(self, prompt: str) -> int:
-        """The prompt's tokens."""
-        return token_count(self._tokenizer, prompt)
-
-    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Mapping[str, Tensor]:
-        """`prompt_embeds` of shape (1, S, D), S with the pictures' tokens, and a mask of ones of shape (1, S)."""
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return `prompt_embeds` of shape (1, S, D), S with the pictures' tokens, and a mask of ones, (1, S)."""
         import torch
         from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as theirs
 
@@ -277,7 +219,7 @@ class SeeingReader:
         return {"prompt_embeds": embeds, "prompt_embeds_mask": torch.ones(embeds.shape[:2], dtype=torch.long)}
 
 
-_READERS: Mapping[str, Callable[[Path, int], Reader]] = {
+_READERS: Mapping[str, Callable[[Checkpoint, int], PromptReader]] = {
     "FluxPipeline": T5Reader,
     "FluxKontextPipeline": T5Reader,
     "Flux2Pipeline": SystemReader,
@@ -286,13 +228,18 @@ _READERS: Mapping[str, Callable[[Path, int], Reader]] = {
 }
 
 
-def reader_for(checkpoint: Checkpoint, limit: int) -> Reader:
-    """The reader of the checkpoint's pipeline, for prompts of at most `limit` tokens."""
-    return _READERS[checkpoint.pipeline](checkpoint.folder, limit)
+def reader_for(checkpoint: Checkpoint, limit: int) -> PromptReader:
+    """Return the reader of the checkpoint's pipeline, for prompts of at most `limit` tokens."""
+    return _READERS[checkpoint.pipeline](checkpoint, limit)
+
+
+def token_count(tokenizer: Any, text: str) -> int:
+    """Return how many tokens `text` has, without start and end tokens."""
+    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def first_words(tokenizer: Any, text: str, limit: int) -> str:
-    """As many whole words from the beginning of `text` as `limit` tokens hold; `text` itself when all fit."""
+    """Return as many whole words from the beginning of `text` as `limit` tokens hold."""
     if token_count(tokenizer, text) <= limit:
         return text
     words = text.split()

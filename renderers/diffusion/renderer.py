@@ -1,57 +1,29 @@
-"""What all diffusion renderers share: a checkpoint, a place in memory, prompts read once, frames drawn in batches."""
+"""The base of all diffusion renderers: a checkpoint, a place in memory, prompts read once, frames drawn in batches."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from katha.errors import RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
-from katha.models.checkpoints import process_tenants
+from katha.models.checkpoints import device_models
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
-from katha.renderers.diffusion.images import check_frame, to_png
+from katha.renderers.diffusion.images import check_frame, frame_name, generator_of, to_png
 from katha.renderers.diffusion.loading import Lora, apply_loras, best_device, default_dtype, find_loras, load_pipeline
-from katha.renderers.diffusion.memory import (
-    DTYPES,
-    Loaded,
-    PipelinePool,
-    Rung,
-    Work,
-    apply_rung,
-    check_fits,
-    need_of,
-    process_pool,
-)
-from katha.renderers.diffusion.weights import Family, family_named, require_packages, schedulers
+from katha.renderers.diffusion.memory import Loaded, PipelinePool, Work, apply_rung, check_fits, needs_of, process_pool
+from katha.renderers.diffusion.options import DiffusionOptions, Family, diffusion_data, require_packages
+from katha.renderers.diffusion.prompt_encoding import frame_prompt
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The options that every diffusion renderer has; None means the model's own default."""
-
-    revision: str | None = None
-    variant: str | None = None
-    base: str | None = None
-    download: bool = False
-    device: str | None = None
-    dtype: str | None = None
-    memory: Rung = "full"
-    vae_tiling: bool = False
-    steps: int | None = None
-    guidance: float | None = None
-    scheduler: str | None = None
-    lora: tuple[str, ...] = ()
-    batch: int = 1
-    any_size: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +34,7 @@ class Job:
     encoded: Mapping[str, Tensor]
 
     @property
-    def kind(self) -> tuple[Any, ...]:
+    def kind(self) -> tuple[object, ...]:
         """Size in pixels and shapes of the embeddings."""
         shapes = tuple((name, tuple(value.shape[1:])) for name, value in sorted(self.encoded.items()))
         return (self.request.width, self.request.height, shapes)
@@ -71,31 +43,34 @@ class Job:
 class DiffusionRenderer(ABC):
     """Base of the renderers that draw with a diffusers pipeline on this machine.
 
-    A subclass names its `family` and says how a prompt is checked and encoded, and how a batch is drawn.
+    A subclass names its `family_name` and its options, counts a prompt's tokens and encodes it.
     """
 
     family_name: ClassVar[str]
     renderer_name: ClassVar[str]
+    options_class: ClassVar[type[DiffusionOptions]] = DiffusionOptions
+    options: DiffusionOptions
     capabilities: Capabilities = Capabilities(default_size=(1024, 1024))
 
-    def __init__(self, argument: str | None, settings: Settings) -> None:
-        """Find the checkpoint and check the options; nothing is loaded.
+    def __init__(self, argument: str | None = None, options: DiffusionOptions | None = None) -> None:
+        """Find the checkpoint; nothing is loaded.
+
+        Args:
+            argument: a diffusers folder, a single file, or OWNER/NAME of the hub; the family's own model unless told.
+            options: an `options_class`.
 
         Raises:
             MissingExtraError: a package is missing. UsageError: no such checkpoint, adapter or option value.
         """
         require_packages(self.renderer_name)
-        self.settings = settings
-        _check_settings(settings)
-        self.family: Family = family_named(self.family_name)
-        self.checkpoint: Checkpoint = find_checkpoint(
-            self.family, argument, revision=settings.revision, variant=settings.variant, base=settings.base,
-            download=settings.download,
-        )  # fmt: skip
-        self.loras: tuple[Lora, ...] = find_loras(settings.lora)
-        own = self.family.variant(self._facts())
-        self.steps = own.steps if settings.steps is None else settings.steps
-        self.guidance = own.guidance if settings.guidance is None else settings.guidance
+        self.options = options or self.options_class()
+        self.family: Family = diffusion_data().families[self.family_name]
+        self.checkpoint: Checkpoint = find_checkpoint(self.family, argument, self.options)
+        self.loras: tuple[Lora, ...] = find_loras(self.options.lora)
+        self.facts = self.checkpoint.facts(self.family.denoiser)
+        own = self.family.variant(self.facts)
+        self.steps = own.steps if self.options.steps is None else self.options.steps
+        self.guidance = own.guidance if self.options.guidance is None else self.options.guidance
         self.prompt_tokens = own.prompt_tokens
         side = self._native_side()
         self.capabilities = replace(
@@ -107,35 +82,37 @@ class DiffusionRenderer(ABC):
     @cached_property
     def device(self) -> str:
         """Where it draws."""
-        return self.settings.device or best_device()
+        return self.options.device or best_device()
 
     @cached_property
     def dtype(self) -> str:
         """What it computes in."""
-        return self.settings.dtype or default_dtype(self.device, self.family_name)
+        return self.options.dtype or default_dtype(self.device, self.family_name)
 
     def spec(self) -> Mapping[str, Any]:
-        """Weights, adapters, settings and versions: everything that can change the pixels."""
-        settings = self.settings
+        """Return weights, adapters, settings and versions: everything that can change the pixels."""
+        options = self.options
         return {
             "name": self.renderer_name,
             "pipeline": self.checkpoint.pipeline,
             "revision": self.checkpoint.revision,
-            "variant": settings.variant,
+            "variant": options.variant,
             "device": self.device.split(":")[0],
             "dtype": self.dtype,
-            "quantized": settings.memory == "quantized",
-            "vae_tiling": settings.vae_tiling,
+            "quantized": options.memory == "quantized",
+            "vae_tiling": options.vae_tiling,
             "steps": self.steps,
             "guidance": self.guidance,
-            "scheduler": settings.scheduler,
+            "scheduler": options.scheduler,
             "lora": [dict(lora.spec()) for lora in self.loras],
-            "batch": settings.batch,
+            "batch": options.batch,
             "versions": {name: version(name) for name in ("torch", "diffusers", "transformers")},
+            "negative": options.negative,
+            **options.of_the_family(),
         }
 
     def remarks(self) -> Sequence[str]:
-        """That the model fits, once it was loaded."""
+        """Return that the model fits, once it was loaded."""
         said, self._remarks = self._remarks, []
         return said
 
@@ -152,29 +129,62 @@ class DiffusionRenderer(ABC):
             self.check(request)
         with self.pipeline(requests) as loaded:
             jobs = [Job(request, self.encode(loaded, request)) for request in requests]
-        for group in _grouped(jobs, self.settings.batch):
+        for group in _grouped(jobs, self.options.batch):
             with self.pipeline(requests) as loaded, self.device_failures():
                 images = self.draw(loaded.pipe, group)
-                processor = loaded.pipe.image_processor
             for job, image in zip(group, images, strict=True):
-                check_frame(image, job.request, self.renderer_name)
-                yield to_png(image, processor)
+                yield self.png(loaded.pipe, image, job.request)
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        """The PNG of one more frame, drawn from its prompt as any frame is; the others are not needed."""
+        """Return the PNG of one more frame, drawn from its prompt as any frame is; the others are not needed."""
         return next(iter(self.render_board([request])))
 
     @abstractmethod
-    def check_prompt(self, request: FrameRequest) -> None:
-        """Refuse a prompt that would be cut (UsageError)."""
+    def count_tokens(self, text: str) -> int:
+        """Return how many of the model's `prompt_tokens` a prompt takes."""
 
     @abstractmethod
     def encode(self, loaded: Loaded, request: FrameRequest) -> Mapping[str, Tensor]:
-        """The embeddings that `draw` needs, by name, each of shape (1, ...), on the CPU."""
+        """Return the pipeline's arguments for the frame's prompts, each of shape (1, ...), on the CPU."""
 
-    @abstractmethod
     def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
-        """One batch: images of shape (B, 3, H, W) with values 0 to 1."""
+        """Draw one batch: images of shape (B, 3, H, W) with values 0 to 1."""
+        return self.call(pipe, jobs)
+
+    def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
+        """Call the pipeline with the jobs' embeddings; every frame has its own noise. more: arguments of the pipeline.
+
+        Returns:
+            Images of shape (B, 3, H, W) with values 0 to 1.
+        """
+        import torch
+
+        device, request = pipe._execution_device, jobs[0].request
+        stacked = {name: torch.cat([job.encoded[name] for job in jobs]).to(device) for name in jobs[0].encoded}
+        told = {"width": request.width, "height": request.height, "num_inference_steps": self.steps}
+        generators = [generator_of(job.request.seed) for job in jobs]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="`upcast_vae` is deprecated")  # the pipeline's own call
+            called = pipe(**stacked, **told, **self.guiding(jobs), **more, generator=generators, output_type="pt")
+        images: Tensor = called.images
+        return images
+
+    def guiding(self, jobs: Sequence[Job]) -> dict[str, float]:
+        """Return the pipeline's arguments for guidance."""
+        return {"guidance_scale": self.guidance}
+
+    def png(self, pipe: Any, image: Tensor, request: FrameRequest) -> bytes:
+        """Return the PNG of an image of shape (3, H, W).
+
+        Raises:
+            BlankFrameError: it is of one colour or not a number.
+        """
+        check_frame(image, request, self.renderer_name)
+        return to_png(image, pipe.image_processor)
+
+    def negative_of(self, request: FrameRequest) -> str | None:
+        """Return what the frame shall not show, None where the model is not asked for that."""
+        return ", ".join(part for part in (request.negative_prompt, self.options.negative) if part)
 
     def check(self, request: FrameRequest) -> None:
         """Refuse a frame that the model cannot draw.
@@ -188,6 +198,16 @@ class DiffusionRenderer(ABC):
         except UsageError as error:
             raise UnfitFrameError(error.message, hint=error.hint) from error
 
+    def check_prompt(self, request: FrameRequest) -> None:
+        """Refuse a prompt that would be cut (UsageError); both numbers are named."""
+        for text in filter(None, (frame_prompt(request.prompt, request.style), self.negative_of(request))):
+            count = self.count_tokens(text)
+            if count > self.prompt_tokens:
+                raise UsageError(
+                    f"The prompt of {frame_name(request)} has {count} tokens; the model reads {self.prompt_tokens}.",
+                    hint=f"Shorten it; it begins {text[:60]!r}.",
+                )
+
     @contextmanager
     def pipeline(self, requests: Sequence[FrameRequest], work: Work | None = None) -> Iterator[Loaded]:
         """Context manager: the pipeline as `Loaded`, in memory and on its rung, for nobody else meanwhile.
@@ -200,82 +220,78 @@ class DiffusionRenderer(ABC):
         pixels = max(request.width * request.height for request in requests)
         asked = (pixels * self.at_once, work.device if work is not None else 0)
         with self._pool.use(self._key(), self.device, lambda: self._load(pixels, work)) as loaded:
-            if loaded.checked is None:
-                loaded.checked = asked
-            elif any(new > old for new, old in zip(asked, loaded.checked, strict=True)):
-                self._check(pixels, work, loaded=True)
-                loaded.checked = (max(asked[0], loaded.checked[0]), max(asked[1], loaded.checked[1]))
+            known = loaded.checked or asked  # what was loaded just now was checked for these frames
+            if asked[0] > known[0] or asked[1] > known[1]:
+                self._check_memory(pixels, work, loaded=True)
+            loaded.checked = (max(asked[0], known[0]), max(asked[1], known[1]))
             yield loaded
 
     @property
     def at_once(self) -> int:
         """How many frames are decoded at once."""
-        return self.settings.batch
+        return self.options.batch
 
-    def device_failures(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def device_failures(self) -> Iterator[None]:
         """Context manager: a device that runs out of memory is a `RenderError` that says what to do."""
-        return _device_failures(self.settings.memory)
+        import torch
 
-    def _check(self, pixels: int, work: Work | None, *, loaded: bool) -> None:
-        """Say that drawing fits into memory, other models let go if need be, or refuse."""
-        settings = self.settings
-        needs = {
-            rung: need_of(
-                self.checkpoint, rung, self.dtype, pixels, batch=self.at_once, tiling=settings.vae_tiling, work=work,
-                loaded=loaded and rung == settings.memory,
-            )
-            for rung in get_args(Rung)
-        }  # fmt: skip
         try:
-            fits = check_fits(needs[settings.memory], self.device, needs)
+            yield
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise RenderError(
+                f"The device ran out of memory on the rung {self.options.memory!r}.",
+                hint="Give a lower --memory rung, vae_tiling=true, a smaller batch or smaller frames.",
+            ) from error
+
+    def _check_memory(self, pixels: int, work: Work | None, *, loaded: bool) -> None:
+        """Say that drawing fits into memory, other models let go if need be, or refuse."""
+        options = self.options
+        needs = needs_of(
+            self.checkpoint,
+            self.dtype,
+            pixels,
+            batch=self.at_once,
+            tiling=options.vae_tiling,
+            work=work,
+            loaded=options.memory if loaded else None,
+        )
+        try:
+            fits = check_fits(needs, options.memory, self.device)
         except UsageError:
-            if not process_tenants().make_room(self.device, self._pool):
+            if not device_models().make_room(self.device, self._pool):
                 raise
-            fits = check_fits(needs[settings.memory], self.device, needs)
+            fits = check_fits(needs, options.memory, self.device)
         self._remarks.append(fits)
 
     def _load(self, pixels: int, work: Work | None) -> Any:
-        settings = self.settings
-        self._check(pixels, work, loaded=False)
-        pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=settings.scheduler)
+        options = self.options
+        self._check_memory(pixels, work, loaded=False)
+        pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=options.scheduler)
         apply_loras(pipe, self.loras)
-        apply_rung(pipe, settings.memory, self.device, self.dtype, self.family.denoiser, tiling=settings.vae_tiling)
+        apply_rung(pipe, options.memory, self.device, self.dtype, self.family.denoiser, tiling=options.vae_tiling)
         return pipe
 
     def _key(self) -> str:
-        """What a pipeline in memory must have in common with this renderer to be shared."""
-        settings, checkpoint = self.settings, self.checkpoint
-        return digest(
-            [
-                checkpoint.pipeline, checkpoint.revision, str(checkpoint.file or checkpoint.folder), settings.variant,
-                self.device, self.dtype, settings.memory, settings.vae_tiling, settings.scheduler,
-                [dict(lora.spec()) for lora in self.loras],
-            ]
-        )  # fmt: skip
-
-    def _facts(self) -> dict[str, Any]:
-        """What tells variants of the family apart."""
-        config = self.checkpoint.config(self.family.denoiser)
-        return {
-            "pipeline": self.checkpoint.pipeline,
-            "guidance_embeds": config.get("guidance_embeds"),
-            "is_distilled": self.checkpoint.settings.get("is_distilled", False),
-        }
+        """Return what a pipeline in memory must have in common with this renderer to be shared, hashed."""
+        options, checkpoint = self.options, self.checkpoint
+        weights = [checkpoint.pipeline, checkpoint.revision, str(checkpoint.file or checkpoint.folder), options.variant]
+        place = [self.device, self.dtype, options.memory, options.vae_tiling, options.scheduler]
+        return digest([*weights, *place, [dict(lora.spec()) for lora in self.loras]])
 
     def _native_side(self) -> int:
-        """The side in pixels of the square that the weights were trained for."""
+        """Return the side in pixels of the square that the weights were trained for."""
         if self.family.native is not None:
             return self.family.native
-        levels = len(self.checkpoint.config("vae").get("block_out_channels", [0] * 4))
         side: int = self.checkpoint.config(self.family.denoiser).get("sample_size", 128)
-        return side << (levels - 1)
+        return side << self.checkpoint.latent_halvings
 
     def _check_size(self, width: int, height: int) -> None:
         step, native = self.family.size_multiple, self._native_side() ** 2
         who = f"The renderer {self.renderer_name!r} cannot draw {width}x{height}"
         if width < step or height < step or width % step or height % step:
             raise UsageError(f"{who}.", hint=f"Sides are multiples of {step}.")
-        if self.settings.any_size:
+        if self.options.any_size:
             return
         low, high = (round(share * native) for share in self.family.pixels)
         if not low <= width * height <= high:
@@ -290,20 +306,8 @@ class DiffusionRenderer(ABC):
             )
 
 
-def _check_settings(settings: Settings) -> None:
-    if settings.memory not in get_args(Rung):
-        raise UsageError(f"There is no memory rung {settings.memory!r}.", hint=f"Use {', '.join(get_args(Rung))}.")
-    if settings.dtype is not None and settings.dtype not in DTYPES:
-        raise UsageError(f"There is no dtype {settings.dtype!r}.", hint=f"Use {', '.join(DTYPES)}.")
-    if settings.scheduler is not None and settings.scheduler not in schedulers():
-        raise UsageError(f"There is no scheduler {settings.scheduler!r}.", hint=f"Known: {', '.join(schedulers())}.")
-    for name, value, least in (("steps", settings.steps, 1), ("batch", settings.batch, 1)):
-        if value is not None and value < least:
-            raise UsageError(f"{name} is at least {least}, not {value}.")
-
-
 def _grouped(jobs: Sequence[Job], size: int) -> Iterator[list[Job]]:
-    """Neighbouring jobs that may share a batch, at most `size` together."""
+    """Yield neighbouring jobs that may share a batch, at most `size` together."""
     group: list[Job] = []
     for job in jobs:
         if group and (len(group) == size or job.kind != group[0].kind):
@@ -311,16 +315,3 @@ def _grouped(jobs: Sequence[Job], size: int) -> Iterator[list[Job]]:
             group = []
         group.append(job)
     yield group
-
-
-@contextmanager
-def _device_failures(rung: Rung) -> Iterator[None]:
-    import torch
-
-    try:
-        yield
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise RenderError(
-            f"The device ran out of memory on the rung {rung!r}.",
-            hint="Give a lower --memory rung, vae_tiling=true, a smaller batch or smaller frames.",
-        ) from error

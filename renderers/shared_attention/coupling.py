@@ -1,51 +1,59 @@
-"""The run state of frames that are denoised together: what each layer may read at a step, and what it shares."""
+"""Who shares what: the rules, what sources show and others read of it at a step, and what is kept for later frames."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.renderers.shared_attention.attention import (
-    Grid,
-    Group,
-    Offer,
-    StepRecord,
-    concept_maps,
-    grid_of,
-    group_tokens,
-)
-from katha.renderers.shared_attention.masks import SubjectMaps
-
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-# ---
-# Chance as a function of a key: nothing global is read, and the order of the draws does not matter.
+    from katha.renderers.shared_attention.masks import SubjectMaps
+
+Grid = tuple[int, int]
+"""(height, width) of the tokens that a layer works on."""
 
 
-def _generator(key: tuple[int | str, ...]) -> np.random.Generator:
+def grid_of(tokens: int, latent: Grid) -> Grid:
+    """Return the grid of `tokens` tokens inside a UNet that halves its latent, rounding up, from level to level.
+
+    Raises:
+        ValueError: no halving of the latent has that many tokens.
+    """
+    height, width = latent
+    while height * width > tokens:
+        height, width = (height + 1) // 2, (width + 1) // 2
+        if (height, width) == (1, 1):
+            break
+    if height * width != tokens:
+        raise ValueError(f"{tokens} tokens are no halving of a latent of {latent[0]}x{latent[1]}")
+    return height, width
+
+
+def halvings(latent: Grid, count: int) -> list[Grid]:
+    """Return the grids of `latent` halved 0 to `count` times."""
+    grids = [latent]
+    for _ in range(count):
+        height, width = grids[-1]
+        grids.append(((height + 1) // 2, (width + 1) // 2))
+    return grids
+
+
+def keyed_rng(*key: int | str) -> np.random.Generator:
+    """Return random numbers that are a function of `key`: nothing global is read, and the order of draws is free."""
     seed = hashlib.sha256("\x1f".join(map(str, key)).encode()).digest()
     return np.random.default_rng(int.from_bytes(seed, "big"))
 
 
 def kept_tokens(count: int, probability: float, *key: int | str) -> NDArray[np.bool_]:
-    """Which of `count` tokens are kept, each with `probability`; shape (count,)."""
-    return _generator(key).random(count) < probability
-
-
-def happens(probability: float, *key: int | str) -> bool:
-    """Whether something of that probability happens for `key`."""
-    return bool(_generator(key).random() < probability)
-
-
-# ---
-# The settings by which frames share their self-attention.
+    """Draw which of `count` tokens are kept, each with `probability`; shape (count,)."""
+    return keyed_rng(*key).random(count) < probability
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class QueryBlend:
     until: float
 
     def weight(self, step: int, steps: int) -> float | None:
-        """The weight of the queries without sharing at `step` of `steps`, or None after the window."""
+        """Return the weight of the queries without sharing at `step` of `steps`, or None after the window."""
         window = max(2, round(self.until * steps))
         if step >= window:
             return None
@@ -86,12 +94,8 @@ class SharingRules:
     blend: QueryBlend | None = None
 
     def skip_probability(self, step: int, steps: int) -> float:
-        """The probability that a layer shares nothing at `step` of `steps`."""
+        """Return the probability that a layer shares nothing at `step` of `steps`."""
         return next((chance for share, chance in self.skip if step < share * steps), 0.0)
-
-
-# ---
-# What is shown and read at one step: plain data, made before the UNet is called.
 
 
 @dataclass(frozen=True)
@@ -110,10 +114,33 @@ class Member:
     key: str = ""
 
 
+@dataclass(frozen=True)
+class Offer:
+    """What one source shows on one grid at one step.
+
+    tokens: indices into the source's tokens, of shape (K,). subjects: which subjects each of them shows, bool of shape
+    (K, S).
+    """
+
+    tokens: Tensor
+    subjects: Tensor
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tokens of one frame with the same keys: all of the frame's own, and those read from the sources.
+
+    queries: indices of shape (Q,), or None for every token. reads: by source, positions among what it offers.
+    """
+
+    queries: Tensor | None
+    reads: Mapping[int, Tensor]
+
+
 def make_offer(
     member: Member, rules: SharingRules, step: int, grid: Grid, labels: Tensor | None, device: torch.device
 ) -> Offer | None:
-    """What the source `member` shows on `grid` at `step`, or None where that is nothing.
+    """Return what the source `member` shows on `grid` at `step`, or None where that is nothing.
 
     The draw is keyed by seed, step, grid and the source's key, so every reader finds the same tokens whenever it is
     drawn, whatever else the board holds.
@@ -133,32 +160,120 @@ def make_offer(
     return Offer(places, subjects[places]) if places.numel() else None
 
 
-def make_groups(
-    members: Sequence[Member],
-    offers: Mapping[tuple[Grid, int], Offer],
-    grid: Grid,
-    labels: Tensor | None,
-    device: torch.device,
-) -> list[tuple[Group, ...]]:
-    """Who reads what on `grid`, for every frame; a source does not read itself.
+def group_tokens(present: Tensor, offers: Mapping[int, Offer], labels: Tensor | None = None) -> tuple[Group, ...]:
+    """Return the groups of one frame; empty where it reads nothing.
+
+    A token that shows some of the frame's subjects reads those subjects only, any other token reads all of them, so
+    that two characters of one frame do not take each other's looks.
 
     Args:
-        labels: the subjects that each frame's tokens show, bool of shape (F, n, S), or None: every token reads
-        everything.
+        present: the subjects in the frame, bool of shape (S,).
+        offers: what each source shows.
+        labels: the subjects that each of the frame's tokens shows, bool of shape (n, S), or None: every token reads
+        all.
     """
     import torch
 
-    plans = []
-    for number, member in enumerate(members):
-        others = {source: offer for (where, source), offer in offers.items() if where == grid}
-        others.pop(-1 if member.source is None else member.source, None)
-        reads = torch.tensor(member.reads, device=device)
-        plans.append(group_tokens(reads, others, None if labels is None else labels[number]))
-    return plans
+    kinds, kind_of = present[None], None
+    if labels is not None and int(present.sum()) > 1:
+        wanted = labels & present
+        wanted = torch.where(wanted.any(1, keepdim=True), wanted, present)
+        kinds, kind_of = torch.unique(wanted, dim=0, return_inverse=True)
+    if kind_of is None or len(kinds) == 1:
+        groups = [Group(None, _reads(kinds[0], offers))]
+    else:
+        groups = [Group((kind_of == at).nonzero()[:, 0], _reads(kind, offers)) for at, kind in enumerate(kinds)]
+    return tuple(groups) if any(group.reads for group in groups) else ()
 
 
-# ---
-# The run state of frames that are denoised together: what each layer may read at this step, and what it shows.
+def _reads(subjects: Tensor, offers: Mapping[int, Offer]) -> dict[int, Tensor]:
+    """Return the positions that show any of `subjects`, by source; a source that shows none is left out."""
+    found = {source: (offer.subjects & subjects).any(1).nonzero()[:, 0] for source, offer in offers.items()}
+    return {source: places for source, places in found.items() if places.numel()}
+
+
+def bytes_of(tensors: Iterable[Tensor]) -> int:
+    """Return the bytes of `tensors`."""
+    return sum(item.numel() * item.element_size() for item in tensors)
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """What a source shows for matching: tokens (K,) inside its masks, their subjects (K, S), unit features (K, C)."""
+
+    tokens: Tensor
+    subjects: Tensor
+    features: Tensor
+
+
+@dataclass
+class StepRecord:
+    """One step of the sources.
+
+    offers: by grid and source, which tokens they show. hidden: by layer and source, those tokens' hidden states,
+    (halves, K, C). outputs: by layer and source, attention outputs for feature injection, (K', C).
+    """
+
+    offers: dict[tuple[Grid, int], Offer] = field(default_factory=dict)
+    hidden: dict[tuple[str, int], Tensor] = field(default_factory=dict)
+    outputs: dict[tuple[str, int], Tensor] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        offered = (part for offer in self.offers.values() for part in (offer.tokens, offer.subjects))
+        return bytes_of((*offered, *self.hidden.values(), *self.outputs.values()))
+
+    def moved(self, device: str) -> StepRecord:
+        """Return the same record with its large tensors on `device`."""
+        hidden, outputs = ({key: item.to(device) for key, item in part.items()} for part in (self.hidden, self.outputs))
+        return replace(self, hidden=hidden, outputs=outputs)
+
+
+class Bank:
+    """The records of the sources by pass and step.
+
+    With `limit` 0 a record lives as long as its step: every reader is denoised in step with the sources. Otherwise
+    records go to main memory, and as soon as they exceed `limit` bytes all are dropped: `complete` stays false, and a
+    later frame is drawn by denoising the sources again, with the same result. `anchors` and `latents`, by source, are
+    what the passes leave: features for correspondences, and the finished frames.
+    """
+
+    def __init__(self, limit: int = 0) -> None:
+        self._limit = limit
+        self._records: dict[tuple[str, int], StepRecord] = {}
+        self._keeping = limit > 0
+        self.anchors: dict[int, Anchor] = {}
+        self.latents: dict[int, Tensor] = {}
+        self.complete = False
+        self.peak = 0
+
+    def open(self, phase: str, step: int) -> StepRecord:
+        """Return the record of a step: an empty one, or the one that was kept."""
+        return self._records.get((phase, step)) or StepRecord()
+
+    def close(self, phase: str, step: int, record: StepRecord) -> None:
+        """End a step: keep its record, or let go of it."""
+        self.peak = max(self.peak, self.nbytes + (0 if self.complete else record.nbytes))
+        if self._keeping and not self.complete:
+            self._records[phase, step] = record.moved("cpu")
+            if self.nbytes > self._limit:
+                self._keeping = False
+                self._records.clear()
+
+    def finish(self) -> None:
+        """Note that all steps have been recorded: later frames may read them if they were kept, else nothing stays."""
+        self.complete = self._keeping
+        if not self.complete:
+            self._records.clear()
+            self.anchors.clear()
+            self.latents.clear()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept."""
+        anchors = (part for item in self.anchors.values() for part in (item.tokens, item.subjects, item.features))
+        return sum(record.nbytes for record in self._records.values()) + bytes_of((*anchors, *self.latents.values()))
 
 
 After = Callable[[str, "Tensor", StepRecord, int], "Tensor"]
@@ -167,8 +282,8 @@ After = Callable[[str, "Tensor", StepRecord, int], "Tensor"]
 class Coupling:
     """The state of F frames in their UNet calls, shared by the attention layers.
 
-    `begin` opens a step. A self-attention layer then asks `groups` who reads what and `shown` for what is read; a
-    cross-attention layer gives its maps to `look`. `after` (None: nothing) may change every self-attention output.
+    `begin` opens a step. A self-attention layer then asks `groups` who reads what and `shown` for what is read; `after`
+    (None: nothing) may change its output. Cross-attention layers add what they see to `maps`.
     """
 
     def __init__(
@@ -199,36 +314,37 @@ class Coupling:
     ) -> None:
         """Open `step` of `steps`; without a record the frames are drawn alone, and nothing is shown."""
         self._record, self._step, self._steps = record, step, steps
-        self._groups = {}
-        for grid in grids if record is not None else ():
-            self._groups[grid] = self._plan(record, grid, device) if record is not None else []
+        self._groups = {grid: self._plan(record, grid, device) for grid in grids} if record is not None else {}
 
     def _plan(self, record: StepRecord, grid: Grid, device: torch.device) -> list[tuple[Group, ...]]:
+        """Add what this call's sources show on `grid` to `record`, and return who reads what of all that is shown."""
+        import torch
+
         labels = None if self.maps is None else self.maps.labels(grid)
         for number, member in enumerate(self.members):
             own = None if labels is None else labels[number]
             offer = make_offer(member, self._rules, self._step, grid, own, device)
             if offer is not None and member.source is not None:
                 record.offers[grid, member.source] = offer
-        return make_groups(self.members, record.offers, grid, labels if self._rules.separate else None, device)
-
-    @property
-    def reads(self) -> bool:
-        """Whether any frame reads anything at this step."""
-        return any(any(groups) for groups in self._groups.values())
+        offers = {source: offer for (where, source), offer in record.offers.items() if where == grid}
+        plans = []
+        for number, member in enumerate(self.members):
+            others = {source: offer for source, offer in offers.items() if source != member.source}
+            own = labels[number] if labels is not None and self._rules.separate else None
+            plans.append(group_tokens(torch.tensor(member.reads, device=device), others, own))
+        return plans
 
     def query_weight(self) -> float | None:
-        """The weight of the queries without sharing at this step, or None where they are not needed."""
-        blend = self._rules.blend
-        return blend.weight(self._step, self._steps) if blend is not None and self.reads else None
+        """Return the weight of the queries without sharing at this step, or None where they are not needed."""
+        reads = any(any(groups) for groups in self._groups.values())
+        return self._rules.blend.weight(self._step, self._steps) if self._rules.blend is not None and reads else None
 
     def watch(self) -> None:
-        """The next UNet call shares nothing, and its queries are kept."""
-        self.watching = True
-        self._queries = {}
+        """Have the next UNet call share nothing and keep its queries."""
+        self.watching, self._queries = True, {}
 
     def blend(self, weight: float) -> None:
-        """The next UNet call blends the kept queries in."""
+        """Have the next UNet call blend the kept queries in."""
         self.watching, self._weight = False, weight
 
     def end(self) -> None:
@@ -237,28 +353,26 @@ class Coupling:
         if self.maps is not None:
             self.maps.close_step()
 
-    def keep_query(self, layer: str, query: Tensor) -> None:
-        """Keep a layer's queries, (halves * F, n, D)."""
-        self._queries[layer] = query
-
     def query(self, layer: str, attn: Any, hidden: Tensor) -> Tensor | None:
-        """The blended queries of a layer, or None where they are its own."""
-        if self._weight is None:
+        """Return the blended queries of a layer, (halves * F, n, D), or None where they are its own."""
+        if self.watching:
+            self._queries[layer] = attn.to_q(hidden)
+        if self.watching or self._weight is None:
             return None
         own: Tensor = attn.to_q(hidden)
         return self._weight * self._queries.pop(layer) + (1 - self._weight) * own
 
     def groups(self, layer: str, tokens: int) -> list[tuple[Group, ...]] | None:
-        """The groups of every frame in a layer, or None where it shares nothing."""
+        """Return the groups of every frame in a layer, or None where it shares nothing."""
         if self._record is None or self.watching or not self._groups:
             return None
         chance = self._rules.skip_probability(self._step, self._steps)
-        if chance and happens(chance, self._rules.seed, "skip", self._step, layer):
+        if chance and keyed_rng(self._rules.seed, "skip", self._step, layer).random() < chance:
             return None
         return self._groups.get(grid_of(tokens, self.latent))
 
-    def shown(self, layer: str, hidden: Tensor, groups: Sequence[tuple[Group, ...]]) -> Mapping[int, Tensor]:
-        """By source, the hidden states (halves, K, C) that `groups` read; those of this call's sources are recorded."""
+    def shown(self, layer: str, hidden: Tensor, groups: Sequence[tuple[Group, ...]]) -> dict[int, Tensor]:
+        """Return, by source, the hidden states (halves, K, C) that `groups` read; this call's sources are recorded."""
         record = self._record
         if record is None:
             return {}
@@ -270,17 +384,8 @@ class Coupling:
         read = {source for frame in groups for group in frame for source in group.reads}
         return {source: record.hidden[layer, source].to(hidden.device) for source in sorted(read)}
 
-    def look(self, attn: Any, hidden: Tensor, text: Tensor) -> None:
-        """Take a cross-attention layer's maps of the positive half."""
-        if self.maps is None or self.watching:
-            return
-        frames = len(self.members)
-        words = [member.words for member in self.members]
-        maps = concept_maps(attn, hidden[-frames:], text[-frames:], words)
-        self.maps.add(maps, grid_of(hidden.shape[1], self.latent))
-
     def changed(self, layer: str, output: Tensor) -> Tensor:
-        """A self-attention output as it goes on."""
+        """Return a self-attention output as it goes on."""
         if self.after is None or self.watching or self._record is None:
             return output
         return self.after(layer, output, self._record, self._step)

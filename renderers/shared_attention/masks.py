@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from katha.renderers.diffusion.prompt_encoding import chunk_tokens
-from katha.renderers.shared_attention.attention import Grid, bytes_of
+from katha.renderers.shared_attention.coupling import Grid, bytes_of
 from katha.schema import Character
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# ---
-# Otsu's threshold, exact: over every split of the sorted values instead of a histogram's bins.
+WINDOW = 20
+"""Steps whose maps are averaged."""
 
 
 def otsu(values: ArrayLike) -> float:
-    """The threshold whose two classes, `<= threshold` and `> threshold`, have the largest variance between them.
+    """Return the threshold whose two classes, `<= threshold` and `> threshold`, have the largest variance between them.
 
-    Otsu, IEEE Transactions on Systems, Man, and Cybernetics 9(1), 1979. Equal values have no split: their value is
-    returned, and nothing lies above it.
+    Otsu, IEEE Transactions on Systems, Man, and Cybernetics 9(1), 1979, but exact: over every split of the sorted
+    values instead of a histogram's bins. Equal values have no split: their value is returned, and nothing lies above.
 
     Raises:
         ValueError: no values.
@@ -42,16 +42,8 @@ def otsu(values: ArrayLike) -> float:
     return float(ordered[ends[np.argmax(between)]])
 
 
-# ---
-# Where each subject is: cross-attention maps averaged over layers and the last steps, cut by Otsu's threshold.
-
-
-WINDOW = 20
-"""Steps whose maps are averaged."""
-
-
 class SubjectMaps:
-    """The maps of F frames and S subjects on one grid.
+    """Where S subjects are in F frames: cross-attention maps on one grid, averaged and cut by Otsu's threshold.
 
     Only one map a step is kept, the mean over its layers, and `WINDOW` steps: every layer has one map a step, so the
     mean is the same as over every layer's last `WINDOW` maps.
@@ -65,7 +57,7 @@ class SubjectMaps:
         self._labels: dict[Grid, Tensor] = {}
 
     def add(self, maps: Tensor, grid: Grid) -> None:
-        """One layer's maps, (F, S, n) on `grid`."""
+        """Add one layer's maps, (F, S, n) on `grid`."""
         self._sum = maps if self._sum is None else self._sum + maps
         self._layers += 1
         self._grid = grid
@@ -78,17 +70,14 @@ class SubjectMaps:
         self._sum, self._layers = None, 0
 
     def labels(self, grid: Grid) -> Tensor | None:
-        """The subjects that each token shows, bool (F, n, S) on `grid`; None before the first step has ended."""
+        """Return the subjects that each token shows, bool (F, n, S) on `grid`; None before the first step has ended."""
+        import torch
+
         if not self._steps:
             return None
         if grid not in self._labels:
-            self._labels[grid] = _labels(self._mean(), self._grid, grid)
+            self._labels[grid] = _labels(torch.stack(list(self._steps)).mean(0), self._grid, grid)
         return self._labels[grid]
-
-    def _mean(self) -> Tensor:
-        import torch
-
-        return torch.stack(list(self._steps)).mean(0)
 
     @property
     def nbytes(self) -> int:
@@ -97,7 +86,7 @@ class SubjectMaps:
 
 
 def _labels(mean: Tensor, grid: Grid, wanted: Grid) -> Tensor:
-    """The maps (F, S, n) of `grid`, resized to `wanted` and cut: bool of shape (F, n', S)."""
+    """Return the maps (F, S, n) of `grid`, resized to `wanted` and cut: bool of shape (F, n', S)."""
     import torch
     from torch.nn.functional import interpolate
 
@@ -110,12 +99,8 @@ def _labels(mean: Tensor, grid: Grid, wanted: Grid) -> Tensor:
     return (flat > cuts[..., None]).transpose(1, 2).contiguous().to(mean.device)
 
 
-# ---
-# Where a character is named in a prompt, as positions in the text encoders' sequence.
-
-
-def word_positions(tokenizer: Any, prompt: str, character: Character) -> tuple[int, ...]:
-    """The positions of the words that name `character` in `prompt`; empty where it is not named.
+def token_positions(tokenizer: Any, prompt: str, character: Character) -> tuple[int, ...]:
+    """Return the positions of the words that name `character` in the encoders' sequence; empty where it is not named.
 
     The words are its kind inside its appearance phrase, else its name, else its kind, else the last word of its kind. A
     prompt of several pieces (of 77 positions, each with a start token) is counted piece by piece.
@@ -138,14 +123,14 @@ def _ids(tokenizer: Any, text: str) -> list[int]:
 
 
 def _spans(ids: Sequence[int], wanted: Sequence[int]) -> list[range]:
-    """Every place where `wanted` stands in `ids`."""
+    """Return every place where `wanted` stands in `ids`."""
     size = len(wanted)
     starts = range(len(ids) - size + 1) if size else range(0)
     return [range(at, at + size) for at in starts if list(ids[at : at + size]) == list(wanted)]
 
 
 def _layout(tokenizer: Any, ids: Sequence[int]) -> Iterator[int]:
-    """The position in the sequence of each of `ids`."""
+    """Yield the position in the sequence of each of `ids`."""
     length = tokenizer.model_max_length
     pieces = tokenizer.convert_ids_to_tokens(ids)
     for number, (start, stop) in enumerate(chunk_tokens(pieces, length - 2)):

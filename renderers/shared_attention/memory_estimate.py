@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from katha.renderers.diffusion.memory import Work
-from katha.renderers.shared_attention.attention import Grid, halvings
-from katha.renderers.shared_attention.denoise import attention_layers, shared_layers
+from katha.renderers.shared_attention.attention_processor import attention_layers, shared_layers
+from katha.renderers.shared_attention.coupling import Grid, halvings
 from katha.renderers.shared_attention.masks import WINDOW
 
 _FLOAT = 4
@@ -49,12 +49,12 @@ class Load:
 
 
 def shown_share(tokens: int, keep: float) -> float:
-    """The share of `tokens` tokens that is shown at most: each with probability `keep`, and four deviations of that."""
+    """Return the share of `tokens` tokens that is shown at most: `keep`, and four deviations of that."""
     return float(min(1.0, keep + 2 / tokens**0.5)) if keep < 1 else 1.0
 
 
 def sharing_work(unet: Any, latent: Grid, load: Load) -> Work:
-    """Bytes of `load` on frames of the grid `latent`. `unet` may be on the meta device: only shapes and dtype count."""
+    """Return the bytes of `load` on frames of the grid `latent`; of `unet` only shapes and dtype count."""
     layers, width = shared_layers(unet, latent).values(), unet.dtype.itemsize
     whole = load.halves * width * sum(tokens(grid) * channels for grid, channels in layers)
     record = load.shown * load.halves * width * sum(
@@ -72,12 +72,12 @@ def sharing_work(unet: Any, latent: Grid, load: Load) -> Work:
 
 
 def tokens(grid: Grid) -> int:
-    """How many tokens a grid has."""
+    """Return how many tokens a grid has."""
     return grid[0] * grid[1]
 
 
 def _injection(unet: Any, latent: Grid, load: Load, width: int) -> tuple[int, int, int]:
-    """Bytes of the outputs that anchors show at one step, of features held between the passes, and of matching."""
+    """Return the bytes of outputs that anchors show at one step, of features held between passes, and of matching."""
     levels = halvings(latent, len(unet.up_blocks) - 1)
     count = tokens(levels[max(0, len(levels) - 2)])
     channels = unet.config.block_out_channels[-1]
@@ -89,7 +89,7 @@ def _injection(unet: Any, latent: Grid, load: Load, width: int) -> tuple[int, in
 
 
 def _row_bytes(unet: Any, latent: Grid, width: int) -> int:
-    """One row of the UNet's batch: the skip connections, and the block that holds most."""
+    """Return the bytes of one row of the UNet's batch: the skip connections, and the block that holds most."""
     channels, layers = unet.config.block_out_channels, unet.config.layers_per_block
     depth = layers if isinstance(layers, int) else max(layers)
     sizes = [tokens(grid) for grid in halvings(latent, len(channels) - 1)]
@@ -103,12 +103,12 @@ def _row_bytes(unet: Any, latent: Grid, width: int) -> int:
 
 
 def _map_bytes(unet: Any, latent: Grid, subjects: int) -> int:
-    """One frame's maps: a window of means on the deepest grid, and labels on every grid that shares."""
+    """Return the bytes of one frame's maps: a window of means on the deepest grid, labels on every grid that shares."""
     grids = {grid for grid, _ in shared_layers(unet, latent).values()}
     deepest = min(map(tokens, grids), default=0)
     return subjects * (_FLOAT * (WINDOW + 4) * deepest + sum(map(tokens, grids)))
 
 
 def _text_bytes(unet: Any, halves: int, width: int) -> int:
-    """One frame's embeddings, as they came and side by side with the others'."""
+    """Return the bytes of one frame's embeddings, as they came and side by side with the others'."""
     return int(2 * halves * _WORDS * unet.config.cross_attention_dim * width)

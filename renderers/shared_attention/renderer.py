@@ -6,17 +6,17 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from katha.errors import UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, FrameRequest
-from katha.renderers.diffusion.images import check_frame, to_png
 from katha.renderers.diffusion.memory import Loaded, Work
-from katha.renderers.diffusion.sdxl import SdxlRenderer
-from katha.renderers.shared_attention.attention import Bank, Grid
-from katha.renderers.shared_attention.coupling import Coupling, Member, SharingRules
+from katha.renderers.diffusion.prompt_encoding import Encoded, frame_prompt
+from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
+from katha.renderers.shared_attention.attention_processor import wired
+from katha.renderers.shared_attention.coupling import Bank, Coupling, Grid, Member, SharingRules
 from katha.renderers.shared_attention.denoise import (
     Conditioning,
     Denoiser,
@@ -26,21 +26,17 @@ from katha.renderers.shared_attention.denoise import (
     make_scheduler,
     noise_of,
     size_conditioning,
-    wired,
 )
-from katha.renderers.shared_attention.masks import SubjectMaps
+from katha.renderers.shared_attention.masks import SubjectMaps, token_positions
 from katha.renderers.shared_attention.memory_estimate import Load, sharing_work
 from katha.schema import Character
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# ---
-# A board as the sharing renderers see it: its scenes with one seed, and the characters that are to stay the same.
-
-
 Part = tuple[FrameRequest, Member]
 """A frame and its part in the sharing."""
+_GIB = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -57,8 +53,8 @@ class StoryBoard:
 
 
 def board_of(requests: Sequence[FrameRequest]) -> StoryBoard:
-    """The board of `requests`. Its seed is the one most of its scenes have: a scene may have been drawn again with
-    another.
+    """Return the board of `requests`. Its seed is the one most of its scenes have: a scene may have been drawn again
+    with another.
 
     Inserted frames are no part of the identity; without any scene all frames count as scenes.
     """
@@ -74,7 +70,7 @@ def board_of(requests: Sequence[FrameRequest]) -> StoryBoard:
 
 
 def board_with(request: FrameRequest, context: BoardContext) -> StoryBoard:
-    """The board that `request` is added to.
+    """Return the board that `request` is added to.
 
     A scene that the board lacks is one drawn again: with the board's seed it was part of what the others were drawn
     from, so it counts as if it were still there. The board may be another renderer's, of a size that is not drawn here:
@@ -89,129 +85,166 @@ def board_with(request: FrameRequest, context: BoardContext) -> StoryBoard:
 
 
 def frame_key(request: FrameRequest) -> str:
-    """A hash of what is drawn: requests that differ only in their place or kind give the same picture."""
+    """Return a hash of what is drawn: requests that differ only in their place or kind give the same picture."""
     characters = [item.model_dump(mode="json") for item in request.characters]
     fields = (request.prompt, request.seed, request.width, request.height, request.negative_prompt, request.style)
     return digest([*fields, characters])
 
 
-# ---
-# What one drawing of a board works with: the pipeline, the denoiser, the rules, and encoded prompts.
+@dataclass
+class Session:
+    """One drawing of a board: sources in groups that are denoised together, readers, and where the sources are kept.
 
+    encode: the pipeline's arguments for a frame's prompts. finished: the latents (1, C, h, w) of each frame, by
+    `frame_key`.
+    """
 
-Encode = Callable[[FrameRequest], Mapping[str, "Tensor"]]
+    pipe: Any
+    denoiser: Denoiser
+    rules: SharingRules
+    encode: Callable[[FrameRequest], Encoded]
+    sources: Sequence[Sequence[Part]]
+    readers: Sequence[Sequence[Part]]
+    bank: Bank
+    finished: dict[str, Tensor] = field(default_factory=dict)
 
-
-class Studio:
-    """Makes trajectories: frames with their first noise, their text and their part in the sharing."""
-
-    def __init__(self, pipe: Any, denoiser: Denoiser, rules: SharingRules, guidance: float, encode: Encode) -> None:
-        self.pipe, self.denoiser, self.rules = pipe, denoiser, rules
-        self._halves = 2 if guidance > 1 else 1
-        self._encode = encode
-
-    def trajectory(self, parts: Sequence[Part], *, maps: bool) -> Trajectory:
-        """`parts` to be denoised together, from their first noise; `maps`: watched for where their subjects are."""
+    def trajectory(self, parts: Sequence[Part]) -> Trajectory:
+        """Return `parts` from their first noise, to be denoised together and, where the places of subjects in their
+        prompts are known, watched for where these are in the frame."""
         import torch
 
+        members = [member for _, member in parts]
         texts = [self._text(request) for request, _ in parts]
         grid: Grid = latent_grid(self.pipe, parts[0][0].width, parts[0][0].height)
-        dtype = texts[0].embeds.dtype
-        coupling = Coupling(
-            [member for _, member in parts], self.rules, grid, SubjectMaps() if maps else None, self._halves,
-            [text.embeds.shape[1] for text in texts],
-        )  # fmt: skip
-        noise = [noise_of(self.pipe, request.seed, grid, dtype) for request, _ in parts]
+        maps = SubjectMaps() if any(any(member.words) for member in members) else None
+        lengths = [text.embeds.shape[1] for text in texts]
+        coupling = Coupling(members, self.rules, grid, maps, self.denoiser.halves, lengths)
+        noise = [noise_of(self.pipe, request.seed, grid, texts[0].embeds.dtype) for request, _ in parts]
         return Trajectory(torch.cat(noise), texts, coupling)
+
+    def first_pass(self, features_at: int | None = None) -> tuple[list[Trajectory], list[Trajectory]]:
+        """Denoise sources (none where the bank has them) and readers, sources first at every step; both as they are."""
+        sources = [] if self.bank.complete else [self.trajectory(parts) for parts in self.sources]
+        readers = [self.trajectory(parts) for parts in self.readers]
+        self.denoiser.run(sources, readers, self.bank, "first", features_at)
+        return sources, readers
+
+    def finish(self, sources: Sequence[Trajectory], readers: Sequence[Trajectory]) -> None:
+        """Take the latents of the last pass; of the sources only where they were denoised."""
+        groups = [*(self.sources if sources else ()), *self.readers]
+        for parts, run in zip(groups, [*sources, *readers], strict=True):
+            for (request, member), latents in zip(parts, run.latents[:, None], strict=True):
+                self.finished[frame_key(request)] = latents
+                if member.source is not None:
+                    self.bank.latents[member.source] = latents.cpu()
 
     def _text(self, request: FrameRequest) -> Conditioning:
         import torch
 
-        device, encoded = self.pipe._execution_device, self._encode(request)
-        names = ("negative_", "")[-self._halves :]
+        device, encoded = self.pipe._execution_device, self.encode(request)
+        names = ("negative_", "")[-self.denoiser.halves :]
         return Conditioning(
             torch.cat([encoded[f"{name}prompt_embeds"] for name in names]).to(device),
             torch.cat([encoded[f"{name}pooled_prompt_embeds"] for name in names]).to(device),
         )
 
 
-# ---
-# The base of the renderers that keep characters the same by shared self-attention.
+class SharedOptions(SdxlOptions):
+    """What both renderers have, each where it belongs among its own options.
 
-
-_GIB = 1 << 30
-
-
-@dataclass
-class Drawing:
-    """One drawing of a board: sources in groups that are denoised together, readers, and where the sources are kept.
-
-    finished: the latents (1, C, h, w) of each frame, by `frame_key`.
+    sharing: false draws every frame alone. separate: a token of one subject reads that subject only. freeu: FreeU with
+    the published factors. keep_gib: main memory in which the sources of the last board are kept for added frames;
+    beyond it they are made again from their seed.
     """
 
-    studio: Studio
-    sources: Sequence[Sequence[Part]]
-    readers: Sequence[Sequence[Part]]
-    bank: Bank
-    finished: dict[str, Tensor] = field(default_factory=dict)
-
-    def finish(self, groups: Sequence[Sequence[Part]], runs: Sequence[Trajectory]) -> None:
-        """Take the latents of `runs`, one for each of `groups`."""
-        for parts, run in zip(groups, runs, strict=True):
-            for (request, member), latents in zip(parts, run.latents[:, None], strict=True):
-                self.finished[frame_key(request)] = latents
-                if member.source is not None:
-                    self.bank.latents[member.source] = latents.cpu()
+    sharing: bool
+    separate: bool
+    freeu: bool
+    keep_gib: float
 
 
 class SharedRenderer(SdxlRenderer):
     """SDXL frames that read tokens of one another. A subclass says which frames are sources, by which rules the others
     read them, and in how many passes."""
 
-    sharing: bool
-    freeu: bool
-    keep_gib: float
+    options: SharedOptions
     _kept: tuple[str, Bank] | None = None
 
+    def spec(self) -> Mapping[str, Any]:
+        """Return weights, adapters, settings and versions: everything that can change the pixels."""
+        return {**super().spec(), "scheduler": "ddim"}
+
     @abstractmethod
-    def rules(self, board: StoryBoard, pipe: Any) -> SharingRules:
-        """How the frames of `board` share."""
+    def rules(self, board: StoryBoard) -> SharingRules:
+        """Return how the frames of `board` share."""
 
     @abstractmethod
     def sources(self, board: StoryBoard, pipe: Any) -> list[list[Part]]:
-        """The frames that others read, in groups that are denoised together."""
+        """Return the frames that others read, in groups that are denoised together."""
 
     @abstractmethod
     def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> Member:
-        """What a frame reads that is no source."""
+        """Return what a frame reads that is no source."""
 
     @abstractmethod
+    def source_counts(self, board: StoryBoard) -> tuple[int, ...]:
+        """Return how many frames each group of sources has at most; the pipeline is not in memory yet."""
+
+    def passes(self, session: Session) -> None:
+        """Denoise sources and readers."""
+        session.finish(*session.first_pass())
+
     def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Load:
-        """How much a drawing of `wanted` shares, at most; the pipeline is not in memory yet."""
+        """Return how much a drawing of `wanted` shares, at most."""
+        groups = self.source_counts(board) if self.options.sharing else ()
+        return Load(
+            sources=groups,
+            readers=len(wanted),
+            batch=self.options.batch,
+            subjects=len(board.subjects),
+            keep=self.rules(board).keep,
+            halves=self.halves,
+            steps=self.steps,
+            keep_bytes=int(self.options.keep_gib * _GIB) if groups else 0,
+        )
 
     def work(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Work:
-        """Bytes that drawing `wanted` holds beyond weights, at most."""
-        return sharing_work(self._shapes, self._grid(wanted[0]), self.load(board, wanted))
+        """Return the bytes that drawing `wanted` holds beyond weights, at most."""
+        return sharing_work(self.shapes, self.grid(wanted[0]), self.load(board, wanted))
 
-    def load_of(
-        self, groups: tuple[int, ...], board: StoryBoard, wanted: Sequence[FrameRequest], keep: float, **more: bool
-    ) -> Load:
-        """The load of sources in `groups` with the settings of this renderer; readers are at most all of `wanted`."""
-        halves = 2 if self.guidance > 1 else 1
-        limit = int(self.keep_gib * _GIB) if groups else 0
-        return Load(
-            groups, len(wanted), self.settings.batch, len(board.subjects), keep, halves, self.steps, keep_bytes=limit,
-            **more,
-        )  # fmt: skip
-
-    @abstractmethod
-    def passes(self, drawing: Drawing) -> None:
-        """Denoise sources (unless the bank has them) and readers; `Drawing.finish` takes what comes out."""
+    def words(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> tuple[tuple[int, ...], ...]:
+        """Return, for each subject of the board, the positions of its words in the frame's prompt."""
+        prompt = frame_prompt(request.prompt, request.style)
+        names = {item.name for item in request.characters}
+        return tuple(
+            token_positions(pipe.tokenizer, prompt, subject) if subject.name in names else ()
+            for subject in board.subjects
+        )
 
     @property
     def at_once(self) -> int:
         """Frames are decoded one at a time."""
         return 1
+
+    @property
+    def halves(self) -> int:
+        """Rows of the UNet's batch for a frame: two with guidance."""
+        return 2 if self.guidance > 1 else 1
+
+    @cached_property
+    def shapes(self) -> Any:
+        """The checkpoint's UNet without its weights."""
+        import torch
+        from diffusers import UNet2DConditionModel
+
+        with torch.device("meta"):
+            unet = UNet2DConditionModel.from_config(dict(self.checkpoint.config(self.family.denoiser)))
+        return torch.nn.Module.to(unet, getattr(torch, self.dtype))
+
+    def grid(self, request: FrameRequest) -> Grid:
+        """Return the latent's grid of a frame; the pipeline is not in memory yet."""
+        halvings = self.checkpoint.latent_halvings
+        return request.height >> halvings, request.width >> halvings
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
         """Yield one PNG per request, in order; frames advance in step, so that they are ready together.
@@ -224,43 +257,21 @@ class SharedRenderer(SdxlRenderer):
             yield from self._draw(board_of(requests), requests)
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        """The PNG of one frame drawn from the board's sources: those kept in memory, or made again from their seed."""
+        """Return the PNG of one frame drawn from the board's sources: those kept, or made again from their seed."""
         return next(self._draw(board_with(request, context), [request]))
 
     def _draw(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Iterator[bytes]:
         self._check_board(board, wanted)
         with self.pipeline(wanted, self.work(board, wanted)) as loaded, self.device_failures():
             try:
-                latents = self._denoise(loaded, board, wanted)
-                processor = loaded.pipe.image_processor
-                images = [decode(loaded.pipe, item).cpu() for item in latents]
+                images = [decode(loaded.pipe, item).cpu() for item in self._denoise(loaded, board, wanted)]
             finally:
                 loaded.pipe.maybe_free_model_hooks()
         for request, image in zip(wanted, images, strict=True):
-            check_frame(image, request, self.renderer_name)
-            yield to_png(image, processor)
-
-    @cached_property
-    def _shapes(self) -> Any:
-        """The checkpoint's UNet without its weights."""
-        import torch
-        from diffusers import UNet2DConditionModel
-
-        with torch.device("meta"):
-            unet = UNet2DConditionModel.from_config(dict(self.checkpoint.config(self.family.denoiser)))
-        return torch.nn.Module.to(unet, getattr(torch, self.dtype))
-
-    def _grid(self, request: FrameRequest) -> Grid:
-        """The latent's grid of a frame."""
-        halvings = len(self.checkpoint.config("vae").get("block_out_channels", [0] * 4)) - 1
-        return request.height >> halvings, request.width >> halvings
+            yield self.png(loaded.pipe, image, request)
 
     def _check_board(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> None:
-        """Every frame can be drawn, and all have one size.
-
-        Raises:
-            UsageError: one cannot, or two differ.
-        """
+        """Refuse a frame that cannot be drawn, and frames of different sizes (UsageError)."""
         for request in (*board.scenes, *wanted):
             self.check(request)
         sizes = sorted({(request.width, request.height) for request in (*board.scenes, *wanted)})
@@ -272,33 +283,32 @@ class SharedRenderer(SdxlRenderer):
             )
 
     def _denoise(self, loaded: Loaded, board: StoryBoard, wanted: Sequence[FrameRequest]) -> list[Tensor]:
-        """The latents (1, C, h, w) of `wanted`."""
-        pipe, first = loaded.pipe, wanted[0]
-        sources = self.sources(board, pipe) if self.sharing else []
+        """Return the latents (1, C, h, w) of `wanted`."""
+        pipe, options = loaded.pipe, self.options
+        sources = self.sources(board, pipe) if options.sharing else []
         bank = self._bank(board, sources)
-        keys = {frame_key(request): member.source for parts in sources for request, member in parts}
-        readers = [(request, self.member(request, board, pipe)) for request in wanted if frame_key(request) not in keys]
-        with wired(pipe.unet, self.freeu) as hub:
-            ids = size_conditioning(pipe, first.width, first.height, loaded.pipe.unet.dtype)
-            denoiser = Denoiser(pipe.unet, hub, make_scheduler(pipe, self.steps), self.guidance, ids)
-            rules = self.rules(board, pipe)
-            studio = Studio(pipe, denoiser, rules, self.guidance, lambda request: self.encode(loaded, request))
-            groups = [readers[at : at + self.settings.batch] for at in range(0, len(readers), self.settings.batch)]
-            drawing = Drawing(studio, sources, groups, bank)
-            self.passes(drawing)
-        for key, number in keys.items():
+        shown = {frame_key(request): member.source for parts in sources for request, member in parts}
+        others = [(one, self.member(one, board, pipe)) for one in wanted if frame_key(one) not in shown]
+        readers = [others[at : at + options.batch] for at in range(0, len(others), options.batch)]
+        with wired(pipe.unet, options.freeu) as hub:
+            time_ids = size_conditioning(pipe, wanted[0].width, wanted[0].height, pipe.unet.dtype)
+            denoiser = Denoiser(pipe.unet, hub, make_scheduler(pipe, self.steps), self.guidance, time_ids)
+            session = Session(pipe, denoiser, self.rules(board), partial(self.encode, loaded), sources, readers, bank)
+            self.passes(session)
+        for key, number in shown.items():
             if number is not None:
-                drawing.finished[key] = bank.latents[number].to(pipe._execution_device)
+                session.finished[key] = bank.latents[number].to(pipe._execution_device)
         bank.finish()
-        return [drawing.finished[frame_key(request)] for request in wanted]
+        return [session.finished[frame_key(request)] for request in wanted]
 
     def _bank(self, board: StoryBoard, sources: Sequence[Sequence[Part]]) -> Bank:
-        """The bank of these sources: the one that was kept, or a new one, which takes its place."""
-        parts = [[frame_key(request), *map(list, (member.reads, member.shows, member.words))]
-                 for group in sources for request, member in group]  # fmt: skip
+        """Return the bank of these sources: the one that was kept, or a new one, which takes its place."""
+        parts = [
+            [frame_key(request), list(member.reads), list(member.shows), list(member.words)]
+            for group in sources
+            for request, member in group
+        ]
         key = digest([board.seed, self._key(), dict(self.spec()), parts])
         if self._kept is None or self._kept[0] != key or not self._kept[1].complete:
-            self._kept = None
-            bank = Bank(int(self.keep_gib * _GIB) if sources else 0)
-            self._kept = (key, bank)
+            self._kept = (key, Bank(int(self.options.keep_gib * _GIB) if sources else 0))
         return self._kept[1]

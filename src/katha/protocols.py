@@ -60,7 +60,6 @@ class Capabilities:
     default_size: tuple[int, int] = (768, 512)
     prompt_tokens: int | None = None
     deterministic: bool = True
-    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)

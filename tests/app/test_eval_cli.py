@@ -22,8 +22,8 @@ from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.engine import Retry
 from katha.eval_bridge.scoring.scores import score
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, estimate, evaluate, name_judges
-from katha.experiments.judging import EvalSettings
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import Question, StoryRecord
 from katha.store import Store
@@ -109,18 +109,18 @@ def test_text_is_asked_once_for_all_boards_and_nothing_twice(tmp_path: Path) -> 
     assert judge.asked == 45
     first, second = (tmp_path / name / "answers.jsonl" for name in ("out", "second"))
     assert first.read_bytes() == second.read_bytes()
-    fresh = score(records(), rows, matching="lemma-set", questions="all", resamples=50, invalid=result.state["invalid"])
+    fresh = score(
+        records(), rows, matching="lemma-set", questions="all", resamples=50, invalid=result.state.done.invalid
+    )
     assert fresh.model_dump(mode="json") == result.scores
 
 
 def test_a_spoiled_board_leaves_with_its_reason(tmp_path: Path) -> None:
     result = go(tmp_path, [Watcher()], spoil=["kontext/s1/3.png"])
-    assert result.state["invalid"] == {"flux": {}, "kontext": {"s1": "frame 3 is missing"}}
+    assert result.state.done.invalid == {"flux": {}, "kontext": {"s1": "frame 3 is missing"}}
     assert result.scores["methods"]["kontext"]["stories"] == 2
-    assert {(item["method"], item["why"], item["n"]) for item in result.state["left"]} == {
-        ("kontext", "invalid_story", 3)
-    }
-    assert result.state["leakage"]["detected"] == 0.0
+    assert {(item.method, item.why, item.n) for item in result.state.done.left} == {("kontext", "invalid_story", 3)}
+    assert result.state.done.leakage.detected == 0.0
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
@@ -143,27 +143,27 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> No
 def test_a_budget_stops_cleanly_and_a_larger_one_goes_on(tmp_path: Path, limit: dict[str, Any]) -> None:
     judge = Watcher()
     result = go(tmp_path, [judge], budget=Budget(**limit))
-    assert result.state["status"] == "budget_stopped"
+    assert result.state.status == "budget_stopped"
     assert judge.asked <= 9
-    assert sum(result.state["statuses"].values()) == 45
-    assert result.state["statuses"]["ok"] == judge.asked
+    assert sum(result.state.done.statuses.values()) == 45
+    assert result.state.done.statuses["ok"] == judge.asked
     finished = go(tmp_path, [judge])
-    assert (finished.state["status"], judge.asked) == ("finished", 45)
-    assert finished.state["statuses"] == {"ok": 45}
+    assert (finished.state.status, judge.asked) == ("finished", 45)
+    assert finished.state.done.statuses == {"ok": 45}
 
 
 def test_faults_are_accounted_for_and_make_no_score(tmp_path: Path) -> None:
     fault = [JudgeReply("refused"), ValueError("half a body"), TransientJudgeError("busy")]
     judge = Watcher([None, None, fault[0], None, None, fault[1], None, None, None, fault[2]])
     result = go(tmp_path, [judge])
-    assert sum(result.state["statuses"].values()) == 45
-    assert result.state["statuses"]["ok"] < 45
+    assert sum(result.state.done.statuses.values()) == 45
+    assert result.state.done.statuses["ok"] < 45
     for method in result.scores["methods"].values():
         block = method["judges"]["watcher"]
         assert block["n_unscored"] + block["raw"]["n"] == block["n_questions"] == 9
         assert block["ambiguity_rate"] in (0.0, None)
-    unscored = [item for item in result.state["left"] if item["why"] == "unscored"]
-    assert sum(item["n"] for item in unscored) == sum(
+    unscored = [item for item in result.state.done.left if item.why == "unscored"]
+    assert sum(item.n for item in unscored) == sum(
         method["judges"]["watcher"]["n_unscored"] for method in result.scores["methods"].values()
     )
     refusing = go(tmp_path, [Watcher([JudgeReply("refused", error="no sketch")], name="no")], out="none")
@@ -175,12 +175,12 @@ def test_controls_are_kept_apart_and_read_beside_chance(tmp_path: Path) -> None:
     judge = Watcher(name="watcher")
     result = go(tmp_path, [judge], controls=("blank", "shuffled", "foreign", "repeat"))
     assert result.scores == plain.scores
-    found = {item["control"]: item for item in result.state["controls"]}
-    assert found["repeat"]["agreement"] == 100.0
-    assert found["blank"]["chance"] == pytest.approx(25.0)
-    assert found["shuffled"]["dimension"] == "temporal_order"
-    assert found["shuffled"]["focus"]["n"] == 3
-    assert {name: found[name]["n"] for name in found} == {"blank": 9, "shuffled": 9, "foreign": 9, "repeat": 9}
+    found = {item.control: item for item in result.state.done.controls}
+    assert found["repeat"].agreement == 100.0
+    assert found["blank"].chance == pytest.approx(25.0)
+    assert found["shuffled"].dimension == "temporal_order"
+    assert found["shuffled"].focus.n == 3
+    assert {name: found[name].n for name in found} == {"blank": 9, "shuffled": 9, "foreign": 9, "repeat": 9}
     before = judge.asked
     assert go(tmp_path, [judge], controls=("blank", "shuffled", "foreign", "repeat")).reused
     assert judge.asked == before

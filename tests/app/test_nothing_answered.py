@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cli_child
@@ -13,7 +14,7 @@ from test_eval_cli import draw, records
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.errors import JudgeError
+from katha.errors import KathaError
 from katha.eval_bridge.judging.answers import read_answers
 
 TEXT = Path(__file__).parents[2] / "examples" / "lion_and_mouse.txt"
@@ -76,10 +77,16 @@ class Torn(Bad):
             yield JudgeReply("ok", "\\ud800 hello", raw="\\ud800 hello")
 '''
 BLOCKS = ("--renderer", "block", "--size", "96x64")
-STATE = {"run": "run.json", "eval": "eval.json"}
+STATE = {
+    "run": "run.json",
+    "eval": "eval.json",
+    "compare": "compare.json",
+    "ablate": "ablation.json",
+    "tune": "ablation.json",
+}
 
 
-ASKED_FOR = {"run": "badjudge:Bad", "ablate": "badjudge:Bad"}
+ASKED_FOR = dict.fromkeys(("run", "ablate", "tune"), "badjudge:Bad")
 """The name that answers carry; those of an evaluation carry the judge's own."""
 
 
@@ -92,7 +99,15 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.delitem(__import__("sys").modules, "badjudge", raising=False)
     (tmp_path / "badjudge.py").write_text(PLUGIN)
     cli_child.install(monkeypatch)
-    return lambda *words: CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+
+    def invoke(*words: object) -> Any:
+        """As `main` does it: an error is a sentence and an exit code."""
+        try:
+            return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+        except KathaError as error:
+            return SimpleNamespace(exit_code=error.exit_code, output=str(error))
+
+    return invoke
 
 
 def command(verb: str, judge: str = "Bad") -> list[object]:
@@ -102,11 +117,14 @@ def command(verb: str, judge: str = "Bad") -> list[object]:
         return ["run", TEXT, *BLOCKS, "--seeds", "1,2", *asked]
     if verb == "ablate":
         return ["ablate", TEXT, "--rows", "base,full", *BLOCKS, "--seeds", "1", "--resamples", "0", *asked]
+    if verb == "tune":
+        few = ["--settings", "10", "--resamples", "0", "--lock", "lock.json"]
+        return ["tune", TEXT, *BLOCKS, "--seeds", "1", *few, *asked]
     stories = records(2)
     source = Path("stories.jsonl")
     source.write_text("\n".join(record.model_dump_json() for record in stories))
     if verb == "compare":
-        return ["compare", TEXT, *BLOCKS, "--seeds", "1", "--resamples", "0", *asked]
+        return ["compare", TEXT, *BLOCKS, "--renderer", "sketch", "--seeds", "1", "--resamples", "0", *asked]
     return ["eval", source, "--boards", draw(Path("flux"), stories).folder, "--resamples", "0", *asked]
 
 
@@ -194,8 +212,8 @@ def test_what_failed_among_answers_is_counted_and_only_that_is_asked_again(call:
     assert state(verb)["status"] == "finished"
     later = asked()[len(first) :]
     assert later
-    assert not set(first) & set(later) or verb in ("run", "ablate")  # the mended board may be another
-    assert all(len(line.split(" ", 2)[2]) % 3 == 0 for line in later) or verb in ("run", "ablate")
+    assert not set(first) & set(later) or verb in ("run", "ablate", "tune")  # the mended board may be another
+    assert all(len(line.split(" ", 2)[2]) % 3 == 0 for line in later) or verb in ("run", "ablate", "tune")
 
 
 def test_what_an_archive_does_not_hold_is_final_for_it(call: Callable[..., Any]) -> None:
@@ -216,8 +234,10 @@ def test_a_frame_is_not_put_in_while_its_questions_cannot_be_asked(call: Callabl
     assert call(*command("run")).exit_code == 0
     before = {path: path.read_bytes() for path in Path("out").iterdir() if path.is_file()}
     Path("up").unlink()
-    with pytest.raises(JudgeError, match=r"2 stays as it was.*first cause: ValueError: half a body \(badjudge:Bad, "):
-        call("redo", "out", "--frame", "2", "--seed", "99")
+    told = call("redo", "out", "--frame", "2", "--seed", "99")
+    assert told.exit_code == 1
+    assert "Frame 2 stays as it was." in told.output
+    assert "The first cause: ValueError: half a body (badjudge:Bad, transport_failed)" in told.output
     changed = [path.name for path, data in before.items() if path.read_bytes() != data]
     assert not changed
     Path("up").touch()

@@ -1,8 +1,9 @@
-"""Options of plug-ins: from `key=value` to the keyword-only parameters of a class, or one sentence."""
+"""Options of plug-ins: from `key=value` to a class's keyword-only parameters or options record, or one sentence."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import pytest
 
@@ -27,10 +28,33 @@ class Painter:
         self.given = (argument, steps, guidance, memory, lora, tiling)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SketchOptions:
+    """Options as a record, which refuses what cannot be with a sentence of its own."""
+
+    steps: int = 50
+    lora: tuple[str, ...] = ()
+    fixed: str = field(default="never told", init=False)
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise UsageError(f"steps is at least 1, not {self.steps}.")
+
+
+class Sketcher:
+    """A plug-in that takes its options as one record."""
+
+    options_class: ClassVar[type[SketchOptions]] = SketchOptions
+
+    def __init__(self, argument: str | None = None, options: SketchOptions | None = None) -> None:
+        self.given = (argument, options)
+
+
 @pytest.fixture
 def registry() -> Registry:
     made = Registry("renderers")
     made.register("painter")(Painter)
+    made.register("sketcher")(Sketcher)
     return made
 
 
@@ -39,6 +63,17 @@ def test_values_become_what_the_annotations_say(registry: Registry) -> None:
     made = registry.configure("painter:some/model", given)
     assert made.given == ("some/model", 4, 3.5, "quantized", ("a:0.8", "b"), True)
     assert registry.configure("painter", {"lora": "one"}).given[4] == ("one",)
+
+
+def test_a_record_of_options_is_filled_as_keywords_are(registry: Registry) -> None:
+    given = read_options(["steps=4", "lora=a:0.8", "lora=b"])
+    made = registry.configure("sketcher:some/model", given)
+    assert made.given == ("some/model", SketchOptions(steps=4, lora=("a:0.8", "b")))
+    assert registry.create("sketcher").given == (None, SketchOptions())
+    assert option_names(Sketcher) == {"steps": "int = 50", "lora": "tuple[str, ...] = ()"}
+    for option, words in (("steps=0", "steps is at least 1, not 0"), ("fixed=x", "no option 'fixed'")):
+        with pytest.raises(UsageError, match=words):
+            registry.configure("sketcher", read_options([option]))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ of other languages (```bash, ```text) need keys, models or people and are only r
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -17,10 +18,16 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FOLLOWED = [*sorted(DOCS.glob("tutorial/*.md")), *sorted(DOCS.glob("howto/*.md"))]
+TESTED_ELSEWHERE = {"add-your-own", "python-api"}  # below, and in tests/app/test_public_api.py
+FOLLOWED = [
+    page
+    for page in (*sorted(DOCS.glob("tutorial/*.md")), *sorted(DOCS.glob("howto/*.md")))
+    if page.stem not in TESTED_ELSEWHERE
+]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OUTPUTS = {
+    "add-your-own": ["out/captions/report.html", "out/captions/table.json"],
     "first-board": ["out/lion/report.html", "out/lion.png", "out/fox/report.html", "out/kite/report.html"],
     "judge-your-boards": ["out/eval/report.html", "out/both/report.html"],
     "plug-in-a-renderer": ["out/keyhole.png", "out/compare/report.html", "katha-keyhole/katha_keyhole.py"],
@@ -42,7 +49,7 @@ def follow(page: Path, folder: Path, cache: Path) -> int:
     """Do what `page` says in `folder`; the number of blocks that were run."""
     commands = folder / "bin"
     commands.mkdir()
-    starts = {"katha": "-c 'from katha.cli.main import main; main()'", "pytest": "-m pytest", "python": ""}
+    starts = {"katha": "-c 'from katha.app.cli.main import main; main()'", "pytest": "-m pytest", "python": ""}
     path = f'PYTHONPATH="$PYTHONPATH:{os.environ.get("PYTHONPATH", "")}"'
     for name, start in starts.items():
         (commands / name).write_text(f'#!/bin/sh\n{path} exec "{sys.executable}" {start} "$@"\n')
@@ -77,6 +84,24 @@ def test_a_page_can_be_followed_literally(page: Path, tmp_path: Path, cache: Pat
     assert run > 0 or page.stem in {"index", "container", "judge-with-a-model"}
 
 
+def test_the_worked_examples_are_short_and_do_what_their_page_says(tmp_path: Path, cache: Path) -> None:
+    page = DOCS / "howto" / "add-your-own.md"
+    examples = {title: text for _, title, text in BLOCK.findall(page.read_text(encoding="utf-8")) if title}
+    judge, mode = examples["overlap.py"], examples["captions.yaml"]
+    section = examples["prompts.html.j2"] + examples["prompts_section.py"]
+    assert max(len(text.splitlines()) for text in (judge, mode, section)) < 30
+    follow(page, tmp_path, cache)
+    out = tmp_path / "work" / "out"
+    answered = [json.loads(line)["judge"] for line in (out / "overlap" / "answers.jsonl").read_text().splitlines()]
+    assert answered.count("overlap:Overlap") == answered.count("sketch-reader") > 0
+    rows = [row["name"] for row in json.loads((out / "captions" / "table.json").read_text())["rows"]]
+    assert rows == ["base", "caption_bridge", "careful_captions"]
+    report = (out / "overlap" / "report.html").read_text(encoding="utf-8")
+    sections = re.findall(r'<section id="(\w+)"', report)
+    assert sections[-2:] == ["prompts", "repeat"]
+    assert re.findall(r'<a href="#(\w+)">', report.partition("<nav")[2].partition("</nav>")[0])[-2:] == sections[-2:]
+
+
 def told(text: str) -> list[str]:
     """Every `katha ...` command of a document: lines of its blocks, and what stands in backquotes."""
     blocks = "\n".join(block[2] for block in BLOCK.findall(text)).replace("\\\n", " ")
@@ -88,7 +113,7 @@ def told(text: str) -> list[str]:
 def test_every_verb_and_option_of_a_document_exists(path: Path) -> None:
     from typer.main import get_command
 
-    from katha.cli.main import app
+    from katha.app.cli.main import app
 
     root = get_command(app)
     for line in told(path.read_text(encoding="utf-8")):

@@ -45,7 +45,7 @@ def test_every_page_asks_nothing_of_the_network(site: Path) -> None:
 def test_the_command_line_page_has_every_verb_and_option(site: Path) -> None:
     from typer.main import get_command
 
-    from katha.cli.main import app
+    from katha.app.cli.main import app
 
     page = (site / "reference" / "cli.html").read_text(encoding="utf-8")
     root = get_command(app)

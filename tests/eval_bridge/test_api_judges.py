@@ -15,14 +15,14 @@ from doubles import KeptAnswers
 
 from katha.errors import JudgeError, UsageError
 from katha.eval_bridge.judges.anthropic import AnthropicJudge
-from katha.eval_bridge.judges.api import ApiJudge, Pacer
+from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.abilities import judge_name
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.eval_bridge.packets.packets import make_packet
-from katha.models.api import Backoff
+from katha.models.client import Backoff, Pacer
 from katha.protocols import Evidence, JudgePrompt
 from katha.schema import Question
 
@@ -209,7 +209,7 @@ def test_an_answer_is_kept_by_how_the_server_was_asked_for_it(serve: Serve) -> N
         assert [row.status for row in rows] == ["ok"] * len(items)
         return len(server.bodies) - before
 
-    again, plain, later = (type(first)(first._model, base_url=server.url, **more) for more in ({}, PLAIN, {}))
+    again, plain, later = (type(first)(first.spec()["model"], base_url=server.url, **more) for more in ({}, PLAIN, {}))
     assert [asked(judge) for judge in (first, again, plain)] == [6, 2, 0]
     rejecting = False
     assert asked(later) == 5

@@ -15,8 +15,8 @@ from katha.app.cli.main import app
 from katha.errors import MissingExtraError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.packets.images import WordScanner, leaked_words
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
-from katha.experiments.judging import EvalSettings
 from katha.store import Store
 
 
@@ -54,12 +54,12 @@ def test_a_picture_with_the_storys_words_leaves_the_board_unjudged(tmp_path: Pat
     boards = [Boards("boards", tmp_path / "boards")]
     job = EvalJob(stories, boards, {"watcher": judge}, EvalSettings(resamples=20), scanner=WordScanner())
     with Store(tmp_path / "cache") as store:
-        state = evaluate(job, tmp_path / "out", store).state
-    assert set(state["invalid"]["boards"]) == {"s0"}
-    assert "frame 2 has words of the story drawn into it, 'THE LION SLEEPS'" in state["invalid"]["boards"]["s0"]
-    assert state["leakage"]["pictures_read"] == 10
-    assert state["leakage"]["drawn"] == ["s0, frame 2: THE LION SLEEPS", "s1, frame 2: BAKERY"]
-    assert state["leakage"]["detected"] == 50.0
+        results = evaluate(job, tmp_path / "out", store).state.done
+    assert set(results.invalid["boards"]) == {"s0"}
+    assert "frame 2 has words of the story drawn into it, 'THE LION SLEEPS'" in results.invalid["boards"]["s0"]
+    assert results.leakage.pictures_read == 10
+    assert results.leakage.drawn == ["s0, frame 2: THE LION SLEEPS", "s1, frame 2: BAKERY"]
+    assert results.leakage.detected == 50.0
     assert judge.asked == 9
 
 

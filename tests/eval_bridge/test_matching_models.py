@@ -26,8 +26,8 @@ from katha.eval_bridge.matching.models import LlmDecider, NliDecider, claim
 from katha.eval_bridge.matching.rules import make_decider, open_rule
 from katha.eval_bridge.matching.verdicts import Pair
 from katha.eval_bridge.scoring.scores import recoverability
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
-from katha.experiments.judging import EvalSettings
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, Question, StoryRecord
 from katha.store import Store

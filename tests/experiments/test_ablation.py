@@ -9,12 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doubles import BlockRenderer, plugins, story
+from doubles import BlockRenderer, BuggyJudge, BuggyRenderer, plugins, story
 
 from katha.agents.context import Plugins
 from katha.compass.modes import Suite, load_modes, load_suite
 from katha.config import RunConfig
-from katha.errors import OutputFolderError, RecordError, RenderError, UsageError
+from katha.errors import (
+    OutputFolderError,
+    RecordError,
+    RefusedFrameError,
+    RenderError,
+    TransientRenderError,
+    UsageError,
+)
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.scoring.audit import require_separate
 from katha.eval_bridge.scoring.scores import score
@@ -250,6 +257,59 @@ def test_a_story_whose_board_is_invalid_is_named_and_stops_nothing(tmp_path: Pat
     assert rerank.invalid_stories == {"story0": "The canvas is torn.", "story1": "The canvas is torn."}
     assert rerank.stg is None
     assert any("rerank_only: 2 stories have no board" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("error", "at", "lost"),
+    [
+        (ValueError("half a brush"), "", 3),
+        (ValueError("half a brush"), "story1", 1),
+        (TransientRenderError("The network is gone."), "story1", 1),
+    ],
+)
+def test_what_may_come_back_leaves_a_suite_incomplete_and_the_same_call_draws_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, at: str, lost: int
+) -> None:
+    suite, renderer = load_suite("length").only(("base", "full")), BuggyRenderer(error=error, at=at)
+    result = run_ablation(job(suite, STORIES[:3], given=plugins(renderer=renderer)), tmp_path / "out")
+    base = result.table.row("base")
+    assert (result.status, base.stories, len(base.invalid_stories)) == ("incomplete", 3 - lost, lost)
+    assert result.outcome.nothing == (lost == 3)
+    assert result.outcome.exit_code == int(lost == 3)
+    if lost == 3:
+        told = result.outcome.sentences()
+        assert told[0].startswith("No question could be scored")
+        assert str(error) in told[1]
+    drawn, renderer.error = len(renderer.drawn), None
+    again = run_ablation(job(suite, STORIES[:3], given=plugins(renderer=renderer)), tmp_path / "out")
+    assert (again.status, again.reused, again.table.row("base").invalid_stories) == ("finished", False, {})
+    assert run_ablation(job(suite, STORIES[:3]), tmp_path / "out").reused
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "other"))
+    fresh = plugins()
+    run_ablation(job(suite, STORIES[:3], given=fresh), tmp_path / "fresh")
+    assert results(tmp_path / "out") == results(tmp_path / "fresh")
+    assert len(renderer.drawn) == len(fresh.renderer.drawn) > drawn
+
+
+def test_what_a_service_refuses_is_refused_again_and_asked_for_once(tmp_path: Path) -> None:
+    suite, renderer = (
+        load_suite("length").only(("base",)),
+        BuggyRenderer(error=RefusedFrameError("No lions."), at="story1"),
+    )
+    result = run_ablation(job(suite, STORIES[:3], given=plugins(renderer=renderer)), tmp_path / "out")
+    assert (result.status, result.table.row("base").invalid_stories) == ("finished", {"story1": "No lions."})
+    assert run_ablation(job(suite, STORIES[:3], given=plugins(renderer=renderer)), tmp_path / "out").reused
+
+
+def test_answers_that_failed_are_asked_again_by_the_same_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite, made = load_suite("length").only(("base", "full")), plugins(judges={"pixel": BuggyJudge(broken=True)})
+    result = run_ablation(job(suite, STORIES[:2], given=made), tmp_path / "out")
+    assert (result.status, result.outcome.answered, result.outcome.exit_code) == ("incomplete", 0, 1)
+    whole = run_ablation(job(suite, STORIES[:2]), tmp_path / "out")
+    assert (whole.status, whole.reused) == ("finished", False)
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "other"))
+    run_ablation(job(suite, STORIES[:2]), tmp_path / "fresh")
+    assert results(tmp_path / "out") == results(tmp_path / "fresh")
 
 
 def test_too_few_stories_are_said_instead_of_an_interval(tmp_path: Path) -> None:

@@ -209,3 +209,17 @@ def test_the_command_takes_the_file_of_judgments(tmp_path: Path, monkeypatch: py
     table = AblationTable.model_validate(json.loads(done.stdout)["table"])
     assert table.human.file == "people.csv"
     assert by_row(table)["base"].ncs.mean == 4
+
+
+def test_the_command_ends_with_a_failure_where_nothing_could_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    Path("stories.jsonl").write_text(STORIES[0].model_dump_json() + "\n")
+    plug_ins = "--planner doubles:ScenePlanner --renderer doubles:BuggyRenderer --judge doubles:PixelJudge"
+    command = f"ablate stories.jsonl --rows base --seeds 42 {plug_ins} --similarity doubles:PixelSimilarity"
+    done = CliRunner().invoke(app, command.split(), catch_exceptions=False)
+    assert done.exit_code == 1
+    assert "No question could be scored" in done.stderr
+    assert "ValueError: half a brush" in done.stderr

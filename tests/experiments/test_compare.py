@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from browser import chromium, resize
-from doubles import BlockRenderer, PixelJudge, PixelSimilarity, ScenePlanner, prepare, story, tale
+from doubles import BlockRenderer, BuggyJudge, PixelSimilarity, ScenePlanner, prepare, story, tale
 
 from katha.agents.context import Plugins
 from katha.app.reports.compare_page import write_compare_report
@@ -41,7 +41,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass
-class Reader(PixelJudge):
+class Reader(BuggyJudge):
     """Knows everything from the text, and guesses from the pixels."""
 
     gold: dict[str, str] = field(default_factory=dict)
@@ -168,8 +168,11 @@ def test_what_cannot_be_drawn_is_invalid_with_its_reason_and_leaves_the_common_b
     assert trial.run(tmp_path / "out").reused
 
 
-def test_a_lost_network_leaves_it_unfinished_and_the_same_call_draws_the_rest(tmp_path: Path) -> None:
-    trial = Trial(TransientRenderError("The network is gone."))
+@pytest.mark.parametrize("error", [TransientRenderError("The network is gone."), ValueError("half a brush")])
+def test_what_may_come_back_leaves_it_unfinished_and_the_same_call_draws_the_rest(
+    tmp_path: Path, error: Exception
+) -> None:
+    trial = Trial(error)
     table = trial.run(tmp_path / "out").table
     assert table.status == "incomplete"
     assert table.methods[1].boards_valid == 4
@@ -181,6 +184,20 @@ def test_a_lost_network_leaves_it_unfinished_and_the_same_call_draws_the_rest(tm
     fresh = Trial()
     fresh.run(tmp_path / "fresh")
     assert files(tmp_path / "out") == files(tmp_path / "fresh")
+
+
+def test_a_comparison_in_which_nothing_could_be_scored_is_not_finished_and_says_why(
+    tmp_path: Path,
+) -> None:
+    trial = Trial()
+    trial.judge.broken = True
+    result = trial.run(tmp_path / "out")
+    assert (result.status, result.table.status, result.outcome.exit_code) == ("incomplete", "incomplete", 1)
+    assert result.outcome.sentences()[0].startswith("No question could be scored: 0 of")
+    assert "the judge is out" in result.outcome.sentences()[1]
+    trial.judge.broken = False
+    assert (again := trial.run(tmp_path / "out")).status == "finished"
+    assert again.outcome.exit_code == 0
 
 
 def test_a_killed_comparison_goes_on_with_the_same_bytes(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from katha.experiments.compare import CompareJob, run_comparison
 from katha.experiments.methods import cross_methods
 from katha.protocols import Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.diffusion.sdxl import SdxlRenderer
+from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.schema import StoryRecord
 from katha.schema.tables import CompareTable
 
@@ -58,7 +58,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Compare
     records = [_short(tale(f"s{number}")) for number in range(STORIES)]
     judge = Reader(gold={item.question: item.gold_answer for item in records[0].recoverability_questions})
     names = {
-        "sdxl": SdxlRenderer(str(build("sdxl", folder / "model")), steps=1, device="cpu"),
+        "sdxl": SdxlRenderer(str(build("sdxl", folder / "model")), SdxlOptions(steps=1, device="cpu")),
         "block": BlockRenderer(),
         "shy": Shy(),
     }

@@ -23,9 +23,9 @@ from katha.eval_bridge.judges.anthropic import AnthropicJudge
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.budget import Budget
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, evaluate
-from katha.experiments.judging import EvalSettings
-from katha.models.api import Backoff
+from katha.models.client import Backoff
 from katha.protocols import Judge
 from katha.store import Store
 
@@ -81,13 +81,13 @@ def go(tmp: Path, server: BatchServer, out: str = "out", *, beside: Judge | None
 def test_a_batch_gives_what_calls_give(tmp_path: Path, server: BatchServer) -> None:
     told: list[tuple[str, int, int]] = []
     result = go(tmp_path, server, on_batch=lambda *state: told.append(state))
-    assert (result.state["status"], result.state["statuses"]) == ("finished", {"ok": CALLS})
+    assert (result.state.status, result.state.done.statuses) == ("finished", {"ok": CALLS})
     assert (len(server.made), server.asked, server.single_calls) == (1, CALLS, 0)
     assert told == [("api", 0, 1), ("api", 1, 1)]
     single = go(tmp_path, server, out="single", batch=False)
     assert (server.asked, server.single_calls) == (CALLS, CALLS)
     assert single.scores == result.scores
-    costs = [one.state["calls"]["api"]["cost"] for one in (result, single)]
+    costs = [one.state.done.calls["api"].cost for one in (result, single)]
     assert costs[0] == pytest.approx(costs[1] / 2)
     assert go(tmp_path, server).reused
 
@@ -115,22 +115,22 @@ def test_what_the_batch_did_not_bring_is_a_typed_failure_and_asked_again(
 
     server.rule = rule
     result = go(tmp_path, server)
-    assert result.state["statuses"] == {"ok": CALLS - 15, "transport_failed": 12, "unparseable": 3}
-    assert result.state["status"] == "incomplete"
+    assert result.state.done.statuses == {"ok": CALLS - 15, "transport_failed": 12, "unparseable": 3}
+    assert result.state.status == "incomplete"
     rows = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_bytes().splitlines()]
     failed = [row for row in rows if row["status"] == "transport_failed"]
     assert {row["answer"] for row in failed} == {None}
     assert all("expired" in row["error"] for row in failed if row["story_id"] == "s1")
     server.rule = good
     again = go(tmp_path, server)
-    assert (again.state["status"], server.asked, server.single_calls) == ("finished", CALLS + 12, 0)
-    assert again.state["statuses"] == {"ok": CALLS - 3, "unparseable": 3}
+    assert (again.state.status, server.asked, server.single_calls) == ("finished", CALLS + 12, 0)
+    assert again.state.done.statuses == {"ok": CALLS - 3, "unparseable": 3}
 
 
 def test_an_answer_that_never_came_does_not_make_a_second_batch(tmp_path: Path, server: BatchServer) -> None:
     server.lose = 1
     result = go(tmp_path, server)
-    assert (result.state["status"], len(server.made), server.asked) == ("finished", 1, CALLS)
+    assert (result.state.status, len(server.made), server.asked) == ("finished", 1, CALLS)
 
 
 def test_a_vendor_that_stays_away_loses_nothing(tmp_path: Path, server: BatchServer) -> None:
@@ -139,29 +139,29 @@ def test_a_vendor_that_stays_away_loses_nothing(tmp_path: Path, server: BatchSer
         go(tmp_path, server)
     server.busy = 0
     result = go(tmp_path, server)
-    assert (result.state["status"], len(server.made), server.asked) == ("finished", 1, CALLS)
+    assert (result.state.status, len(server.made), server.asked) == ("finished", 1, CALLS)
 
 
 def test_many_small_batches(tmp_path: Path, server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> None:
     terms = {"price": 0.5, "requests": 10, "bytes": 10_000_000, "poll": 0.0}
     monkeypatch.setattr(ApiJudge, "batch_terms", property(lambda self: terms))
-    assert go(tmp_path, server).state["status"] == "finished"
+    assert go(tmp_path, server).state.status == "finished"
     assert [len(batch.requests) for batch in server.made] == [10, 10, 10, 6]
     assert not list((tmp_path / "out" / "batches").glob("*.requests.jsonl"))
 
 
 def test_a_budget_bounds_a_batch(tmp_path: Path, server: BatchServer) -> None:
     result = go(tmp_path, server, budget=Budget(max_calls=7))
-    assert result.state["statuses"] == {"ok": 7, "budget_stopped": CALLS - 7}
-    assert (result.state["status"], server.asked) == ("budget_stopped", 7)
-    assert go(tmp_path, server).state["statuses"] == {"ok": CALLS}
+    assert result.state.done.statuses == {"ok": 7, "budget_stopped": CALLS - 7}
+    assert (result.state.status, server.asked) == ("budget_stopped", 7)
+    assert go(tmp_path, server).state.done.statuses == {"ok": CALLS}
     assert server.asked == CALLS
 
 
 def test_judges_without_batches_are_asked_as_ever(tmp_path: Path, server: BatchServer) -> None:
     watcher = Watcher()
     result = go(tmp_path, server, beside=watcher)
-    assert (watcher.asked, server.asked, result.state["statuses"]) == (CALLS, CALLS, {"ok": 2 * CALLS})
+    assert (watcher.asked, server.asked, result.state.done.statuses) == (CALLS, CALLS, {"ok": 2 * CALLS})
 
 
 def test_what_cannot_be_batched_is_refused(tmp_path: Path, server: BatchServer) -> None:

@@ -35,8 +35,8 @@ def test_models_have_the_memory_in_turn(tmp_path: Path) -> None:
     life: list[str] = []
     result = go(tmp_path, [Model("a", life), Watcher(name="w"), Model("b", life)])
     assert life == ["a", "-", "b", "-"]
-    assert result.state["statuses"] == {"ok": 3 * 45}
-    assert result.state["leakage"]["packets"] == 6
+    assert result.state.done.statuses == {"ok": 3 * 45}
+    assert result.state.done.leakage.packets == 6
     life.clear()
     go(tmp_path, [Model("c", life)], out="one")
     assert life == ["c"]

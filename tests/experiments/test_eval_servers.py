@@ -22,9 +22,9 @@ from test_eval_cli import draw, records
 from katha.errors import UsageError
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.budget import Budget
+from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, evaluate
-from katha.experiments.judging import EvalSettings
-from katha.models.api import Backoff
+from katha.models.client import Backoff
 from katha.schema import StoryRecord
 from katha.store import Store
 
@@ -80,7 +80,7 @@ def test_stories_are_asked_side_by_side(tmp_path: Path, serve: Callable[..., Ser
     served = serve(rule)
     result = go(tmp_path, served)
     assert not together.broken
-    assert (result.state["status"], len(served.bodies)) == ("finished", CALLS)
+    assert (result.state.status, len(served.bodies)) == ("finished", CALLS)
     alone = go(tmp_path, serve(), out="alone", concurrency=1)
     first, second = (tmp_path / name / "answers.jsonl" for name in ("out", "alone"))
     assert _unpaid(first) == _unpaid(second)
@@ -103,7 +103,7 @@ def test_three_faults_in_ten(tmp_path: Path, serve: Callable[..., Server]) -> No
 
     server = serve(rule)
     result = go(tmp_path, server)
-    statuses, block = result.state["statuses"], result.scores["methods"]["flux"]["judges"]["openai"]
+    statuses, block = result.state.done.statuses, result.scores["methods"]["flux"]["judges"]["openai"]
     assert sum(statuses.values()) == CALLS
     assert {"ok", "unparseable", "transport_failed", "truncated", "refused"} >= set(statuses)
     assert 0 < statuses["ok"] < CALLS
@@ -128,13 +128,13 @@ def test_faults_that_pass_are_asked_again_and_settled_ones_are_not(
 
     server = serve(rule)
     result = go(tmp_path, server)
-    assert (result.state["status"], result.state["statuses"]) == (
+    assert (result.state.status, result.state.done.statuses) == (
         "incomplete", {"ok": CALLS - 12, "transport_failed": 9, "unparseable": 3}
     )  # fmt: skip
     server.rule, before = good, server.number
     again = go(tmp_path, server)
-    assert (again.state["status"], server.number - before) == ("finished", 9)
-    assert again.state["statuses"] == {"ok": CALLS - 3, "unparseable": 3}
+    assert (again.state.status, server.number - before) == ("finished", 9)
+    assert again.state.done.statuses == {"ok": CALLS - 3, "unparseable": 3}
 
 
 def test_a_wrong_key_costs_one_call(tmp_path: Path, serve: Callable[..., Server]) -> None:
@@ -151,7 +151,7 @@ def test_a_key_that_is_withdrawn_stops_the_run_and_loses_nothing(tmp_path: Path,
     assert len(server.bodies) <= 30 + 16
     server.rule, before = good, server.number
     result = go(tmp_path, server)
-    assert (server.number - before, result.state["statuses"]) == (CALLS - 30, {"ok": CALLS})
+    assert (server.number - before, result.state.done.statuses) == (CALLS - 30, {"ok": CALLS})
 
 
 @pytest.mark.parametrize("limits", [{"max_calls": 20}, {"max_cost": 0.015}])
@@ -160,10 +160,10 @@ def test_budgets_hold_with_many_calls_under_way(
 ) -> None:
     server = serve()
     result = go(tmp_path, server, budget=Budget(**limits))
-    assert result.state["status"] == "budget_stopped"
-    assert result.state["statuses"] == {"ok": len(server.bodies), "budget_stopped": CALLS - len(server.bodies)}
+    assert result.state.status == "budget_stopped"
+    assert result.state.done.statuses == {"ok": len(server.bodies), "budget_stopped": CALLS - len(server.bodies)}
     assert 10 < len(server.bodies) <= limits.get("max_calls", CALLS)
-    assert result.state["calls"]["openai"]["cost"] <= limits.get("max_cost", 1.0)
+    assert result.state.done.calls["openai"].cost <= limits.get("max_cost", 1.0)
 
 
 def _command(tmp: Path, server: Server) -> tuple[list[str], dict[str, str]]:

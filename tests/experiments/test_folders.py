@@ -13,6 +13,8 @@ from commands import COMMANDS, begin, each
 
 from katha.errors import OutputFolderError
 
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")  # of transformers
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

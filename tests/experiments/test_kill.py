@@ -92,7 +92,7 @@ def test_a_command_that_is_killed_as_it_begins_goes_on(
 
 
 @pytest.mark.parametrize("number", range(3))
-@pytest.mark.parametrize("name", each(strict=False))
+@pytest.mark.parametrize("name", each())
 def test_a_killed_command_goes_on(
     name: str, number: int, tmp_path: Path, server: ForkServerContext, whole: Callable[[str], Whole]
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from doubles import plugins, story
+from doubles import BuggyJudge, plugins, story
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tuning_data import by_rules, random_stories
@@ -16,7 +16,7 @@ from katha.compass.lock import read_lock
 from katha.compass.modes import load_suite
 from katha.compass.tuning import Grid, Setting, Table, best_setting, fold_gaps, sample_settings
 from katha.config import RunConfig
-from katha.errors import InputFileError, UsageError
+from katha.errors import InputFileError, JudgeError, UsageError
 from katha.eval_bridge.scoring.statistics import row_numbers
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
@@ -220,6 +220,16 @@ def test_a_lock_that_was_edited_is_refused(tuned: tuple[Path, TuningResult, Plug
     path.write_text("settings: 1\n")
     with pytest.raises(InputFileError, match="is no lock"):
         read_lock(path)
+
+
+def test_nothing_is_chosen_by_what_was_not_answered(tmp_path: Path) -> None:
+    made = plugins(judges={"pixel": BuggyJudge(broken=True)})
+    with pytest.raises(JudgeError, match="No question could be scored"):
+        tuning(tmp_path / "tuning", made, VALIDATION[:2])
+    assert not (tmp_path / "compass.lock.yaml").exists()
+    made.judges["pixel"].broken = False
+    assert tuning(tmp_path / "tuning", made, VALIDATION[:2]).stories == 2
+    assert (tmp_path / "compass.lock.yaml").exists()
 
 
 def test_a_test_story_in_the_tuning_set_is_refused() -> None:

@@ -19,7 +19,7 @@ from katha.agents.plan import make_plan
 from katha.app.cli.main import app
 from katha.config import RunConfig
 from katha.errors import KathaError, ModelError, PlanError, ReplyError, UsageError
-from katha.models import api
+from katha.models import client
 from katha.models.base import strict_schema
 from katha.planners.checks import ABOUT, Switches, validate_plan
 from katha.planners.draft import Shape, reply_schema, windows_of
@@ -296,8 +296,8 @@ def test_a_story_without_an_event_is_refused(planned: Planned) -> None:
 def test_a_dead_server_and_a_wrong_key_are_errors_without_the_key(
     planned: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quiet = partial(api.Backoff, sleep=lambda seconds: None)
-    monkeypatch.setattr("katha.models.api.Backoff", quiet)
+    quiet = partial(client.Backoff, sleep=lambda seconds: None)
+    monkeypatch.setattr("katha.models.client.Backoff", quiet)
     with pytest.raises(ModelError, match="transport_failed") as dead:
         planned({"text": "", "status": 500, "message": "sk-secret"})
     assert "sk-secret" not in str(dead.value)

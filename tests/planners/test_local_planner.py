@@ -206,7 +206,7 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_weights(gemma: Path, a
     assert weights(out) == weights(adapter)
     again = train_planner(TRAIN, HELD_OUT, out, settings, base=str(gemma), device="cpu", on_step=stop)
     assert again.notes == ["It was finished before; nothing was done."]
-    with pytest.raises(OutputFolderError, match="another settings"):
+    with pytest.raises(OutputFolderError, match="a katha training with other settings"):
         train_planner(TRAIN, HELD_OUT, out, load_settings(None, {**TINY, "rank": 2}), base=str(gemma), device="cpu")
 
 

@@ -18,6 +18,7 @@ from katha.errors import UsageError
 from katha.protocols import BoardContext, FrameRequest
 from katha.registry import default_registry
 from katha.renderers.consistory import (
+    ConsistoryOptions,
     ConsistoryRenderer,
     Injector,
     Match,
@@ -28,10 +29,9 @@ from katha.renderers.consistory import (
 )
 from katha.renderers.diffusion.memory import process_pool
 from katha.renderers.diffusion.prompt_encoding import encode_sdxl
-from katha.renderers.diffusion.sdxl import SdxlRenderer
-from katha.renderers.shared_attention.attention import Anchor, StepRecord
-from katha.renderers.shared_attention.coupling import Member
-from katha.renderers.shared_attention.masks import otsu, word_positions
+from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
+from katha.renderers.shared_attention.coupling import Anchor, Member, StepRecord
+from katha.renderers.shared_attention.masks import otsu, token_positions
 
 STEPS = 3
 
@@ -53,7 +53,7 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def renderer(folder: Path, **options: Any) -> ConsistoryRenderer:
-    return ConsistoryRenderer(str(folder), **{"steps": STEPS, "device": "cpu", **options})
+    return ConsistoryRenderer(str(folder), ConsistoryOptions(**{"steps": STEPS, "device": "cpu", **options}))
 
 
 def draw(folder: Path, requests: Sequence[FrameRequest], **options: Any) -> list[bytes]:
@@ -88,9 +88,10 @@ def test_nothing_global_is_read_or_left_behind(folder: Path, drawn: list[bytes])
     before = torch.get_rng_state()
     assert draw(folder, board()) == drawn
     assert torch.equal(torch.get_rng_state(), before)
-    (frame_alone,) = SdxlRenderer(str(folder), steps=2, device="cpu").render_board(board()[:1])
+    plain = SdxlRenderer(str(folder), SdxlOptions(steps=2, device="cpu"))
+    (frame_alone,) = plain.render_board(board()[:1])
     process_pool().release()
-    assert next(SdxlRenderer(str(folder), steps=2, device="cpu").render_board(board()[:1])) == frame_alone
+    assert next(plain.render_board(board()[:1])) == frame_alone
 
 
 def longer() -> list[FrameRequest]:
@@ -264,7 +265,7 @@ def test_anchors_are_the_first_two_frames_that_name_a_subject(folder: Path) -> N
 def test_words_of_a_character(folder: Path, prompt: str, character: Any, words: list[str]) -> None:
     tokenizer = plain_pipe(folder).tokenizer
     ids = [tokenizer.bos_token_id, *tokenizer(prompt, add_special_tokens=False)["input_ids"]]
-    found = [ids[place] for place in word_positions(tokenizer, prompt, character)]
+    found = [ids[place] for place in token_positions(tokenizer, prompt, character)]
     assert tokenizer.decode(found).replace(" ", "") == "".join(words)
 
 
@@ -272,7 +273,7 @@ def test_words_in_the_second_piece_of_a_prompt(folder: Path) -> None:
     """The embedding at a word's position is the one that changes least when the words after it change."""
     pipe = plain_pipe(folder)
     prompt = ", ".join(["forest by day and night at tree number one two three four five"] * 6) + " the lion"
-    places = word_positions(pipe.tokenizer, prompt, LION)
+    places = token_positions(pipe.tokenizer, prompt, LION)
     embeds = [encode_sdxl(pipe, f"{prompt}{end}")["embeds"][0] for end in ("", " roars")]
     assert len(embeds[0]) == len(embeds[1]) == 154
     changed = [place for place in range(154) if not torch.allclose(embeds[0][place], embeds[1][place], atol=1e-5)]
@@ -336,7 +337,7 @@ def test_injection_mixes_matched_tokens_of_the_positive_half_only() -> None:
     anchor = Anchor(torch.tensor([1, 3]), torch.ones(2, 1, dtype=torch.bool), noise(2, 3))
     members = [Member((True,), (True,), ((1,),), 0), Member((True,), (False,), ((1,),))]
     match = Match(torch.tensor([0, 2]), torch.tensor([0, 0]), torch.tensor([1, 0]))
-    inject = Injector(members, [None, match], {0: anchor}, (2, 2), range(1, 3), 0.8)
+    inject = Injector(members, [None, match], {0: anchor}, (2, 2), range(1, 3))
     output, record = noise(4, 4, 3, seed=5), StepRecord()
     mixed = inject("layer", output, record, 1)
     expected = output.clone()

@@ -20,7 +20,7 @@ from katha.protocols import FrameRequest
 from katha.renderers.diffusion.flux import FluxRenderer
 from katha.renderers.diffusion.kontext import KontextRenderer
 from katha.renderers.diffusion.memory import hold_device, process_pool
-from katha.renderers.diffusion.sdxl import SdxlRenderer
+from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 
 Model = Callable[[str], Path]
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def copy(model: Model, tmp_path: Path) -> Callable[[str], Path]:
 
 
 def sdxl(folder: Path, **options: Any) -> SdxlRenderer:
-    return SdxlRenderer(str(folder), **{"steps": 1, "device": "cpu", **options})
+    return SdxlRenderer(str(folder), SdxlOptions(**{"steps": 1, "device": "cpu", **options}))
 
 
 def frame(prompt: str = "The lion roars.", **fields: Any) -> FrameRequest:
@@ -76,7 +76,7 @@ def test_listing_renderers_imports_neither_torch_nor_diffusers() -> None:
 
 
 def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    from katha.renderers.diffusion import weights as families
+    from katha.renderers.diffusion import options as families
 
     monkeypatch.setattr(families, "find_spec", lambda name: None if name in ("diffusers", "peft") else object())
     with pytest.raises(MissingExtraError, match=r"'sdxl' needs diffusers, peft\. .*pip install 'katha\[local\]'"):
@@ -95,12 +95,12 @@ def test_weights_that_are_not_here_name_the_command_that_fetches_them(kind: Any,
     with pytest.raises(UsageError, match=f"not on this machine.*hf download {wanted}`"):
         kind()
     with pytest.raises(UsageError, match=r"hf download someone/something --revision v2`"):
-        kind("someone/something", revision="v2")
+        kind("someone/something", kind.options_class(revision="v2"))
 
 
 def test_a_lost_network_is_told_and_what_is_there_is_kept() -> None:
     with pytest.raises(UsageError, match=r"cannot be fetched: .*hf download someone/something`: what is there"):
-        SdxlRenderer("someone/something", download=True)
+        SdxlRenderer("someone/something", SdxlOptions(download=True))
 
 
 def test_the_variant_that_is_asked_for_is_the_one_that_is_fetched(

@@ -16,13 +16,13 @@ from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.flux import FluxRenderer
 from katha.renderers.diffusion.kontext import KontextRenderer
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.diffusion.renderer import Job
+from katha.renderers.diffusion.renderer import DiffusionRenderer, Job
 from katha.renderers.diffusion.sdxl import SdxlRenderer
 from katha.schema import Character
 
 PROMPTS = ("The lion roars at the small mouse.", "The mouse gnaws the net.", "The lion walks past the tree.")
 LION = Character(name="lion", kind="lion", appearance="the lion", anchor_prompt="The lion, wide shot")
-CASES: Mapping[str, tuple[Callable[..., Any], str]] = {
+CASES: Mapping[str, tuple[type[DiffusionRenderer], str]] = {
     "sdxl": (SdxlRenderer, "sdxl"),
     "flux1": (FluxRenderer, "flux"),
     "flux2": (FluxRenderer, "flux2-dev"),
@@ -41,7 +41,9 @@ pytestmark = pytest.mark.usefixtures("toy_diffusion")
 def make(model: Callable[[str], Path]) -> Callable[..., Any]:
     def made(case: str, **options: Any) -> Any:
         kind, family = CASES[case]
-        return kind(str(model(family)), **{"steps": 2, "device": "cpu", "any_size": True, **options})
+        return kind(
+            str(model(family)), kind.options_class(**{"steps": 2, "device": "cpu", "any_size": True, **options})
+        )
 
     return made
 
@@ -187,4 +189,4 @@ def test_options_that_would_change_nothing_are_refused(make: Callable[..., Any])
         with pytest.raises(UsageError, match="The option negative changes nothing"):
             make(case, negative="snow", **options)
     for case, options in (("flux1", {"true_cfg": 2.0}), ("klein", {}), ("qwen", {})):
-        assert make(case, negative="snow", **options).negative == "snow"
+        assert make(case, negative="snow", **options).options.negative == "snow"

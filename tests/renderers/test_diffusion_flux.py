@@ -15,7 +15,7 @@ from PIL import Image
 from tiny_diffusion import build
 
 from katha.protocols import FrameRequest
-from katha.renderers.diffusion.flux import FluxRenderer
+from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
 from katha.renderers.diffusion.memory import process_pool
 
 PROMPTS = ("The lion roars at the small mouse.", "The mouse gnaws the net.", "The lion walks past the tree.")
@@ -38,7 +38,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 def flux(folder: Path, **options: Any) -> FluxRenderer:
-    return FluxRenderer(str(folder), **{"steps": 2, "device": "cpu", "any_size": True, **options})
+    return FluxRenderer(str(folder), FluxOptions(**{"steps": 2, "device": "cpu", "any_size": True, **options}))
 
 
 def frame(prompt: str = PROMPTS[0], seed: int = 42, **fields: Any) -> FrameRequest:

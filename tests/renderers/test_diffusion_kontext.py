@@ -17,7 +17,7 @@ from katha.errors import InputFileError, UsageError
 from katha.prompting import load_prompt
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.images import at_most, joined
-from katha.renderers.diffusion.kontext import KontextRenderer
+from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer
 from katha.renderers.diffusion.memory import process_pool
 from katha.schema import Character
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("toy_diffusion")
 
 
 def kontext(folder: Path, **options: Any) -> KontextRenderer:
-    return KontextRenderer(str(folder), **{"steps": 2, "device": "cpu", "any_size": True, **options})
+    return KontextRenderer(str(folder), KontextOptions(**{"steps": 2, "device": "cpu", "any_size": True, **options}))
 
 
 def frame(prompt: str = PROMPTS[0], seed: int = 42, **fields: Any) -> FrameRequest:

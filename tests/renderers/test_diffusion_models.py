@@ -19,12 +19,12 @@ from katha.errors import InputFileError, UsageError
 from katha.jsonio import read_json
 from katha.prompting import load_prompt
 from katha.protocols import BoardContext, FrameRequest
+from katha.renderers.diffusion.checkpoint import read_header
 from katha.renderers.diffusion.flux import FluxRenderer
 from katha.renderers.diffusion.kontext import KontextRenderer
-from katha.renderers.diffusion.memory import _light_bytes, check_fits, need_of, process_pool
+from katha.renderers.diffusion.memory import _light_bytes, check_fits, needs_of, process_pool
 from katha.renderers.diffusion.prompt_encoding import chunk_tokens
 from katha.renderers.diffusion.sdxl import SdxlRenderer
-from katha.renderers.diffusion.weights import read_header
 
 Model = Callable[[str], Path]
 TARGETS = ["to_q", "to_v"]
@@ -53,7 +53,7 @@ def loras(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
 def renderer(folder: Path, **options: Any) -> Any:
     kinds = {"StableDiffusionXLPipeline": SdxlRenderer, SEEING: KontextRenderer}
     kind = kinds.get(read_json(folder / "model_index.json")["_class_name"], FluxRenderer)
-    return kind(str(folder), **{"steps": 1, "device": "cpu", "any_size": True, **options})
+    return kind(str(folder), kind.options_class(**{"steps": 1, "device": "cpu", "any_size": True, **options}))
 
 
 def frame(prompt: str = "The lion roars.", **fields: Any) -> FrameRequest:
@@ -275,7 +275,7 @@ def test_a_need_is_the_weights_and_the_frame(model: Model) -> None:
     }
 
     def need(rung: Any, **options: Any) -> Any:
-        return need_of(checkpoint, rung, options.pop("dtype", "float32"), options.pop("pixels", 0), **options)
+        return needs_of(checkpoint, options.pop("dtype", "float32"), options.pop("pixels", 0), **options)[rung]
 
     assert need("full").device == 4 * sum(numbers.values())
     assert need("full", dtype="bfloat16").device == 2 * sum(numbers.values())
@@ -290,17 +290,17 @@ def test_a_need_is_the_weights_and_the_frame(model: Model) -> None:
 
 def test_what_does_not_fit_is_refused_with_the_bytes_missing_and_what_fits(model: Model) -> None:
     checkpoint = renderer(model("sdxl")).checkpoint
-    needs = {rung: need_of(checkpoint, rung, "float32", 32 * 32) for rung in ("full", "model-offload", "quantized")}
+    needs = needs_of(checkpoint, "float32", 32 * 32)
     free = needs["full"].device - 1000
     with pytest.raises(
         UsageError, match=r"needs [\d,]+ bytes on 'cuda': 1,000 are missing on 'cuda'\. --memory model-off"
     ):
-        check_fits(needs["full"], "cuda", needs, (free, 10**12))
+        check_fits(needs, "full", "cuda", (free, 10**12))
     with pytest.raises(UsageError, match=r"Draw smaller frames, or use a larger device"):
-        check_fits(needs["full"], "cuda", needs, (10, 10**12))
+        check_fits(needs, "full", "cuda", (10, 10**12))
     with pytest.raises(UsageError, match="are missing on the host"):
-        check_fits(needs["model-offload"], "cuda", needs, (10**12, needs["model-offload"].host - 1))
-    said = check_fits(needs["full"], "cuda", needs, (needs["full"].device, 10**12))
+        check_fits(needs, "model-offload", "cuda", (10**12, needs["model-offload"].host - 1))
+    said = check_fits(needs, "full", "cuda", (needs["full"].device, 10**12))
     assert f"{needs['full'].device:,} bytes of" in said
 
 
@@ -318,7 +318,7 @@ def test_a_device_too_small_is_refused_before_anything_is_loaded(model: Model, m
 def test_another_model_is_let_go_when_there_is_no_room_beside_it(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     import psutil
 
-    from katha.models.checkpoints import process_tenants
+    from katha.models.checkpoints import device_models
 
     class Judge:
         closed = False
@@ -328,14 +328,14 @@ def test_another_model_is_let_go_when_there_is_no_room_beside_it(model: Model, m
 
     judge = Judge()
     process_pool().release()
-    process_tenants().move_in("cpu", judge)
+    device_models().register("cpu", judge)
     free = {False: 1000, True: 10**12}
     monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": free[judge.closed]})())
     assert draw(renderer(model("sdxl"))).any()
     assert judge.closed
     with renderer(model("sdxl")).pipeline([frame()]) as loaded:
         first = loaded.pipe
-    assert process_tenants().make_room("cpu", judge)
+    assert device_models().make_room("cpu", judge)
     loads = process_pool().loads
     with renderer(model("sdxl")).pipeline([frame()]) as loaded:
         assert loaded.pipe is not first

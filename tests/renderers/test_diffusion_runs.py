@@ -22,7 +22,7 @@ from katha.errors import BlankFrameError
 from katha.protocols import FrameRequest
 from katha.renderers.diffusion.memory import process_pool
 from katha.renderers.diffusion.renderer import Job
-from katha.renderers.diffusion.sdxl import SdxlRenderer
+from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.schema import Board, Event
 
 ROOT = Path(__file__).parents[2]
@@ -115,7 +115,9 @@ def test_the_memory_flag_is_an_option_of_the_renderer(katha: Katha, model: Model
     config = json.loads((Path("out") / "run.json").read_text())["config"]
     assert config["memory"] == "model-offload"
     request = FrameRequest("A lion.", 1, 32, 32)
-    with SdxlRenderer(str(model("sdxl")), device="cpu", memory="model-offload").pipeline([request]) as loaded:
+    with SdxlRenderer(str(model("sdxl")), SdxlOptions(device="cpu", memory="model-offload")).pipeline(
+        [request]
+    ) as loaded:
         assert loaded.pipe._all_hooks
 
 

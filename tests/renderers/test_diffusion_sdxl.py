@@ -16,7 +16,7 @@ from tiny_diffusion import build
 
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.diffusion.sdxl import SdxlRenderer
+from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 
 PROMPTS = ("The lion roars at the small mouse.", "The mouse gnaws the net.", "The lion walks past the tree.")
 
@@ -37,7 +37,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 def sdxl(folder: Path, **options: Any) -> SdxlRenderer:
-    return SdxlRenderer(str(folder), **{"steps": 2, "device": "cpu", **options})
+    return SdxlRenderer(str(folder), SdxlOptions(**{"steps": 2, "device": "cpu", **options}))
 
 
 def frame(prompt: str = PROMPTS[0], seed: int = 42, **fields: Any) -> FrameRequest:

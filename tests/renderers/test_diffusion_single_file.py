@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("toy_diffusion")
 
 
 def renderer(kind: type[Any], given: Path, **options: Any) -> Any:
-    return kind(str(given), **{"steps": 1, "device": "cpu", "any_size": True, **options})
+    return kind(str(given), kind.options_class(**{"steps": 1, "device": "cpu", "any_size": True, **options}))
 
 
 def frame(**fields: Any) -> FrameRequest:

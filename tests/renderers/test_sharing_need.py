@@ -17,8 +17,8 @@ from torch.utils._pytree import tree_leaves
 from katha.errors import UsageError
 from katha.protocols import FrameRequest
 from katha.renderers.consistory import ConsistoryRenderer
-from katha.renderers.diffusion.memory import Work, need_of, process_pool
-from katha.renderers.shared_attention.denoise import shared_layers
+from katha.renderers.diffusion.memory import Work, needs_of, process_pool
+from katha.renderers.shared_attention.attention_processor import shared_layers
 from katha.renderers.shared_attention.memory_estimate import shown_share
 from katha.renderers.shared_attention.renderer import board_of
 from katha.renderers.storydiffusion import StoryDiffusionRenderer
@@ -85,7 +85,9 @@ def board(subjects: int, side: int = 32) -> list[FrameRequest]:
 
 
 def made(kind: Any, folder: Path, **options: Any) -> Any:
-    return kind(str(folder), **{"device": "cpu", "steps": 3, "keep_gib": 0.0, "any_size": True, **options})
+    return kind(
+        str(folder), kind.options_class(**{"device": "cpu", "steps": 3, "keep_gib": 0.0, "any_size": True, **options})
+    )
 
 
 def worked_out(renderer: Any, frames: list[FrameRequest]) -> Work:
@@ -131,9 +133,9 @@ def test_the_shapes_are_those_of_the_loaded_unet(folder: Path) -> None:
     renderer = made(ConsistoryRenderer, folder)
     frames = board(1)
     with renderer.pipeline(frames) as loaded:
-        assert shared_layers(renderer._shapes, (16, 16)) == shared_layers(loaded.pipe.unet, (16, 16))
-        assert renderer._shapes.dtype == loaded.pipe.unet.dtype
-    assert all(weight.is_meta for weight in renderer._shapes.parameters())
+        assert shared_layers(renderer.shapes, (16, 16)) == shared_layers(loaded.pipe.unet, (16, 16))
+        assert renderer.shapes.dtype == loaded.pipe.unet.dtype
+    assert all(weight.is_meta for weight in renderer.shapes.parameters())
 
 
 def test_a_larger_board_is_checked_though_the_model_is_in_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +146,7 @@ def test_a_larger_board_is_checked_though_the_model_is_in_memory(folder: Path, m
         pass
     loads = process_pool().loads
     work = worked_out(renderer, large)
-    beside = need_of(renderer.checkpoint, "full", "float32", 256 * 256, work=work, loaded=True).device
+    beside = needs_of(renderer.checkpoint, "float32", 256 * 256, work=work, loaded="full")["full"].device
     monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": beside - 7})())
     with pytest.raises(UsageError, match=r"needs [\d,]+ bytes on 'cpu': 7 are missing"):
         next(iter(renderer.render_board(large)))

@@ -18,9 +18,15 @@ from katha.errors import UsageError
 from katha.protocols import BoardContext, FrameRequest
 from katha.registry import default_registry
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.shared_attention.denoise import shown_bytes
+from katha.renderers.shared_attention.attention_processor import shown_bytes
 from katha.renderers.shared_attention.renderer import board_of
-from katha.renderers.storydiffusion import VIEWS, StoryDiffusionRenderer, fitting_share, identity_images
+from katha.renderers.storydiffusion import (
+    VIEWS,
+    StoryDiffusionOptions,
+    StoryDiffusionRenderer,
+    fitting_share,
+    identity_images,
+)
 from katha.testing import check_renderer
 
 STEPS = 2
@@ -43,7 +49,9 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def renderer(folder: Path, **options: Any) -> StoryDiffusionRenderer:
-    return StoryDiffusionRenderer(str(folder), **{"steps": STEPS, "device": "cpu", "identity_images": 2, **options})
+    return StoryDiffusionRenderer(
+        str(folder), StoryDiffusionOptions(**{"steps": STEPS, "device": "cpu", "identity_images": 2, **options})
+    )
 
 
 def draw(folder: Path, requests: Sequence[FrameRequest], **options: Any) -> list[bytes]:
@@ -152,11 +160,10 @@ def test_the_bank_keeps_its_limit_by_reading_fewer_tokens(folder: Path) -> None:
     assert fitting_share(0.5, 8, 1000, 1000) == 0.125
     made, few = renderer(folder), renderer(folder, bank_mib=1)
     with made.pipeline(cast()) as loaded:
-        story, pipe = board_of(cast()), loaded.pipe
-        one = shown_bytes(pipe.unet, (16, 16), 2)
-        assert made.rules(story, pipe).keep == 0.5
-        few.bank_mib = 1 / 64  # type: ignore[assignment]
-        assert few.rules(story, pipe).keep == pytest.approx((1 << 14) / (5 * one))
+        one, large = (shown_bytes(loaded.pipe.unet, latent, 2) for latent in ((16, 16), (256, 256)))
+    assert made.rules(board_of(cast())).keep == 0.5
+    wide = board_of([replace(request, width=512, height=512) for request in cast()])
+    assert few.rules(wide).keep == pytest.approx((1 << 20) / (5 * large))
     list(made.render_board(cast()))
     kept = made._kept
     assert kept is not None
@@ -200,7 +207,7 @@ def test_options_out_of_range_are_refused(folder: Path, options: dict[str, Any],
 def test_it_is_registered_and_says_what_it_can(folder: Path) -> None:
     made = default_registry("renderers").create(f"storydiffusion:{folder}", sampling=0.25, device="cpu")
     assert isinstance(made, StoryDiffusionRenderer)
-    assert made.sampling == 0.25
+    assert made.options.sampling == 0.25
     assert (made.capabilities.identity, made.capabilities.insertion) == ("batch", "bank")
     spec = json.loads(json.dumps(dict(made.spec())))
     assert (spec["name"], spec["identity_images"], spec["steps"]) == ("storydiffusion", 4, 50)

@@ -195,61 +195,51 @@ def _other(folder: Path, wanted: str, name: str) -> InputFileError:
     )
 
 
-# ---
-# Whose models are in a device's memory, so that one that does not fit beside them can have them let go.
-#
-# Renderers, judges and planners know nothing of each other; each says here that it has moved in, and how it moves
-# out.
-
-
-class Tenant(Protocol):
-    """Something that holds a model in memory."""
+class HoldsModel(Protocol):
+    """Something that holds a model in memory: a renderer's pipeline, a judge, a planner."""
 
     def close(self) -> None:
         """Let go of the model once nobody uses it; it is loaded again when it is next needed."""
         ...
 
 
-class Tenants:
-    """The models in memory, by device type (`cuda`, `mps`, `cpu`). A tenant that is gone is forgotten."""
+class DeviceModels:
+    """The models in memory, by device type (`cuda`, `mps`, `cpu`), so that one that does not fit beside the others can
+    have them let go. Renderers, judges and planners know nothing of each other; each registers its model here."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[str, weakref.WeakSet[Tenant]] = {}
+        self._known: dict[str, weakref.WeakSet[HoldsModel]] = {}
 
-    def move_in(self, device: str, tenant: Tenant) -> None:
-        """Say that `tenant` has a model in the memory of `device`."""
+    def register(self, device: str, holder: HoldsModel) -> None:
+        """Note that `holder` has a model in the memory of `device`. A holder that is gone is forgotten."""
         with self._lock:
-            self._known.setdefault(_kind(device), weakref.WeakSet()).add(tenant)
+            self._known.setdefault(_kind(device), weakref.WeakSet()).add(holder)
 
-    def move_out(self, tenant: Tenant) -> None:
-        """Say that `tenant` has none any more."""
+    def release(self, holder: HoldsModel) -> None:
+        """Note that `holder` has none any more."""
         with self._lock:
             for known in self._known.values():
-                known.discard(tenant)
+                known.discard(holder)
 
-    def make_room(self, device: str, newcomer: Tenant) -> bool:
-        """Have all others of `device` let go of their models; whether there was any."""
+    def make_room(self, device: str, newcomer: HoldsModel) -> bool:
+        """Have all others of `device` let go of their models; return whether there was any."""
         with self._lock:
-            others = [tenant for tenant in self._known.get(_kind(device), ()) if tenant is not newcomer]
-        for tenant in others:
-            tenant.close()
-            self.move_out(tenant)
+            others = [holder for holder in self._known.get(_kind(device), ()) if holder is not newcomer]
+        for holder in others:
+            holder.close()
+            self.release(holder)
         return bool(others)
 
 
 @cache
-def process_tenants() -> Tenants:
-    """The tenants of this process."""
-    return Tenants()
+def device_models() -> DeviceModels:
+    """Return the models of this process."""
+    return DeviceModels()
 
 
 def _kind(device: str) -> str:
     return device.split(":")[0]
-
-
-# ---
-# Packages that only some numbers need, imported when they are.
 
 
 def need(module: str, what: str, extra: str = "stats") -> Any:

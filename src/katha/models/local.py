@@ -15,10 +15,10 @@ from katha.models.base import Completion, Turn, grammar_schema, neutral
 from katha.models.checkpoints import (
     ModelSource,
     check_adapter,
+    device_models,
     find_folder,
     folder_revision,
     load_adapter,
-    process_tenants,
     read_config,
 )
 
@@ -167,9 +167,9 @@ class LocalModel:
             import xgrammar
 
             if _lacks_room(self._source, self._device, self._dtype):
-                process_tenants().make_room(self._device, self)
+                device_models().make_room(self._device, self)
             model, tokenizer = load_weights(self._source, self._device, self._dtype)
-            process_tenants().move_in(self._device, self)
+            device_models().register(self._device, self)
             if self._adapter is not None:
                 model = load_adapter(model, self._adapter, self._source.name)
             model.eval()

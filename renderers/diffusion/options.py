@@ -1,0 +1,175 @@
+"""What the diffusion renderers can be told, and what is known of their model families (`configs/diffusion.yaml`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import Literal, get_args
+
+import yaml
+from pydantic import TypeAdapter
+
+from katha.errors import MissingExtraError, UsageError
+
+Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
+"""Where a model is kept while it draws: everything on the device; one component, or one layer, at a time on the device
+and the rest in host memory; or denoiser and text encoders as 8-bit floats, computed in the run's dtype."""
+DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""What can be computed in, with its bytes."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Settings of one kind of checkpoint: the facts that tell it (`when`), steps, guidance, prompt limit in tokens."""
+
+    when: Mapping[str, str | bool]
+    steps: int
+    guidance: float
+    prompt_tokens: int
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family of checkpoints; the fields are explained in the data file."""
+
+    name: str
+    pipelines: tuple[str, ...]
+    model: str
+    denoiser: str
+    native: int | None
+    size_multiple: int
+    pixels: tuple[float, float]
+    aspect: float
+    variants: tuple[Variant, ...]
+
+    def variant(self, facts: Mapping[str, object]) -> Variant:
+        """Return the settings for a checkpoint with `facts` (pipeline class, guidance embedding)."""
+        return next(row for row in self.variants if all(facts.get(key) == want for key, want in row.when.items()))
+
+
+@dataclass(frozen=True)
+class Calling:
+    """How one pipeline class is called; the fields are explained in the data file."""
+
+    away: Literal["true_cfg", "guidance", "never"]
+    pictures: int = 0
+    scale: str = "guidance_scale"
+    blank: str = ""
+    unseeing: str | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a single file holds; the fields are explained in the data file."""
+
+    starts: str
+    what: str
+    families: tuple[str, ...] = ()
+    part: str | None = None
+    width: int | None = None
+
+
+@dataclass(frozen=True)
+class DiffusionData:
+    """What is known of model families: `configs/diffusion.yaml`, where the fields are explained."""
+
+    packages: tuple[str, ...]
+    families: Mapping[str, Family]
+    calls: Mapping[str, Calling]
+    single_files: tuple[Kind, ...]
+    packed: tuple[str, ...]
+    schedulers: Mapping[str, str]
+
+
+@cache
+def diffusion_data() -> DiffusionData:
+    """Return the data file's content."""
+    read = yaml.safe_load(files("katha.configs").joinpath("diffusion.yaml").read_text(encoding="utf-8"))
+    families = {name: {"name": name, **row} for name, row in read["families"].items()}
+    return TypeAdapter(DiffusionData).validate_python({**read, "families": families})
+
+
+def require_packages(who: str) -> None:
+    """Check that everything the diffusion renderers need is installed; nothing is imported.
+
+    Raises:
+        MissingExtraError: with the names of the packages and the command.
+    """
+    missing = [name for name in diffusion_data().packages if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"The renderer {who!r} needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
+        )
+
+
+def one_of(name: str, value: str, known: Iterable[str]) -> None:
+    """Refuse a `value` that is none of `known` (UsageError); `name` is what it is called in the sentence."""
+    if value not in known:
+        raise UsageError(f"There is no {name} {value!r}.", hint=f"Use {', '.join(known)}.")
+
+
+def at_least(least: int, **values: float | None) -> None:
+    """Refuse an option below `least` (UsageError); None is the model's own default."""
+    for name, value in values.items():
+        if value is not None and value < least:
+            raise UsageError(f"{name} is at least {least}, not {value}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffusionOptions:
+    """What every diffusion renderer can be told. None means the model's own default.
+
+    A family that has no use for one of these declares it anew with `init=False`: then it cannot be given.
+
+    Raises:
+        UsageError: a value that cannot be.
+    """
+
+    revision: str | None = None
+    """The hub's branch, tag or commit."""
+    variant: str | None = None
+    """Which weights are read where a folder holds several: `fp16`."""
+    base: str | None = None
+    """For a single file: the folder or hub name that brings configuration, tokenizers and missing components."""
+    download: bool = False
+    """Fetch a checkpoint that is not on this machine."""
+    device: str | None = None
+    """Where it draws; the accelerator if there is one, else `cpu`."""
+    dtype: str | None = None
+    """What it computes in; float32 on a CPU, else what the weights were published in."""
+    memory: Rung = "full"
+    """Where the model is kept while it draws."""
+    vae_tiling: bool = False
+    """Decode in tiles: less memory for large frames."""
+    steps: int | None = None
+    """Denoising steps."""
+    guidance: float | None = None
+    """The scale of classifier-free (or distilled) guidance."""
+    scheduler: str | None = None
+    """`ddim`, `euler`, ... instead of the checkpoint's own."""
+    lora: tuple[str, ...] = ()
+    """Adapters, each `FILE@WEIGHT`."""
+    batch: int = 1
+    """How many frames are drawn at once."""
+    any_size: bool = False
+    """Draw sizes that the weights were not trained for."""
+    negative: str = ""
+    """What no frame shall show, added to the plan's own. FLUX.1 uses it with `true_cfg` above 1 only; distilled FLUX.2
+    models know none."""
+
+    def __post_init__(self) -> None:
+        one_of("memory rung", self.memory, get_args(Rung))
+        if self.dtype is not None:
+            one_of("dtype", self.dtype, DTYPES)
+        known = diffusion_data().schedulers
+        if self.scheduler is not None and self.scheduler not in known:
+            raise UsageError(f"There is no scheduler {self.scheduler!r}.", hint=f"Known: {', '.join(known)}.")
+        at_least(1, steps=self.steps, batch=self.batch)
+
+    def of_the_family(self) -> dict[str, object]:
+        """Return what a family adds to these options, by name, but for what changes no pixel."""
+        left_out = {item.name for item in fields(DiffusionOptions)} | {"keep_gib"}
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in left_out}

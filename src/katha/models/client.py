@@ -1,0 +1,456 @@
+"""One client per vendor of models: what is known of the vendor, the gate before it, and calls through its own SDK.
+
+Judges, planners and whoever else asks a served model go through `ProviderClient`: requests in, typed replies out, tried
+again with the same bytes while the server is busy or broken. tenacity does the trying; `Backoff` says how often and how
+long, and `Pacer` how many calls may be under way at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from urllib.parse import urlsplit
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type
+
+from katha.configs import load_config
+from katha.errors import KathaError, ModelError, UsageError
+from katha.schema import AnswerStatus
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic
+    from openai import OpenAI
+
+T = TypeVar("T")
+Request = dict[str, Any]
+"""The body of one call, as JSON."""
+
+_LOCAL = frozenset(("127.0.0.1", "localhost", "::1"))
+_BUSY = frozenset((429, 529))
+_UNAUTHORISED = frozenset((401, 403))
+_SCHEMA_WORDS = ("response_format", "output_config", "json_schema", "schema", "structured")
+_SHRINK = 0.8
+_ANTHROPIC_STOPS: Mapping[str | None, AnswerStatus] = {
+    "max_tokens": "truncated",
+    "model_context_window_exceeded": "truncated",
+    "refusal": "refused",
+}
+_OPENAI_STOPS: Mapping[str | None, AnswerStatus] = {"length": "truncated", "content_filter": "refused"}
+
+
+class Fault(Exception):
+    """One failed call. kind: busy (429, 529), broken (5xx, timeout, cut connection), refused (another 4xx)."""
+
+    def __init__(self, kind: str, message: str, *, status: int | None = None, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.status, self.wait = kind, message, status, wait
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Tries of one call: `max_retries` for a broken server, `busy_retries` for a busy one; waits in seconds."""
+
+    max_retries: int = 4
+    busy_retries: int = 8
+    first_wait: float = 0.5
+    longest_wait: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def allowed(self, kind: str) -> int:
+        """How many faults of `kind` one call survives."""
+        return {"busy": self.busy_retries, "broken": self.max_retries}.get(kind, 0)
+
+    def wait(self, fault: Fault, failures: int) -> float:
+        """Seconds before another try: what the server asked for, else twice as long as last time."""
+        grown = min(self.longest_wait, self.first_wait * 2 ** (failures - 1))
+        return grown if fault.wait is None else min(self.longest_wait, max(0.0, fault.wait))
+
+
+def retry_after(value: str | None) -> float | None:
+    """The seconds in a `Retry-After` header; None when it holds none (a date is left to the backoff)."""
+    try:
+        return float(value) if value is not None else None
+    except ValueError:
+        return None
+
+
+class Pacer:
+    """The gate that every call to one server goes through, from any thread. `most` bounds the limit; waits in s."""
+
+    def __init__(
+        self,
+        *,
+        start: float = 2.0,
+        most: int = 16,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limit, self._most = min(start, float(most)), most
+        self._sleep, self._clock = sleep, clock
+        self._free = threading.Condition()
+        self._under_way, self._begun, self._shrunk_at = 0, 0, -1
+        self._held_until = 0.0
+
+    @property
+    def limit(self) -> int:
+        """Calls that may be under way now, from 1."""
+        return max(1, int(self._limit))
+
+    @contextmanager
+    def slot(self) -> Iterator[int]:
+        """Wait until one more call may be made, and hold its place; gives the call's number for `shrink`."""
+        with self._free:
+            while self._under_way >= self.limit:
+                self._free.wait()
+            self._under_way += 1
+        try:
+            self._wait_out()
+            with self._free:
+                self._begun += 1
+                number = self._begun
+            yield number
+        finally:
+            with self._free:
+                self._under_way -= 1
+                self._free.notify()
+
+    def grow(self) -> None:
+        """A call went well."""
+        with self._free:
+            step = 1.0 if self._shrunk_at < 0 else 1.0 / self._limit
+            self._limit = min(float(self._most), self._limit + step)
+            self._free.notify()
+
+    def shrink(self, number: int) -> None:
+        """The server asked call `number` for fewer calls; calls begun before the last shrinking do not count again."""
+        with self._free:
+            if number > self._shrunk_at:
+                self._limit = max(1.0, self._limit * _SHRINK)
+                self._shrunk_at = self._begun
+
+    def hold(self, seconds: float) -> None:
+        """Begin no call for so long: the server said when it will listen again (`Retry-After`)."""
+        with self._free:
+            self._held_until = max(self._held_until, self._clock() + seconds)
+
+    def _wait_out(self) -> None:
+        with self._free:
+            until = self._held_until
+        left = until - self._clock()
+        if left > 0:
+            self._sleep(left)
+
+
+@dataclass(frozen=True)
+class Received:
+    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts."""
+
+    text: str
+    model: str
+    stop: AnswerStatus | None = None
+    tokens: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """One model of one vendor. card: its section of `configs/judges.yaml`. The key is never shown."""
+
+    provider: str
+    model: str
+    url: str
+    variable: str
+    card: Mapping[str, Any]
+    key: str = field(repr=False)
+
+    @property
+    def endpoint(self) -> str:
+        """The address without scheme, names and queries."""
+        parts = urlsplit(self.url)
+        return f"{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path.rstrip('/')}"
+
+    def fault(self, error: Exception) -> Fault:
+        """What an SDK's error means, with the key blotted out.
+
+        Raises:
+            UsageError: the key or the model is wrong. ModelError: the account has no credit left.
+        """
+        status = getattr(error, "status_code", None)
+        message = f"{type(error).__name__}: {error}".replace(self.key, "[key]")[:500]
+        if not isinstance(status, int):
+            return Fault("broken", message)
+        if status in _UNAUTHORISED:
+            raise UsageError(
+                f"{self.provider} refused the key for {self.model!r} (HTTP {status}).", hint=f"Check {self.variable}."
+            ) from None
+        if status == 404:
+            raise UsageError(f"{self.provider} knows no model {self.model!r} at {self.endpoint}.") from None
+        if getattr(error, "code", None) == "insufficient_quota":
+            raise ModelError(f"The {self.provider} account has no credit left.") from None
+        headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", {})
+        kind = "busy" if status in _BUSY else "broken" if status >= 500 or status in {408, 409} else "refused"
+        return Fault(kind, f"HTTP {status}: {message}", status=status, wait=retry_after(headers.get("retry-after")))
+
+    def rejects_schema(self, fault: Fault) -> bool:
+        """Whether the server said that it cannot be held to a schema."""
+        return fault.status in {400, 422} and any(word in fault.message.lower() for word in _SCHEMA_WORDS)
+
+    def usage(self, received: Received | None, retries: int, *, plain: bool) -> dict[str, Any]:
+        """Schema mode, retries, model, token counts, and the cost in US dollars (None where a price is unknown)."""
+        mode = {"schema_mode": "plain" if plain else "native", "retries": retries}
+        if received is None:
+            return {**mode, "cost": None}
+        price, tokens = self.card.get("price"), dict(received.tokens)
+        cost = sum(tokens[name] * price[name] for name in tokens) / 1e6 if price and tokens else None
+        return {**mode, "model": received.model, "tokens": tokens, "cost": cost}
+
+
+def find_vendor(provider: str, model: str, *, base_url: str | None = None, what: str = "judge") -> Vendor:
+    """The vendor's data for `model` (its longest matching prefix), with the key from the environment.
+
+    Raises:
+        UsageError: the key's variable is not set; servers on this machine need none.
+    """
+    data = load_config("judges.yaml")[provider]
+    url = base_url or os.environ.get(data["url_variable"]) or str(data["base_url"])
+    names = sorted((name for name in data["models"] if model.startswith(name)), key=len)
+    card: dict[str, Any] = data["default"] | (data["models"][names[-1]] if names else {})
+    variable = str(data["key"])
+    key = os.environ.get(variable) or ("unused" if urlsplit(url).hostname in _LOCAL else "")
+    if not key:
+        raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
+    return Vendor(provider, model, url, variable, card, key)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request that was made as often as it took.
+
+    received: the reply, or None when the server stayed broken (`error` says how). plain: the schema was told in words.
+    """
+
+    received: Received | None
+    error: str | None
+    usage: dict[str, Any]
+    plain: bool
+
+
+class ProviderClient(ABC):
+    """One model of one vendor over the vendor's own SDK. Safe between threads."""
+
+    PROVIDER: ClassVar[str]
+
+    def __init__(
+        self, vendor: Vendor, *, timeout: float, backoff: Backoff | None = None, at_once: int = 16, plain: bool = False
+    ) -> None:
+        """Keep what is known; nothing is called yet. plain: never ask the server to hold the model to a schema."""
+        self.vendor, self.timeout, self.backoff, self.plain = vendor, timeout, backoff or Backoff(), plain
+        self._pacer = Pacer(most=at_once, sleep=self.backoff.sleep)
+
+    @cached_property
+    @abstractmethod
+    def sdk(self) -> Any:
+        """The SDK's client, with its own retries off."""
+
+    @abstractmethod
+    def request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None, limit: int) -> Request:
+        """Return the body of one call. schema: what the reply is held to (None: nothing). limit: its tokens."""
+
+    @abstractmethod
+    def send(self, request: Mapping[str, Any]) -> Any:
+        """Make one call; the SDK's own errors pass through."""
+
+    @abstractmethod
+    def read(self, message: Any) -> Received:
+        """Return what the SDK's object for a reply says."""
+
+    def _answer(self, request: Request) -> Received:
+        return self.read(self.send(request))
+
+    def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        sdk = self.__dict__.pop("sdk", None)
+        if sdk is not None:
+            sdk.close()
+
+    def exchange(self, build: Callable[[bool], Request]) -> Exchange:
+        """Make the call whose body `build` gives (for the schema in words: True), paced and tried again.
+
+        A server that cannot be held to a schema is asked in words from then on, which counts as no failure.
+
+        Raises:
+            UsageError: the key or the model is wrong. ModelError: the account has no credit left.
+        """
+        plain, failed = self.plain, Counter[str]()
+
+        def once() -> Received:
+            nonlocal plain
+            while True:
+                try:
+                    with self._pacer.slot() as number:
+                        received = self._called(partial(self._answer, build(plain)))
+                except Fault as fault:
+                    if plain or not self.vendor.rejects_schema(fault):
+                        if fault.kind == "busy":
+                            self._pacer.shrink(number)
+                        raise
+                    self.plain = plain = True
+                else:
+                    self._pacer.grow()
+                    return received
+
+        try:
+            received, error = self._tried(once, failed), None
+        except Fault as fault:
+            received, error = None, fault.message
+        usage = self.vendor.usage(received, failed.total(), plain=plain)
+        return Exchange(received, error, usage, plain)
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """Return what `call` gives, a call of the SDK that is no question (of batches, of files), tried again.
+
+        Raises:
+            UsageError: the key is wrong. Fault: the server stayed broken or refused the call.
+        """
+        return self._tried(lambda: self._called(call), Counter())
+
+    def _tried(self, call: Callable[[], T], failed: Counter[str]) -> T:
+        """`call`, tried again while `Backoff` allows; `failed` counts the faults by kind."""
+
+        def fault_of(state: RetryCallState) -> Fault:
+            assert state.outcome is not None
+            fault = state.outcome.exception()
+            assert isinstance(fault, Fault)
+            return fault
+
+        def count(state: RetryCallState) -> None:
+            failed[fault_of(state).kind] += 1
+
+        def stop(state: RetryCallState) -> bool:
+            kind = fault_of(state).kind
+            return failed[kind] > self.backoff.allowed(kind)
+
+        def wait(state: RetryCallState) -> float:
+            """A wait that a busy server named holds for every call, the growing one for this call alone."""
+            fault = fault_of(state)
+            seconds = self.backoff.wait(fault, failed[fault.kind])
+            if fault.kind == "busy" and fault.wait is not None:
+                if not stop(state):  # tenacity asks for the wait before it asks whether to stop
+                    self._pacer.hold(seconds)
+                return 0.0
+            return seconds
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(Fault), after=count, stop=stop, wait=wait, sleep=self._sleep, reraise=True
+        )
+        return retrying(call)
+
+    def _sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            self.backoff.sleep(seconds)
+
+    def _called(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except (KathaError, Fault):
+            raise
+        except Exception as error:
+            # The SDKs let half a body or another shape through as ValueError, TypeError, AttributeError or IndexError.
+            raise self.vendor.fault(error) from None
+
+
+class AnthropicClient(ProviderClient):
+    """Claude over the Messages API."""
+
+    PROVIDER = "anthropic"
+
+    @cached_property
+    def sdk(self) -> Anthropic:
+        """The SDK's client, with its own retries off."""
+        from anthropic import Anthropic
+
+        return Anthropic(api_key=self.vendor.key, base_url=self.vendor.url, max_retries=0, timeout=self.timeout)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of every call: the version of the API, where the model needs one."""
+        version = self.vendor.card.get("api_version")
+        return {"anthropic-version": version} if version else {}
+
+    def request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None, limit: int) -> Request:
+        """Return the body of one call of the Messages API."""
+        from anthropic import transform_schema
+
+        request: Request = {"model": self.vendor.model, "max_tokens": limit, "messages": list(messages)}
+        if schema is not None:
+            request["output_config"] = {"format": {"type": "json_schema", "schema": transform_schema(dict(schema))}}
+        if self.vendor.card.get("temperature") is not None:
+            request["temperature"] = self.vendor.card["temperature"]
+        return request
+
+    def send(self, request: Mapping[str, Any]) -> Any:
+        """Make one call. The SDK's own version of the API has no temperature, so that one travels beside the body."""
+        known = {name: value for name, value in request.items() if name != "temperature"}
+        body = {"temperature": request["temperature"]} if "temperature" in request else None
+        return self.sdk.messages.create(**known, extra_headers=self.headers, extra_body=body)
+
+    def read(self, message: Any) -> Received:
+        """Return what a `Message` says."""
+        usage = message.usage
+        tokens = {
+            "input": usage.input_tokens,
+            "cache_write": usage.cache_creation_input_tokens or 0,
+            "cached": usage.cache_read_input_tokens or 0,
+            "output": usage.output_tokens,
+        }
+        text = "".join(block.text for block in message.content if block.type == "text")
+        return Received(text, message.model, _ANTHROPIC_STOPS.get(message.stop_reason), tokens)
+
+
+class OpenAIClient(ProviderClient):
+    """Any server that speaks the Chat Completions protocol, by `base_url` or OPENAI_BASE_URL."""
+
+    PROVIDER = "openai"
+
+    @cached_property
+    def sdk(self) -> OpenAI:
+        """The SDK's client, with its own retries off."""
+        from openai import OpenAI
+
+        return OpenAI(api_key=self.vendor.key, base_url=self.vendor.url, max_retries=0, timeout=self.timeout)
+
+    def request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None, limit: int) -> Request:
+        """Return the body of one chat completion."""
+        card = self.vendor.card
+        request: Request = {"model": self.vendor.model, "messages": list(messages), card["tokens_field"]: limit}
+        if schema is not None:
+            held = {"name": "reply", "strict": True, "schema": dict(schema)}
+            request["response_format"] = {"type": "json_schema", "json_schema": held}
+        request |= {name: card[name] for name in ("temperature", "reasoning_effort") if card.get(name) is not None}
+        return request
+
+    def send(self, request: Mapping[str, Any]) -> Any:
+        """Make one call."""
+        return self.sdk.chat.completions.create(**request)
+
+    def read(self, message: Any) -> Received:
+        """Return what a `ChatCompletion` says."""
+        choice = message.choices[0]
+        stop = "refused" if choice.message.refusal else _OPENAI_STOPS.get(choice.finish_reason)
+        text = choice.message.refusal or choice.message.content or ""
+        return Received(text, message.model, stop, _openai_tokens(message.usage))
+
+
+def _openai_tokens(usage: Any) -> dict[str, int]:
+    if usage is None:
+        return {}
+    details = usage.prompt_tokens_details
+    cached = (details.cached_tokens or 0) if details is not None else 0
+    return {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
