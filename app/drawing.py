@@ -39,7 +39,7 @@ def run_story(
     lock: Path | str | None = None,
     budget: Budget | None = None,
     on_event: Callable[[Event], None] | None = None,
-    review: Callable[[ReviewRequest], ReviewChoice] | None = None,
+    reviewer: Callable[[ReviewRequest], ReviewChoice] | None = None,
     **changes: Any,
 ) -> RunResult:
     """Draw a story, find the transition that cannot be read from the images, and repair it.
@@ -55,7 +55,7 @@ def run_story(
         lock: The lock that `tune` wrote: the frozen weights, thresholds and seeds.
         budget: Limits over the calls and dollars of judges and image services.
         on_event: Hears what is being planned, drawn, asked and decided.
-        review: Decides on the repair, where the settings ask for review.
+        reviewer: Decides on the repair, where the settings ask for review (`review=True`).
         **changes: Single settings by name, over `settings`: `mode="base"`, `seeds=(1, 2)`.
 
     Returns:
@@ -81,7 +81,7 @@ def run_story(
     if lock is not None:
         config = freeze(config, Path(lock), plugins, [record])
     folder = Path(out) if out is not None else Path("out") / record.story_id
-    result = machine.run_story(record, config, folder, plan=given, on_event=on_event, review=review, plugins=plugins)
+    result = machine.run_story(record, config, folder, plan=given, on_event=on_event, review=reviewer, plugins=plugins)
     write_report(result.out)
     return result
 

@@ -85,7 +85,8 @@ def options_from(
             told = {item.name: values.pop(item.name) for item in made}
             most = (told.pop("max_calls", None), told.pop("max_cost", None))
             chosen = told.pop("preset", None)
-            changes = {name: value for name, value in told.items() if value not in (None, False, [])}
+            # By identity: a 0 that was given is equal to False and is no absent flag.
+            changes = {name: value for name, value in told.items() if not _absent(value)}
             budget = Budget(*most) if most != (None, None) else None
             verb(**values, **{into: Given(changes, chosen, budget)})
 
@@ -99,6 +100,10 @@ def options_from(
         return command
 
     return decorate
+
+
+def _absent(value: object) -> bool:
+    return value is None or value is False or value == []
 
 
 def _parameters(name: str, field: FieldInfo) -> Iterator[inspect.Parameter]:

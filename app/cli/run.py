@@ -50,7 +50,7 @@ def run(
             lock=lock,
             budget=given.budget,
             on_event=on_event,
-            review=reviewer() if reviews else None,
+            reviewer=reviewer() if reviews else None,
             **changes,
         )
     _tell(result, as_json)

@@ -14,7 +14,9 @@ import pytest
 
 import katha
 from katha.app.cli.main import VERBS, app
+from katha.app.cli.options import Given, options_from
 from katha.config import Settings
+from katha.experiments.scoring import ScoreOptions
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "python.md"
@@ -95,6 +97,21 @@ def test_every_setting_has_a_description_and_its_own_flag() -> None:
     assert all(field.description for field in Settings.model_fields.values())
     assert {"--planner-option", "--bridge-option", "--judge", "--seeds", "--verify-reuse"} <= known
     assert not {"--candidates", "--compass"} & known
+
+
+def test_a_zero_that_was_given_is_no_absent_flag() -> None:
+    heard: list[Given] = []
+
+    @options_from(ScoreOptions, preset=False, limits=False)
+    def verb(given: Given) -> None:
+        heard.append(given)
+
+    names = inspect.signature(verb).parameters
+    verb(
+        **dict.fromkeys(names),
+    )
+    verb(**{**dict.fromkeys(names), "resamples": 0, "seed": 0, "decide": False, "verdicts": []})
+    assert [given.changes for given in heard] == [{}, {"resamples": 0, "seed": 0}]
 
 
 @pytest.mark.timeout(600)
