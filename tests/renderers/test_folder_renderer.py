@@ -183,8 +183,8 @@ def test_a_judge_that_cannot_see_a_found_board_repairs_nothing_and_says_why(
     example = Path(__file__).parents[2] / "examples" / "lion_and_mouse.txt"
     given = ["run", str(example), "--renderer", f"folder:{tmp_path / 'boards'}", "--bridge-renderer", "sketch"]
     told = CliRunner().invoke(app, [*given, "--seeds", "42", "--out", str(tmp_path / "out")])
-    assert told.exit_code == 0, told.output
-    assert "Not inserted: no judge could answer a steering question" in told.stdout
+    assert told.exit_code == 1, told.output  # nothing could be scored: never as if it had succeeded
+    assert "Nothing was repaired: no judge could answer a steering question" in told.stdout
     assert "Not a sketch: frame 1, 2, 3, 4, 5." in told.stdout
     assert "need another --judge" in told.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
