@@ -66,7 +66,19 @@ def test_the_installed_renderer_is_listed_with_its_options(workshop: Workshop) -
 
 def test_it_draws_a_story_through_the_whole_machine(workshop: Workshop) -> None:
     story = ROOT / "examples" / "lion_and_mouse.txt"
-    common = ("--renderer", "paper-cut", "--mode", "caption_bridge", "--seeds", "42", "--size", "96x64", "--json")
+    common = (
+        "--renderer",
+        "paper-cut",
+        "--judge",
+        "coin-toss",
+        "--mode",
+        "caption_bridge",
+        "--seeds",
+        "42",
+        "--size",
+        "96x64",
+        "--json",
+    )
     told = workshop.katha("run", story, *common, "--renderer-option", "blocks=6", "--out", workshop.folder / "out")
     assert json.loads(told.splitlines()[0])["frames"] == 6
     record = json.loads((workshop.folder / "out" / "run.json").read_text(encoding="utf-8"))
