@@ -53,15 +53,17 @@ class Shell:
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
-    def run(self, command: str) -> str:
+    def run(self, command: str, code: int = 0) -> str:
         path = f"{self.folder / 'venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "KATHA_CACHE": str(self.folder / "cache")}
         done = subprocess.run(command, shell=True, cwd=self.folder, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        assert done.returncode == code, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def commands(self, block: str) -> list[str]:
-        return [self.run(line.split("  #")[0]) for line in block.splitlines() if line.strip()]
+        """Run each line; a comment behind it may say which exit code it ends with."""
+        told = (line.partition("  #") for line in block.splitlines() if line.strip())
+        return [self.run(command, int((re.findall(r"exit code (\d)", note) or [0])[0])) for command, _, note in told]
 
 
 @pytest.fixture
