@@ -390,8 +390,8 @@ def test_it_answers_through_the_evaluation(folders: dict[str, Path]) -> None:
         for place in range(2)
     ]  # fmt: skip
     packet, evidence = make_packet("s", "image", list(pictures()), STORY)
-    engine = JudgingEngine({"local": judge})
-    answers = engine.ask("local", Inquiry(packet, evidence, questions, "base", "strict", "choice"))
+    name = str(judge.spec()["name"])
+    answers = JudgingEngine({name: judge}).ask(name, Inquiry(packet, evidence, questions, "base", "strict", "choice"))
     assert [answer.status for answer in answers] == ["ok", "ok"]
     assert answers[0].judge == f"local:{folders['smolvlm']}"
     assert isinstance(judge, Judge)
