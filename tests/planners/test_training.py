@@ -20,8 +20,6 @@ from katha.renderers.sketch import compose, rasterise
 
 ROOT = Path(__file__).parents[2]
 FRAMES = 48
-pytestmark = pytest.mark.timeout(1500)
-"""A toy training takes minutes of processor time, more beside other tests."""
 
 
 @pytest.fixture(scope="module")
