@@ -88,10 +88,14 @@ def test_a_run_goes_through_the_whole_machine_with_one_pipeline(
     assert process_pool().loads == before + 1
 
 
-def test_the_embedded_judge_asks_about_real_frames(katha: Katha, model: Model) -> None:
+def test_a_board_that_the_embedded_judge_cannot_read_is_drawn_and_said_to_be_unscored(
+    katha: Katha, model: Model
+) -> None:
     words = ("run", TEXT, "--renderer", f"sdxl:{model('sdxl')}", *SMALL, "--mode", "base", "--judge", "sketch-reader")
     done = katha(*words, "--out", "out")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 1, done.output
+    assert "The first cause: Not a sketch: frame 1, 2, 3." in done.output
+    assert json.loads((Path("out") / "run.json").read_text())["status"] == "incomplete"
     assert len(board("out").frames) == 3
 
 
@@ -146,7 +150,7 @@ class Cracked(SdxlRenderer):
 
 
 def cracked(folder: Path, *bad: int, steps: int = 1) -> Cracked:
-    renderer = Cracked(str(folder), steps=steps, device="cpu")
+    renderer = Cracked(str(folder), SdxlOptions(steps=steps, device="cpu"))
     renderer.bad = bad
     return renderer
 
