@@ -20,8 +20,8 @@ from katha.eval_bridge.judging.outcome import FAILED, Outcome, outcome_of
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import open_rule, settle
 from katha.eval_bridge.matching.verdicts import Decider, RecordingRule, recording
-from katha.eval_bridge.packets.images import WordScanner
 from katha.eval_bridge.packets.instructions import prompt_hashes
+from katha.eval_bridge.packets.packets import WordScanner
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions
 from katha.eval_bridge.scoring.controls import control_results
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, question_ledger, summarise

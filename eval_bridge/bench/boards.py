@@ -14,7 +14,7 @@ from typing import get_args
 from pydantic import Field, ValidationError
 
 from katha.errors import InputFileError, KathaError, UsageError
-from katha.eval_bridge.packets.images import clean_image
+from katha.eval_bridge.packets.packets import clean_image
 from katha.jsonio import read_json, sha256_hex
 from katha.schema import FrameKind, Record, StoryRecord
 
