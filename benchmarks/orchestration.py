@@ -25,8 +25,7 @@ from katha.config import RunConfig
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, shared_readings
 from katha.eval_bridge.packets import packets
 from katha.eval_bridge.packets.packets import clean_image
-from katha.eval_bridge.questions.build import build_questions
-from katha.eval_bridge.questions.options import prepare_questions
+from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.registry import default_registry
 from katha.renderers.sketch import SketchRenderer

@@ -11,8 +11,7 @@ from pydantic import BaseModel
 
 from katha.eval_bridge.matching.match import match_text, normalise
 from katha.eval_bridge.packets.instructions import object_schema
-from katha.eval_bridge.questions.options import reworded, swaps
-from katha.eval_bridge.questions.wording import sentence
+from katha.eval_bridge.questions.wording import reworded, sentence, swaps
 from katha.eval_bridge.questions.writing import Built, Rejected, rules, text_answers, write_one
 from katha.language import read_scene
 from katha.models.base import TextModel

@@ -13,8 +13,7 @@ from katha.errors import ModelError, ReplyError
 from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
 from katha.eval_bridge.packets.packets import make_packet
-from katha.eval_bridge.questions.build import gives_away
-from katha.eval_bridge.questions.options import prepare_questions
+from katha.eval_bridge.questions.build import gives_away, prepare_questions
 from katha.jsonio import loads
 from katha.models.base import TextModel, Turn
 from katha.prompting import load_prompt
