@@ -7,15 +7,16 @@ seen (five folds by story) gives the confidence (Platt scaling). Both are scikit
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, FiniteFloat, TypeAdapter
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.people.agreement import calibration_error, pairwise_agreement, rank_correlation
@@ -32,15 +33,15 @@ _FEWEST = 20
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@pydantic_dataclass(frozen=True)
 class GoldEnsemble:
     """Weights by judge, and the slope and offset that turn a weighted vote into a probability."""
 
-    judges: tuple[str, ...]
-    weights: tuple[float, ...]
-    intercept: float
-    slope: float
-    offset: float
+    judges: Annotated[tuple[str, ...], Field(min_length=1)]
+    weights: tuple[FiniteFloat, ...]
+    intercept: FiniteFloat
+    slope: FiniteFloat
+    offset: FiniteFloat
 
     def probability(self, signals: Floats) -> Floats:
         """How likely people find the answer right, from signed votes of shape (judges, ...), in 0..1."""
@@ -99,18 +100,15 @@ def read_ensemble(path: Path) -> GoldEnsemble:
     Raises:
         InputFileError: it is none.
     """
-    value = read_json(path)
     try:
-        judges = tuple(str(name) for name in value["judges"])
-        weights = tuple(float(weight) for weight in value["weights"])
-        numbers = [float(value[name]) for name in ("intercept", "slope", "offset")]
-        if len(judges) != len(weights) or not judges or not all(map(math.isfinite, [*weights, *numbers])):
+        found = TypeAdapter(GoldEnsemble).validate_python(read_json(path))
+        if len(found.judges) != len(found.weights):
             raise ValueError("judges and weights do not fit")
-    except (KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise InputFileError(
             f"{str(path)!r} is no ensemble.", hint="Give the file that `katha bench ensemble` wrote."
         ) from error
-    return GoldEnsemble(judges, weights, *numbers)
+    return found
 
 
 def _gold(judgments: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str, str, str], bool]:
@@ -135,14 +133,14 @@ def fit_ensemble(
     Raises:
         RecordError: fewer than 20 labelled items, one kind of label only, or fewer than two stories.
     """
-    judges = [name for name in outcomes.judges if name not in (ENSEMBLE, CALIBRATED)]
+    place = [at for at, name in enumerate(outcomes.judges) if name not in (ENSEMBLE, CALIBRATED)]
+    judges = [outcomes.judges[at] for at in place]
     items = _items(outcomes, _gold(judgments))
     if len(items) < _FEWEST or len({label for *_, label in items}) < 2 or len({story for story, *_ in items}) < 2:
         raise RecordError(
             f"{len(items)} labelled answers are too few, or all of one kind or story.",
             hint=f"Give at least {_FEWEST} rows (story_id, question_id, condition, right) that match the archive.",
         )
-    place = [at for at, name in enumerate(outcomes.judges) if name not in (ENSEMBLE, CALIBRATED)]
     cells = np.stack([outcomes.cells[m, place, c, q] for _, m, c, q, _ in items], axis=1)
     levels = np.stack([outcomes.confidence[m, place, c, q] for _, m, c, q, _ in items], axis=1)
     signals, labels = signals_of(cells, levels).T, np.array([label for *_, label in items])
