@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from katha.configs import load_config
 from katha.errors import InputFileError, unreadable
@@ -149,7 +149,6 @@ _PUBLISHED = load_config("kathabench.yaml")
 STORIES: int = _PUBLISHED["stories"]
 SCENES: int = _PUBLISHED["scenes"]
 VARIANTS_PER_STORY: int = _PUBLISHED["variants_per_story"]
-CONDITIONS_ASKED = 3
 
 Counts = Mapping[str, int]
 NARRATIVE_TYPES: Counts = MappingProxyType(_PUBLISHED["narrative_types"])
@@ -163,8 +162,7 @@ RESOLUTIONS: tuple[str, ...] = tuple(_PUBLISHED["resolutions"])
 _SPLIT_NAMES: Mapping[str, str] = _PUBLISHED["split_aliases"] | {name: name for name in (*SPLITS, "test")}
 
 
-@dataclass(frozen=True)
-class Tier:
+class Tier(NamedTuple):
     """A gold subset (Table 20): its file, how many stories it has, and how many of each narrative type."""
 
     file: str
@@ -183,11 +181,6 @@ def split_name(value: str) -> str | None:
 def split_stories(split: str) -> int:
     """How many stories of the full release are in `split`, where `test` is both of its halves."""
     return SPLITS["public_test"] + SPLITS["hidden_test"] if split == "test" else SPLITS[split]
-
-
-def estimated_questions(stories: int) -> int:
-    """The questions of an average subset of that size, as Tables 47 and 48 count them."""
-    return round(sum(QUESTIONS.values()) * stories / STORIES)
 
 
 def expected_type(story_id: str) -> str | None:

@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 from katha.configs import load_config
 from katha.eval_bridge.bench.files import (
-    CONDITIONS_ASKED,
     GOLD_TIERS,
     MORALS,
     NARRATIVE_TYPES,
@@ -39,7 +38,7 @@ from katha.eval_bridge.bench.files import (
     stream,
 )
 from katha.jsonio import sha256_hex
-from katha.schema import ContrastiveVariant, Question, Record, StoryRecord
+from katha.schema import CONDITIONS, ContrastiveVariant, Question, Record, StoryRecord
 from katha.stories import record_problems
 
 # What is wrong with one record, all of it: stories (Tables 7, 8, 13), variants (Table 15), validations (Table 16).
@@ -401,7 +400,7 @@ def _budget(stories: int, questions: int) -> dict[str, int]:
         "stories": stories,
         "panels": SCENES * stories,
         "questions": questions,
-        "judge_calls": CONDITIONS_ASKED * questions,
+        "judge_calls": len(CONDITIONS) * questions,
     }
 
 

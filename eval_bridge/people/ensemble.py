@@ -54,8 +54,10 @@ class GoldEnsemble:
 
         Right needs more than one half; fewer than half of the fitted judges voting leaves it MISSING.
         """
-        cells = np.stack([_judge(table, names, judge, MISSING) for judge in self.judges])
-        levels = np.stack([_judge(strength, names, judge, 0) for judge in self.judges])
+        place = {name: at for at, name in enumerate(names)}
+        absent = np.full_like(table[:, 0], MISSING)
+        cells = np.stack([table[:, place[judge]] if judge in place else absent for judge in self.judges])
+        levels = np.stack([strength[:, place[judge]] if judge in place else 0 * absent for judge in self.judges])
         cast = (cells >= WRONG).sum(axis=0)
         right = np.where(self.probability(signals_of(cells, levels)) > 0.5, RIGHT, WRONG)
         return np.where((2 * cast < len(self.judges)) | (cast == 0), MISSING, right).astype(np.int8)
@@ -78,13 +80,6 @@ class EnsembleReport:
     n: int
     stories: int
     measured: dict[str, Worth]
-
-
-def _judge(table: NDArray[np.int8], names: Sequence[str], judge: str, absent: int) -> NDArray[np.int8]:
-    """One judge's cells of shape (methods, ...); `absent` everywhere if it gave no answer."""
-    if judge in names:
-        return table[:, list(names).index(judge)]
-    return np.full_like(table[:, 0], absent)
 
 
 def signals_of(cells: NDArray[np.int8], levels: NDArray[np.int8]) -> Floats:
@@ -146,8 +141,8 @@ def fit_ensemble(
     signals, labels = signals_of(cells, levels).T, np.array([label for *_, label in items])
     stories = np.array([story for story, *_ in items])
     seen = _unseen_votes(signals, labels, stories, seed)
-    slope, offset = _platt(seen, labels)
-    whole = _regression(signals, labels)
+    whole, scaled = _regression(signals, labels), _regression(seen[:, None], labels)
+    slope, offset = float(scaled.coef_[0][0]), float(scaled.intercept_[0])
     found = GoldEnsemble(tuple(judges), tuple(map(float, whole.coef_[0])), float(whole.intercept_[0]), slope, offset)
     chance = 1.0 / (1.0 + np.exp(-(slope * seen + offset)))
     rows = {name: _measured(cells[at] == RIGHT, signals[:, at], labels, stories) for at, name in enumerate(judges)}
@@ -168,11 +163,8 @@ def _items(outcomes: Outcomes, gold: Mapping[tuple[str | None, str, str, str], b
         story = outcomes.stories[outcomes.story_of[q]]
         for c, condition in enumerate(CONDITIONS):
             for m, method in enumerate(outcomes.methods):
-                keys = [
-                    (method, story, question.question_id, condition),
-                    (None, story, question.question_id, condition),
-                ]
-                label = next((gold[key] for key in keys if key in gold), None)
+                key = (story, question.question_id, condition)
+                label = gold.get((method, *key), gold.get((None, *key)))
                 if label is not None and (outcomes.cells[m, :, c, q] != MISSING).any():
                     items.append((story, m, c, q, label))
                 if condition == "text" and label is not None:
@@ -195,11 +187,6 @@ def _unseen_votes(signals: Floats, labels: NDArray[np.bool_], stories: NDArray[n
         else:
             votes[held] = _regression(signals[fitted], labels[fitted]).decision_function(signals[held])
     return votes
-
-
-def _platt(votes: Floats, labels: NDArray[np.bool_]) -> tuple[float, float]:
-    scaled = _regression(votes[:, None], labels)
-    return float(scaled.coef_[0][0]), float(scaled.intercept_[0])
 
 
 def _measured(said: NDArray[np.bool_], votes: Floats, labels: NDArray[np.bool_], stories: NDArray[np.str_]) -> Worth:

@@ -265,9 +265,7 @@ def _ratings(column: str) -> Maker:
 
 
 def _preference(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
-    given: dict[str, list[int]] = defaultdict(list)
-    for row in rows:
-        given[row.get("criterion", "overall")].append(row["preference"])
+    given = c.by_key(({"criterion": "overall", **row} for row in rows), "criterion", "preference")
     return {name: c.preference_test(values, len(given)) for name, values in sorted(given.items())}, []
 
 
