@@ -23,7 +23,8 @@ from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
 from katha.eval_bridge.scoring.scores import score as score_answers
 from katha.eval_bridge.scoring.statistics import power_estimate
 from katha.jsonio import write_json
-from katha.schema import Answer, PowerEstimate, Scores, Selection, StoryRecord
+from katha.schema import Answer, StoryRecord
+from katha.schema.scores import PowerEstimate, Scores, Selection
 from katha.stories import iter_records
 
 _STORY_FILES = ("annotations.jsonl", "story.jsonl", "stories.jsonl")

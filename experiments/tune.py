@@ -36,7 +36,7 @@ from katha.compass.tuning import (
 )
 from katha.config import RunConfig, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
-from katha.eval_bridge.judging.outcome import Outcome, outcome_of
+from katha.eval_bridge.judging.answers import Outcome, outcome_of
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, compare, row_counts, row_numbers

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from katha.errors import InputFileError, StoreError, UsageError, unreadable
 from katha.eval_bridge.matching.match import RULES, Rule, Verdict, accepted_set, literal_verdict, normalise
 from katha.jsonio import canonical, digest, loads, write_bytes_atomic
-from katha.schema import Answer, Question, Scores, StoryRecord
+from katha.schema import Answer, Question, StoryRecord
+from katha.schema.scores import Scores
 
 # One object a line, of two kinds. What decided: `{"rule", "spec_sha256", "spec"}`. A verdict: `{"rule",
 # "spec_sha256", "question_sha256", "story_id", "question_id", "answer", "right", "score", "reason"}`, where

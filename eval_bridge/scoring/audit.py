@@ -14,7 +14,8 @@ from katha.eval_bridge.matching.rules import open_rule
 from katha.eval_bridge.matching.verdicts import CHANGING, VERDICTS, KeptRule, kept_rule, version_of
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersFormat, judge_prompt, prompt_sha256
 from katha.jsonio import read_json
-from katha.schema import CONDITIONS, Answer, Question, Scores, Selection, StoryRecord
+from katha.schema import CONDITIONS, Answer, Question, StoryRecord
+from katha.schema.scores import Scores, Selection
 
 # Steering and reporting never meet (Sec. B.7): the guard that every report passes before its numbers are made.
 #

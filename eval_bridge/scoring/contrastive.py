@@ -15,17 +15,8 @@ from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, majority
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest, iter_lines, loads
-from katha.schema import (
-    CONDITIONS,
-    Answer,
-    Confidence,
-    ConfidenceRow,
-    ContrastiveVariant,
-    PairAccuracy,
-    PairScores,
-    Question,
-    StoryRecord,
-)
+from katha.schema import CONDITIONS, Answer, Confidence, ContrastiveVariant, Question, StoryRecord
+from katha.schema.scores import ConfidenceRow, PairAccuracy, PairScores
 
 # Pairwise contrastive scoring (Sec. C.8): of the story's scene and its changed twin, which one do the images show?
 #

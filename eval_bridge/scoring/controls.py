@@ -16,17 +16,8 @@ from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.options import chance_level
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest
-from katha.schema import (
-    Answer,
-    ChanceBlock,
-    ChanceControl,
-    ControlResult,
-    Dimension,
-    Interval,
-    Question,
-    RepeatControl,
-    StoryRecord,
-)
+from katha.schema import Answer, Dimension, Question, StoryRecord
+from katha.schema.scores import ChanceBlock, ChanceControl, ControlResult, Interval, RepeatControl
 
 # `blank` shows plain frames and `foreign` another story's board: nothing of the story is left, so image-only answers
 # must fall to chance. `shuffled` shows the story's own frames in another order: its temporal-order questions must

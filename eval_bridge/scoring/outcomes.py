@@ -12,17 +12,8 @@ from numpy.typing import NDArray
 
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching, match, word_rule
-from katha.schema import (
-    CONDITIONS,
-    DIMENSIONS,
-    Answer,
-    Condition,
-    LeftCount,
-    LeftQuestion,
-    Question,
-    Selection,
-    StoryRecord,
-)
+from katha.schema import CONDITIONS, DIMENSIONS, Answer, Condition, Question, StoryRecord
+from katha.schema.scores import LeftCount, LeftQuestion, Selection
 
 ENSEMBLE = "ensemble"
 CALIBRATED = "ensemble-calibrated"

@@ -30,20 +30,22 @@ from katha.schema import (
     LATENT_DIMENSIONS,
     MORAL_LABELS,
     Answer,
+    Condition,
+    Question,
+    StoryRecord,
+)
+from katha.schema.scores import (
     Block,
     BlockIntervals,
     BlockName,
     Bootstrap,
     Comparison,
-    Condition,
     DimensionScore,
     JudgeScores,
     MethodScores,
     MoralTarget,
-    Question,
     Scores,
     Selection,
-    StoryRecord,
 )
 
 BLOCKS: tuple[BlockName, ...] = ("raw", "filtered", "common_valid")

@@ -15,12 +15,8 @@ from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, WRONG, Outcomes, collect
 from katha.models.checkpoints import need
-from katha.schema import (
-    CONDITIONS,
-    DIMENSIONS,
-    Answer,
-    Condition,
-    Dimension,
+from katha.schema import CONDITIONS, DIMENSIONS, Answer, Condition, Dimension, StoryRecord
+from katha.schema.scores import (
     Interval,
     PowerEstimate,
     RowDifference,
@@ -28,7 +24,6 @@ from katha.schema import (
     Selection,
     SpreadEstimate,
     StoriesNeeded,
-    StoryRecord,
     WilcoxonTest,
 )
 

@@ -15,7 +15,8 @@ from katha.experiments.ablate.conclusions import compared, conclude, repair_case
 from katha.experiments.ablate.job import HELD_OUT, AblationJob, protocol_of
 from katha.experiments.ablate.tally import Tally, human_columns
 from katha.jsonio import write_json
-from katha.schema import CONDITIONS, MORAL_LABELS, RowNumbers
+from katha.schema import CONDITIONS, MORAL_LABELS
+from katha.schema.scores import RowNumbers
 from katha.schema.tables import AblationBudget, AblationRow, AblationTable, RowComparison
 
 # ---

@@ -29,7 +29,8 @@ from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
 from katha.experiments.inputs import prepare_stories
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
-from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, Scores, StoryRecord
+from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, StoryRecord
+from katha.schema.scores import Scores
 from katha.store import Store
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
