@@ -25,7 +25,7 @@ from pydantic import (
 from katha.errors import OutputFolderError, StoreError
 from katha.eval_bridge.judging.answers import SETTLED, AnswerLog, Cause, iter_answers
 from katha.eval_bridge.judging.budget import Account, Limits
-from katha.eval_bridge.matching.verdicts import VERDICTS
+from katha.eval_bridge.matching.rules import VERDICTS
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.packets.packets import LeakageReport
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR

@@ -15,9 +15,8 @@ from katha.eval_bridge.judging.abilities import AsksInBatches, judge_abilities, 
 from katha.eval_bridge.judging.answers import FAILED, AnswerLog, Outcome, iter_answers, outcome_of
 from katha.eval_bridge.judging.budget import Budget, Estimate, Weighed, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, Retry
-from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import open_rule, settle
-from katha.eval_bridge.matching.verdicts import Decider, RecordingRule, recording
+from katha.eval_bridge.matching.match import Decider, Rule
+from katha.eval_bridge.matching.rules import RecordingRule, open_rule, recording, settle
 from katha.eval_bridge.packets.images import WordScanner
 from katha.eval_bridge.packets.instructions import prompt_hashes
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions

@@ -13,8 +13,7 @@ from katha.config import Flag, Settings, read_settings
 from katha.errors import InputFileError, RecordError, UsageError
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import make_decider, open_rule, settle
-from katha.eval_bridge.matching.verdicts import VERDICTS, RecordingRule, recording
+from katha.eval_bridge.matching.rules import VERDICTS, RecordingRule, make_decider, open_rule, recording, settle
 from katha.eval_bridge.people.agreement import alignment
 from katha.eval_bridge.people.ensemble import read_ensemble
 from katha.eval_bridge.people.files import read_judgments

@@ -1,15 +1,16 @@
-"""Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the set."""
+"""Say whether an answer is right: normalisation, the evidence-status rules, and the rules that words decide."""
 
 from __future__ import annotations
 
 import string
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Protocol
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
 
 from katha.errors import UsageError
+from katha.jsonio import digest
 from katha.schema import MORAL_LABELS, Answer, Question
 
 _ASCII_MARKS = frozenset(string.punctuation)
@@ -32,7 +33,7 @@ def normalise(text: str) -> str:
 # - `lemma-set`: the same meaning in other words (see `lemma_set`)
 # - `exact-string`, `keyword`: rows of the matching ablation (Table 61)
 #
-# Decided by a model, whose verdicts are archived (`verdicts`): `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under
+# Decided by a model, whose verdicts are archived: `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under
 # every rule choices and moral labels are matched literally, and a member of the accepted set is right.
 
 _UNCERTAIN = frozenset(("unclear", "ambiguous"))
@@ -70,6 +71,8 @@ class Rule(Protocol):
         ...
 
 
+ACCEPTED = Verdict(True, "in the accepted set")
+
 Matching = str | Rule
 """A rule, or the name of one that words alone decide."""
 
@@ -88,8 +91,7 @@ class WordRule:
 
 
 def _exact(answer: str, question: Question) -> Verdict:
-    right = normalise(answer) in accepted_set(question)
-    return Verdict(right, "in the accepted set" if right else "not in the accepted set")
+    return ACCEPTED if normalise(answer) in accepted_set(question) else Verdict(False, "not in the accepted set")
 
 
 def _string(answer: str, question: Question) -> Verdict:
@@ -101,7 +103,7 @@ def _lemma(answer: str, question: Question) -> Verdict:
     from katha.eval_bridge.matching.lemma_set import same_meaning
 
     if normalise(answer) in accepted_set(question):
-        return Verdict(True, "in the accepted set")
+        return ACCEPTED
     right, reason = same_meaning(answer, (question.gold_answer, *question.accepted_answers), question.question)
     return Verdict(right, reason)
 
@@ -214,3 +216,43 @@ def match(answer: Answer, question: Question, matching: Matching) -> Verdict:
     elif answer.evidence_status in _BAD_EVIDENCE:
         return Verdict(False, f"evidence status {answer.evidence_status}")
     return verdict
+
+
+# What a rule that a model decides asks of it.
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An answer (as it was said) and the question that it is held against."""
+
+    answer: str
+    question: Question
+
+    @cached_property
+    def key(self) -> Key:
+        """What a verdict depends on: the question's words with its accepted set, and the normalised answer."""
+        accepted = sorted(accepted_set(self.question))
+        return digest([self.question.question_type, self.question.question, accepted]), normalise(self.answer)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a model said of a pair: `right` is None where it gave no verdict, and `reason` says why."""
+
+    right: bool | None
+    reason: str
+    score: float | None = None
+
+
+class Decider(Protocol):
+    """A model that says whether an answer means what one of the accepted answers means."""
+
+    def spec(self) -> Mapping[str, Any]:
+        """Model, revision, wording, threshold: everything that can change a decision."""
+        ...
+
+    def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
+        """One decision a pair, in order, each as soon as it is there."""
+        ...

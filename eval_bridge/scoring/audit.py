@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from katha.errors import InputFileError, RecordError
-from katha.eval_bridge.matching.match import Matching, Rule, match, normalise, word_rule
-from katha.eval_bridge.matching.rules import open_rule
-from katha.eval_bridge.matching.verdicts import CHANGING, VERDICTS, KeptRule, kept_rule, version_of
+from katha.eval_bridge.matching.match import RULES, Matching, Rule, match, normalise, word_rule
+from katha.eval_bridge.matching.rules import CHANGING, VERDICTS, KeptRule, open_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersFormat, judge_prompt, prompt_sha256
 from katha.jsonio import read_json
 from katha.schema import CONDITIONS, Answer, Question, StoryRecord
@@ -134,9 +134,12 @@ def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, Sc
         raise InputFileError(
             f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote."
         ) from error
-    archives = [*verdicts, path.with_name(VERDICTS)]
-    earlier = kept_rule(scores.matching, version_of(scores), archives)
-    return Scoring(earlier or open_rule(scores.matching, archives), scores.questions), scores
+    archives, name = [*verdicts, path.with_name(VERDICTS)], scores.matching
+    noted = [re.fullmatch(rf"Matching {re.escape(name)}, version (.+)\.", note) for note in scores.notes]
+    version = next((found[1] for found in noted if found), None)
+    if name in CHANGING and version not in (None, RULES[name].version):
+        return Scoring(KeptRule(name, version or "", archives), scores.questions), scores
+    return Scoring(open_rule(name, archives), scores.questions), scores
 
 
 def changes(
