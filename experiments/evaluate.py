@@ -19,10 +19,10 @@ from katha.eval_bridge.matching.match import Decider, Rule
 from katha.eval_bridge.matching.rules import RecordingRule, open_rule, recording, settle
 from katha.eval_bridge.packets.images import WordScanner
 from katha.eval_bridge.packets.instructions import prompt_hashes
+from katha.eval_bridge.scoring.audit import question_ledger, summarise
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions
 from katha.eval_bridge.scoring.controls import control_results
-from katha.eval_bridge.scoring.outcomes import ENSEMBLE, question_ledger, summarise
-from katha.eval_bridge.scoring.scores import score
+from katha.eval_bridge.scoring.scores import ENSEMBLE, score
 from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
 from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, Leakage, Writer
 from katha.experiments.judging import Evaluator, OnStory, row_order

@@ -19,8 +19,8 @@ from katha.eval_bridge.people.ensemble import read_ensemble
 from katha.eval_bridge.people.files import read_judgments
 from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scoring
 from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
+from katha.eval_bridge.scoring.rows import power_estimate
 from katha.eval_bridge.scoring.scores import score as score_answers
-from katha.eval_bridge.scoring.statistics import power_estimate
 from katha.jsonio import write_json
 from katha.schema import Answer, StoryRecord
 from katha.schema.scores import PowerEstimate, Scores, Selection

@@ -9,8 +9,9 @@ import numpy as np
 from katha.compass.modes import Row
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule
+from katha.eval_bridge.scoring.rows import FEWEST_STORIES, row_numbers
 from katha.eval_bridge.scoring.scores import score
-from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, averages, row_numbers
+from katha.eval_bridge.scoring.statistics import averages
 from katha.experiments.ablate.conclusions import compared, conclude, repair_cases
 from katha.experiments.ablate.job import HELD_OUT, AblationJob, protocol_of
 from katha.experiments.ablate.tally import Tally, human_columns
