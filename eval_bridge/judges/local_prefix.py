@@ -154,11 +154,7 @@ class Asker:
         return Prefix(ids, cache, self._position())
 
     def _follow(
-        self,
-        prefix: Prefix,
-        packet: EncodedPacket,
-        prompts: Sequence[tuple[int, ...]],
-        asked: Sequence[JudgePrompt],
+        self, prefix: Prefix, packet: EncodedPacket, prompts: Sequence[tuple[int, ...]], asked: Sequence[JudgePrompt]
     ) -> list[Generated]:
         """One batch of questions behind the prefix: ids are prefix, pads, question; the mask is zero on pads."""
         import torch

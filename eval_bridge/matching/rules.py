@@ -99,7 +99,7 @@ class ModelRule:
                 raise UsageError(
                     f"{len(missing):,} answers have no verdict by {self.name!r}, "
                     f"{next(iter(missing.values())).answer[:60]!r} for one. Decide them first: "
-                    f"`katha score ... --matching {self.name} --decide` asks the model and keeps {VERDICTS}.",
+                    f"`katha score ... --matching {self.name} --decide` asks the model and keeps {VERDICTS}."
                 )
             if missing:
                 self._decide(list(missing.values()))

@@ -257,12 +257,7 @@ def assemble(
     objects = [_likeliest(thing.p, row, concepts.props) for thing, row in zip(things, props, strict=True)]
     figures = [
         FigureReading(
-            name,
-            p,
-            head.x,
-            head.y,
-            _named(actions[nth], concepts.actions),
-            _named(emotions[nth], concepts.emotions),
+            name, p, head.x, head.y, _named(actions[nth], concepts.actions), _named(emotions[nth], concepts.emotions)
         )
         for nth, (head, (name, p)) in enumerate(zip(heads, people, strict=True))
         if p >= concepts.threshold("character")

@@ -139,9 +139,7 @@ def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, Sc
 
 
 def changes(
-    records: Iterable[StoryRecord],
-    before: tuple[Scoring, Iterable[Answer]],
-    after: tuple[Scoring, Iterable[Answer]],
+    records: Iterable[StoryRecord], before: tuple[Scoring, Iterable[Answer]], after: tuple[Scoring, Iterable[Answer]]
 ) -> Iterator[Change]:
     """Yield every verdict that differs, in the order of the keys. The last row of a key counts, as in scoring.
 

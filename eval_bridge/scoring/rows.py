@@ -131,9 +131,7 @@ def _compare(counts: Floats, resamples: int, seed: int) -> RowDifference:
     whole = counts.sum(axis=1)
     gaps, images = story_gaps(whole), averages(whole)[:, IMAGE]
     row = RowDifference(
-        n_stories=number,
-        difference=points(gaps[0] - gaps[1]),
-        image_difference=points(images[0] - images[1]),
+        n_stories=number, difference=points(gaps[0] - gaps[1]), image_difference=points(images[0] - images[1])
     )
     if number < FEWEST_STORIES or resamples < 1 or row.difference is None:
         return row
