@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ def to_input(data: bytes) -> NDArray[np.uint8]:
     fit = fit_into(*picture.size)
     size = (max(1, round(picture.width * fit.scale * FINER)), max(1, round(picture.height * fit.scale * FINER)))
     inside = picture.resize(size, Image.Resampling.BILINEAR)
-    if _is_blank(inside):
+    if is_blank(inside):
         return np.asarray(inside.resize((FINER * WIDTH, FINER * HEIGHT)))
     canvas = Image.new("RGB", (FINER * WIDTH, FINER * HEIGHT), _PAPER)
     canvas.paste(inside, (round(fit.left * FINER), round(fit.top * FINER)))
@@ -95,12 +95,8 @@ def cut(picture: Image.Image, x: float, y: float, half: float, side: int) -> NDA
     return np.asarray(window.resize((side, side), Image.Resampling.BILINEAR, box=inner))
 
 
-def is_blank(pixels: NDArray[np.uint8]) -> bool:
-    """Whether an array of shape (height, width, 3) is an empty sheet of one colour."""
-    return _is_blank(Image.fromarray(pixels))
-
-
-def _is_blank(picture: Image.Image) -> bool:
+def is_blank(picture: Image.Image) -> bool:
+    """Return whether a picture is an empty sheet of one colour."""
     return max(ImageStat.Stat(picture).stddev) < _FLAT
 
 
@@ -112,7 +108,8 @@ def _is_blank(picture: Image.Image) -> bool:
 
 CLOSE_SIDE, BODY_SIDE = 64, 80
 """Pixels a side that the network sees of a head or prop, and of a whole figure."""
-_HEAD_REACH, _BODY_REACH, _PROP_REACH = 2.0, 1.3, 1.25
+_REACH = {"head": 2.0, "body": 1.3, "prop": 1.25}
+"""How far a window reaches, for the size of what it shows: what is around it counts (ears, a hat, a sign)."""
 _SMALLEST = 6.0
 
 
@@ -125,19 +122,9 @@ class Window:
     half: float
 
 
-def head_window(x: float, y: float, radius: float) -> Window:
-    """A head with its ears, horns, hat and the signs around it."""
-    return Window(x, y, max(_SMALLEST, _HEAD_REACH * radius))
-
-
-def body_window(x: float, y: float, half: float) -> Window:
-    """A whole figure, given the middle of its box and half of the box's longer side."""
-    return Window(x, y, max(_SMALLEST, _BODY_REACH * half))
-
-
-def prop_window(x: float, y: float, half: float) -> Window:
-    """A prop with a little of what is around it."""
-    return Window(x, y, max(_SMALLEST, _PROP_REACH * half))
+def window_on(kind: Literal["head", "body", "prop"], x: float, y: float, size: float) -> Window:
+    """Return the window on something, given its middle and a head's radius, or half of the longer side of its box."""
+    return Window(x, y, max(_SMALLEST, _REACH[kind] * size))
 
 
 def moved(window: Window, place: NDArray[np.float32], times: float = 1.0) -> Window:
@@ -151,7 +138,7 @@ def moved(window: Window, place: NDArray[np.float32], times: float = 1.0) -> Win
 def mark(head: Window, body: Window) -> tuple[float, float, float]:
     """Where a head lies in its figure's window: middle and radius as shares of the window's side."""
     side = 2 * body.half
-    return ((head.x - body.x) / side + 0.5, (head.y - body.y) / side + 0.5, head.half / _HEAD_REACH / side)
+    return ((head.x - body.x) / side + 0.5, (head.y - body.y) / side + 0.5, head.half / _REACH["head"] / side)
 
 
 def discs(marks: NDArray[np.float32], side: int) -> NDArray[np.float32]:
@@ -220,7 +207,7 @@ class Reader:
     def read_pixels(self, pixels: Pixels) -> FrameReading:
         """What is in one picture as `to_input` decodes it."""
         small = coarse(pixels)
-        if is_blank(small):
+        if is_blank(Image.fromarray(small)):
             return nothing(self.concepts)
         batch = small.transpose(2, 0, 1)[None].astype(np.float32) / 255
         maps, shapes, scene = self._finder.run(None, {"pixels": batch})
@@ -231,8 +218,8 @@ class Reader:
     def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Chances, ...]:
         """The probabilities of each head (characters, actions, emotions) and thing (props), in order."""
         picture = Image.fromarray(pixels)
-        figures = [(head_window(head.x, head.y, head.radius), body_window(*head.body)) for head in heads]
-        props = [prop_window(thing.x, thing.y, thing.half) for thing in things]
+        figures = [(window_on("head", head.x, head.y, head.radius), window_on("body", *head.body)) for head in heads]
+        props = [window_on("prop", thing.x, thing.y, thing.half) for thing in things]
         first = self._look(picture, figures, props)
         unsure = [nth for nth, row in enumerate(first.characters) if row.max() < _SURE]
         unclear = [nth for nth, row in enumerate(first.props) if row.max() < _SURE]

@@ -81,6 +81,7 @@ def load_concepts() -> Concepts:
 # radii), the logarithm of half of the box's longer side in radii. Of a thing: its middle in the cell, the logarithm
 # of half its side in cells.
 
+Array = NDArray[np.float32]
 STRIDE = 8
 MOST_HEADS, MOST_THINGS = 10, 14
 """So many of each are looked at more closely; a frame that shows more has no room for faces."""
@@ -139,40 +140,28 @@ def _length(logarithm: np.float32) -> float:
 
 
 def find_heads(heat: Array, shapes: Array) -> list[Head]:
-    """Heads from one map (h, w) of probabilities and `shapes` (9, h, w), likeliest first, no two in one place."""
+    """Return heads from one map (h, w) of probabilities and `shapes` (9, h, w), likeliest first, none twice."""
     heads: list[Head] = []
     for p, r, c in _peaks(heat):
         shape = shapes[:6, r, c]
         x, y = _middle(shape, r, c)
         radius = STRIDE * _length(shape[2])
         dx, dy = np.clip(shape[3:5], -_FARTHEST, _FARTHEST) * radius
-        head = Head(p, x, y, radius, (x + float(dx), y + float(dy), radius * _length(shape[5])))
-        if all(_apart(x, y, other.x, other.y) > max(STRIDE, 0.5 * max(radius, other.radius)) for other in heads):
-            heads.append(head)
-        if len(heads) == MOST_HEADS:
-            break
-    return heads
+        if all(np.hypot(x - one.x, y - one.y) > max(STRIDE, 0.5 * max(radius, one.radius)) for one in heads):
+            heads.append(Head(p, x, y, radius, (x + float(dx), y + float(dy), radius * _length(shape[5]))))
+    return heads[:MOST_HEADS]
 
 
 def find_things(heat: Array, shapes: Array) -> list[Thing]:
-    """Things from one map (h, w) of probabilities and `shapes` (9, h, w), likeliest first, no two in one place."""
+    """Return things from one map (h, w) of probabilities and `shapes` (9, h, w), likeliest first, none twice."""
     things: list[Thing] = []
     for p, r, c in _peaks(heat):
         shape = shapes[6:, r, c]
         x, y = _middle(shape, r, c)
         half = STRIDE * _length(shape[2])
-        if all(_apart(x, y, other.x, other.y) > max(STRIDE, 0.25 * min(half, other.half)) for other in things):
+        if all(np.hypot(x - one.x, y - one.y) > max(STRIDE, 0.25 * min(half, one.half)) for one in things):
             things.append(Thing(p, x, y, half))
-        if len(things) == MOST_THINGS:
-            break
-    return things
-
-
-def _apart(x: float, y: float, u: float, v: float) -> float:
-    return float(np.hypot(x - u, y - v))
-
-
-Array = NDArray[np.float32]
+    return things[:MOST_THINGS]
 
 
 @dataclass(frozen=True)
@@ -188,16 +177,6 @@ class FigureReading:
     y: float
     actions: Mapping[str, float]
     emotions: Mapping[str, float]
-
-    @property
-    def action(self) -> str:
-        """The likeliest action."""
-        return max(self.actions, key=lambda name: self.actions[name])
-
-    @property
-    def emotion(self) -> str:
-        """The likeliest emotion."""
-        return max(self.emotions, key=lambda name: self.emotions[name])
 
 
 @dataclass(frozen=True)

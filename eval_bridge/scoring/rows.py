@@ -17,23 +17,9 @@ from numpy.typing import NDArray
 
 from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching
+from katha.eval_bridge.scoring import statistics
 from katha.eval_bridge.scoring.scores import MISSING, RIGHT, WRONG, Outcomes, collect
-from katha.eval_bridge.scoring.statistics import (
-    BOTH,
-    COUNTS,
-    IMAGE,
-    TEXT,
-    Floats,
-    averages,
-    bonferroni,
-    interval,
-    paired_p,
-    points,
-    replicates,
-    story_counts,
-    story_gaps,
-    wilcoxon,
-)
+from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, interval, points, story_gaps
 from katha.models.checkpoints import need
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Condition, Dimension, StoryRecord
 from katha.schema.scores import PowerEstimate, RowDifference, RowNumbers, Selection, SpreadEstimate, StoriesNeeded
@@ -86,10 +72,10 @@ def row_counts(
         scored = (cells[used] != MISSING).all(axis=0) & wanted
         right = cells == RIGHT
         valid = scored & right[BOTH] if filtered else scored
-        made.append(story_counts(right, valid, cell_of, len(stories)))
+        made.append(statistics.story_counts(right, valid, cell_of, len(stories)))
         n_valid, n_scored = n_valid + int(valid.sum()), n_scored + int(scored.sum())
         n_ambiguous += int((valid & (cells[BOTH] != MISSING) & ~right[BOTH]).sum())
-    counts = np.array(made).reshape(-1, len(stories), len(DIMENSIONS), COUNTS)
+    counts = np.array(made).reshape(-1, len(stories), len(DIMENSIONS), statistics.COUNTS)
     return RowCounts(counts, n_valid, n_scored, n_ambiguous)
 
 
@@ -99,7 +85,7 @@ def row_numbers(rows: Mapping[str, Floats], resamples: int, seed: int) -> dict[s
         return {}
     table = np.stack(list(rows.values()))
     enough = table.shape[1] >= FEWEST_STORIES and resamples > 0
-    drawn = replicates(table, resamples, seed) if enough else None
+    drawn = statistics.replicates(table, resamples, seed) if enough else None
     found: dict[str, RowNumbers] = {}
     for place, (name, counts) in enumerate(rows.items()):
         means = averages(counts.sum(axis=0))
@@ -135,22 +121,22 @@ def _compare(counts: Floats, resamples: int, seed: int) -> RowDifference:
     )
     if number < FEWEST_STORIES or resamples < 1 or row.difference is None:
         return row
-    drawn = replicates(counts, resamples, seed)
+    drawn = statistics.replicates(counts, resamples, seed)
     drawn_gaps = drawn[..., TEXT] - drawn[..., IMAGE]
     differences = drawn_gaps[:, 0] - drawn_gaps[:, 1]
     first, second = story_gaps(counts)
     stories = first - second
     tests = {
         "ci95": interval(differences),
-        "p_bootstrap": paired_p(differences),
-        "wilcoxon": wilcoxon(stories[~np.isnan(stories)]),
+        "p_bootstrap": statistics.paired_p(differences),
+        "wilcoxon": statistics.wilcoxon(stories[~np.isnan(stories)]),
     }
     return row.model_copy(update=tests)
 
 
 def correct(row: RowDifference, family: int) -> RowDifference:
     """Return a comparison of a family of so many with `p_corrected`: Wilcoxon's p by Bonferroni."""
-    return row.model_copy(update={"family": family, "p_corrected": bonferroni(row.wilcoxon.p, family)})
+    return row.model_copy(update={"family": family, "p_corrected": statistics.bonferroni(row.wilcoxon.p, family)})
 
 
 # How many stories a difference in STG needs before it shows: an estimate to make before spending on judges.
@@ -231,4 +217,4 @@ def _story_gaps(outcomes: Outcomes, method: int) -> Floats:
     """Return the STG of each story on its valid questions, in 0..1, of shape (stories,); NaN where none is valid."""
     cells = outcomes.cells[method, -1]
     valid = (cells >= WRONG).all(axis=0) & (cells[BOTH] == RIGHT)
-    return story_gaps(story_counts(cells == RIGHT, valid, outcomes.cell_of, len(outcomes.stories)))
+    return story_gaps(statistics.story_counts(cells == RIGHT, valid, outcomes.cell_of, len(outcomes.stories)))

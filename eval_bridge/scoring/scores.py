@@ -18,21 +18,8 @@ from numpy.typing import NDArray
 
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching, match, moral_label, word_rule
-from katha.eval_bridge.scoring.statistics import (
-    BOTH,
-    IMAGE,
-    TEXT,
-    Floats,
-    averages,
-    bonferroni,
-    interval,
-    paired_p,
-    points,
-    replicates,
-    story_counts,
-    story_gaps,
-    wilcoxon,
-)
+from katha.eval_bridge.scoring import statistics
+from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, interval, points, story_gaps
 from katha.schema import (
     CONDITIONS,
     DIMENSIONS,
@@ -222,8 +209,8 @@ def collect(
     found = _Rows(questions, matching)
     for row in answers:
         found.add(row)
-    methods = tuple(sorted({method for method, _ in found.cells if method is not None}))
-    judges = tuple(sorted({judge for _, judge in found.cells}))
+    methods = sorted({method for method, _ in found.cells if method is not None})
+    judges = sorted({judge for _, judge in found.cells})
     for taken in {ENSEMBLE, CALIBRATED} & set(judges):
         raise RecordError(f"A judge must not be called {taken!r}.", hint="Rename it in the answers file.")
     table, sure = found.table(methods, judges)
@@ -235,7 +222,7 @@ def collect(
     for m in range(len(methods)):
         answered[m, story_of[seen[m]]] = True
     table = _depending(np.maximum(table, MISSING), questions)
-    people, named = table, list(judges)
+    people, named = table, [*judges]
     if len(judges) > 1:
         table = np.concatenate([table, majority(np.moveaxis(people, 1, 0))[:, None]], axis=1)
         named.append(ENSEMBLE)
@@ -251,7 +238,7 @@ def collect(
         questions=tuple(question for _, question in questions),
         story_of=story_of,
         dimension_of=np.array([DIMENSIONS.index(question.question_type) for _, question in questions], dtype=np.intp),
-        methods=methods,
+        methods=tuple(methods),
         judges=tuple(named),
         cells=table,
         confidence=sure,
@@ -329,7 +316,7 @@ class _Scorer:
         """Return the counts of a block over the boards of a method, of shape (stories, dimensions, COUNTS)."""
         out = self.outcomes
         own = (
-            story_counts(self.right[m, judge], self.masks[block][m, judge], out.cell_of, len(out.stories))
+            statistics.story_counts(self.right[m, judge], self.masks[block][m, judge], out.cell_of, len(out.stories))
             for m in members
         )
         total: Floats = np.sum(list(own), axis=0)
@@ -344,7 +331,7 @@ class _Scorer:
             return None
         shape = self.counts.shape
         flat = self.counts.reshape(-1, *shape[3:])
-        return replicates(flat, resamples, seed).reshape(resamples, *shape[:3], 3)
+        return statistics.replicates(flat, resamples, seed).reshape(resamples, *shape[:3], 3)
 
     def judge_scores(self, method: int, judge: int) -> JudgeScores:
         """Return the entry of one judge of one method."""
@@ -429,17 +416,17 @@ class _Scorer:
     def _compare(self, a: int, b: int, judge: int, block: BlockName, family: int) -> Comparison:
         out, place = self.outcomes, BLOCKS.index(block)
         first, second = (self.counts[method, judge, place] for method in (a, b))
-        stg_a, stg_b = (points(story_gaps(counts.sum(axis=0))) for counts in (first, second))
+        stg_a, stg_b = (points(float(story_gaps(counts.sum(axis=0)))) for counts in (first, second))
         stories = story_gaps(first) - story_gaps(second)
         paired = stories[~np.isnan(stories)]
         ci95, p = None, None
         if self.boot is not None:
             drawn = self.boot[:, :, judge, place, TEXT] - self.boot[:, :, judge, place, IMAGE]
             difference = drawn[:, a] - drawn[:, b]
-            ci95, p = interval(difference), paired_p(difference)
+            ci95, p = interval(difference), statistics.paired_p(difference)
         names = list(self.methods)
         where = f"{names[a]} against {names[b]}, {out.judges[judge]}, {block}"
-        test = wilcoxon(paired)
+        test = statistics.wilcoxon(paired)
         if test.p is None:
             self.notes.append(f"{where}: no story's STG differs, so there is no Wilcoxon test.")
         return Comparison(
@@ -455,7 +442,7 @@ class _Scorer:
             p_bootstrap=p,
             wilcoxon=test,
             family=family,
-            p_corrected=bonferroni(test.p, family),
+            p_corrected=statistics.bonferroni(test.p, family),
         )
 
 
@@ -482,14 +469,6 @@ def _dimension(counts: Floats) -> DimensionScore:
         return DimensionScore(n=0, text=None, image=None, gap=None)
     text, image = 100.0 * float(counts[1]) / number, 100.0 * float(counts[2]) / number
     return DimensionScore(n=number, text=text, image=image, gap=text - image)
-
-
-def _choice_note(outcomes: Outcomes) -> list[str]:
-    sizes = [len(question.options) for question in outcomes.questions if question.options]
-    if not sizes:
-        return []
-    chance = 100.0 * sum(1 / (size - 1) for size in sizes if size > 1) / len(sizes)
-    return [f"{len(sizes)} questions have fixed options; a guess among them, Unclear aside, is right in {chance:.1f}%."]
 
 
 def score(
@@ -519,7 +498,13 @@ def score(
     rule = word_rule(matching)
     outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
     scorer = _Scorer(outcomes, resamples, seed, pooled)
-    scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
+    scorer.notes.append(f"Matching {rule.name}, version {rule.version}.")
+    sizes = [len(question.options) for question in outcomes.questions if question.options]
+    if sizes:
+        guess = 100.0 * sum(1 / (size - 1) for size in sizes if size > 1) / len(sizes)
+        scorer.notes.append(
+            f"{len(sizes)} questions have fixed options; a guess among them, Unclear aside, is right in {guess:.1f}%."
+        )
     methods: dict[str, MethodScores] = {}
     for m, (method, members) in enumerate(scorer.methods.items()):
         if len(members) > 1:
