@@ -29,11 +29,11 @@ class AnthropicBatches:
         self._client, self._headers = client, dict(headers)
 
     def upload(self, requests: Path) -> str | None:
-        """Nothing: requests travel with the batch."""
+        """Do nothing: requests travel with the batch."""
         return None
 
     def find(self, sent: Sent, known: frozenset[str]) -> str | None:
-        """The oldest batch of this size made since then that belongs to nothing else.
+        """Return the oldest batch of this size made since then that belongs to nothing else.
 
         If it should be another's after all, its results have other keys and nothing of it is used.
         """
@@ -54,11 +54,11 @@ class AnthropicBatches:
         return self._client.messages.batches.create(requests=entries, extra_headers=self._headers).id
 
     def ended(self, batch_id: str) -> bool:
-        """Whether processing has ended (it does within 24 hours)."""
+        """Return whether processing has ended (it does within 24 hours)."""
         return self._client.messages.batches.retrieve(batch_id).processing_status == "ended"
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:
-        """Succeeded requests with their message; errored, canceled and expired ones with the reason."""
+        """Yield succeeded requests with their message; errored, canceled and expired ones with the reason."""
         for row in self._client.messages.batches.results(batch_id):
             outcome: Any = row.result
             if outcome.type == "succeeded":

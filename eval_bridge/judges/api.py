@@ -84,7 +84,7 @@ class ApiJudge(ABC):
         """Return the reply in a batch's result."""
 
     def spec(self) -> Mapping[str, Any]:
-        """Model, endpoint's host, decoding, schema mode and layout; never the key."""
+        """Return model, endpoint's host, decoding, schema mode and layout; never the key."""
         decoding = {name: self._card.get(name) for name in _DECODING}
         return {
             "name": f"{self.PROVIDER}:{self._vendor.model}",
@@ -124,11 +124,11 @@ class ApiJudge(ABC):
                 yield _reply(done.received, prompt, done.usage, plain=done.plain)
 
     def batch_request(self, evidence: Evidence, prompt: JudgePrompt) -> dict[str, Any]:
-        """The body of one call for a batch: the same as a call of its own would have."""
+        """Return the body of one call for a batch: the same as a call of its own would have."""
         return self._request(evidence, prompt, not self._structured)
 
     def batch_reply(self, result: BatchResult, prompt: JudgePrompt) -> JudgeReply:
-        """The reply that a batch brought, at the batch's price; a call that failed in it is `transport_failed`."""
+        """Return what a batch brought, at the batch's price; a call that failed in it is `transport_failed`."""
         plain = not self._structured
         if result.body is None:
             usage = self._vendor.usage(None, 0, plain=plain)
@@ -150,7 +150,7 @@ class ApiJudge(ABC):
         return terms if self._poll is None else terms | {"poll": self._poll}
 
     def patiently(self, call: Callable[[], T]) -> T:
-        """`call` through the vendor's SDK, tried again while the server is busy or broken.
+        """Make `call` through the vendor's SDK, tried again while the server is busy or broken.
 
         Raises:
             UsageError: the key is wrong. JudgeError: the server stayed broken or refused the call.

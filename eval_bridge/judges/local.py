@@ -53,7 +53,7 @@ class ReuseGate:
         return self.flipped / self.checked if self.checked else None
 
     def wants(self, packet: str, prompt: str) -> bool:
-        """Whether the question with these hashes is in the sample; the same ones in every run."""
+        """Return whether the question with these hashes is in the sample; the same ones in every run."""
         return int(digest([packet, prompt])[:8], 16) < self.rate * 0x1_0000_0000
 
     def record(self, reused: str, naive: str) -> str:
@@ -92,7 +92,7 @@ def require_extra() -> None:
 
 
 def reusable(source: ModelSource) -> tuple[bool, str | None]:
-    """Whether the model's cache may be shared between questions, and the name of its position state."""
+    """Return whether the model's cache may be shared between questions, and the name of its position state."""
     entry = load_config("local.yaml")["reusable"].get(source.architecture)
     text = source.text_config
     windowed = bool(text.get("use_sliding_window")) or not _FULL.issuperset(text.get("layer_types") or ())
@@ -100,7 +100,7 @@ def reusable(source: ModelSource) -> tuple[bool, str | None]:
 
 
 def find_model(argument: str | None, *, revision: str | None = None, local_files_only: bool = True) -> ModelSource:
-    """The files behind `MODEL_OR_PATH`. Only with `local_files_only=False` is anything downloaded.
+    """Return the files behind `MODEL_OR_PATH`. Only with `local_files_only=False` is anything downloaded.
 
     Raises:
         UsageError: no model is named, or it is not a vision-language model. InputFileError: no such folder, or a broken
@@ -181,7 +181,7 @@ class LocalJudge:
         self._asker: Asker | None = None
 
     def spec(self) -> Mapping[str, Any]:
-        """Revision, dtype, device, reuse, grammar and versions: everything that can change a reply."""
+        """Return revision, dtype, device, reuse, grammar and versions: everything that can change a reply."""
         spec: dict[str, Any] = {
             "name": f"local:{self._source.name}",
             "revision": self._source.revision,
@@ -247,7 +247,7 @@ class LocalJudge:
         return self._asker
 
     def _generate(self, asker: Asker, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[Generated | None]:
-        """One reply per prompt; None for a prompt that is longer than the model's window."""
+        """Yield one reply per prompt; None for a prompt that is longer than the model's window."""
         limit = asker.loaded.window - self._max_new_tokens
         if self._reuse == "off":
             for prompt in prompts:
@@ -269,7 +269,7 @@ class LocalJudge:
     def _verified(
         self, asker: Asker, evidence: Evidence, packet: str, prompt: JudgePrompt, reply: Generated
     ) -> dict[str, Any]:
-        """What the gate says of this reply, for its usage."""
+        """Return what the gate says of this reply, for its usage."""
         if self._reuse == "off" or not self.gate.wants(packet, prompt_sha256(prompt)):
             return {}
         naive = asker.naive(self._naive_inputs(asker, evidence, prompt), prompt)

@@ -48,7 +48,7 @@ class EncodedPacket:
     kinds: tuple[int, ...] | None
 
     def only(self, kept: Sequence[bool]) -> EncodedPacket:
-        """The packet with those prompts alone that are `kept`."""
+        """Return the packet with those prompts alone that are `kept`."""
         return replace(self, prompts=tuple(ids for ids, keep in zip(self.prompts, kept, strict=True) if keep))
 
 
@@ -72,7 +72,7 @@ class LoadedModel:
     def messages(
         self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool, decoded: bool = True
     ) -> list[dict[str, Any]]:
-        """One user turn: pictures with their numbers, then the story, the instruction and the question.
+        """Return one user turn: pictures with their numbers, then the story, the instruction and the question.
 
         decoded: whether the pictures come with their pixels, which the text of a prompt does not need.
         """
@@ -85,14 +85,14 @@ class LoadedModel:
         return [{"role": "user", "content": [*content, {"type": "text", "text": words}]}]
 
     def full_inputs(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Tensors of one whole prompt, pictures included, by the processor's own chat template."""
+        """Return tensors of one whole prompt, pictures included, by the processor's own chat template."""
         batch = self.processor.apply_chat_template(
             list(messages), add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
         )
         return {name: value.to(self.device) for name, value in batch.items()}
 
     def encode(self, evidence: Evidence, prompts: Sequence[JudgePrompt], *, plain: bool) -> EncodedPacket:
-        """All prompts of a packet; pictures are prepared once.
+        """Return all prompts of a packet; pictures are prepared once.
 
         What follows the last picture is tokenised by itself, which is the same because a picture ends with a special
         token; the first prompt is checked against the processor's own ids, and a difference means that each is
@@ -119,7 +119,7 @@ class LoadedModel:
         return tuple(self.tokenizer(after, add_special_tokens=False)["input_ids"])
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of generated ids."""
+        """Return the text of generated ids."""
         text: str = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
@@ -221,7 +221,7 @@ def _safe(rule: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def grammar_sha256(schema: Mapping[str, Any]) -> str:
-    """The hash of the schema that a reply's grammar is compiled from."""
+    """Return the hash of the schema that a reply's grammar is compiled from."""
     return sha256_hex(_grammar_text(schema).encode("utf-8"))
 
 
@@ -314,7 +314,7 @@ class Asker:
     _pictures: tuple[str, Prefix] | None = field(default=None, repr=False)
 
     def naive(self, inputs: Mapping[str, Any], prompt: JudgePrompt) -> Generated:
-        """One whole prompt, as `LoadedModel.full_inputs` makes it, with nothing shared."""
+        """Answer one whole prompt, as `LoadedModel.full_inputs` makes it, with nothing shared."""
         self._set_position(None)
         length = inputs["input_ids"].shape[1]
         return self._generate(dict(inputs), [prompt], [length], 0)[0]
@@ -322,7 +322,7 @@ class Asker:
     def shared(
         self, packet: EncodedPacket, prompts: Sequence[JudgePrompt], pictures: str, *, batched: bool
     ) -> Iterator[Generated]:
-        """All prompts of a packet; `pictures` is the hash under which the cache of its pictures is kept."""
+        """Answer all prompts of a packet; `pictures` is the hash under which the cache of its pictures is kept."""
         prefix, paid = self._prefix(packet, pictures)
         start = len(prefix.ids)
         rows = self._rows(prefix, packet) if batched else 1
@@ -341,7 +341,7 @@ class Asker:
         return max(1, (self.cache_bytes - start * prefix.bytes_per_token) // row)
 
     def _prefix(self, packet: EncodedPacket, pictures: str) -> tuple[Prefix, int]:
-        """The prefix of all prompts, one id short of the shortest, and how many ids of it were computed now."""
+        """Return the prefix of all prompts, one id short of the shortest, and how many ids of it were computed now."""
         shortest = min(packet.prompts, key=len)[:-1]
         apart = (place for place, column in enumerate(zip(*packet.prompts, strict=False)) if len(set(column)) > 1)
         common = shortest[: next(apart, len(shortest))]
@@ -359,7 +359,7 @@ class Asker:
         return self._read(start, common, packet), paid + len(common) - end
 
     def _read(self, start: Prefix | None, ids: tuple[int, ...], packet: EncodedPacket) -> Prefix:
-        """One forward pass over what `ids` adds to `start`."""
+        """Run one forward pass over what `ids` adds to `start`."""
         done = len(start.ids) if start is not None else 0
         cache = extend(start.cache) if start is not None else DynamicCache()
         self._set_position(start.position if start is not None else None)
@@ -405,7 +405,7 @@ class Asker:
         return Generated(tuple(ids[:stop]), stop is not None, read, reused)
 
     def _position(self) -> Any:
-        """The position state after a forward pass, copied; zero where the model left none (no pictures)."""
+        """Return the position state after a forward pass, copied; zero where the model left none (no pictures)."""
         if self.position_state is None:
             return None
         state = attrgetter(self.position_state)(self.loaded.model)
@@ -449,20 +449,20 @@ class SharedLayer(DynamicLayer):  # type: ignore[misc]
         return SharedStates(self.shared.keys, keys), SharedStates(self.shared.values, values)
 
     def get_seq_length(self) -> int:
-        """Ids so far, shared and own."""
+        """Return ids so far, shared and own."""
         own: int = super().get_seq_length()
         return own + int(self.shared.keys.shape[-2])
 
 
 def extend(cache: DynamicCache) -> DynamicCache:
-    """A cache of one row that goes on from `cache`, which stays as it is."""
+    """Return a cache of one row that goes on from `cache`, which stays as it is."""
     extended = copy.copy(cache)
     extended.layers = [copy.copy(layer) for layer in cache.layers]  # a layer replaces its tensors, never writes in them
     return extended
 
 
 def follow(cache: DynamicCache) -> DynamicCache:
-    """A cache for any number of rows that all begin with `cache`; needs `use_shared_attention`."""
+    """Return a cache for any number of rows that all begin with `cache`; needs `use_shared_attention`."""
     following = copy.copy(cache)
     following.layers = [SharedLayer(layer) for layer in cache.layers]
     return following

@@ -39,7 +39,7 @@ class OpenAIBatches:
             return self._client.files.create(file=path, purpose="batch").id
 
     def find(self, sent: Sent, known: frozenset[str]) -> str | None:
-        """The batch that was made from the uploaded file."""
+        """Return the batch that was made from the uploaded file."""
         listed = islice(self._client.batches.list(limit=100), _LOOKED_AT)
         return next((batch.id for batch in listed if batch.input_file_id == sent.file_id), None)
 
@@ -54,7 +54,7 @@ class OpenAIBatches:
         return self._client.batches.retrieve(batch_id).status in _ENDED
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:
-        """The lines of the output file and of the error file."""
+        """Yield the lines of the output file and of the error file."""
         batch = self._client.batches.retrieve(batch_id)
         for file_id in (batch.output_file_id, batch.error_file_id):
             if file_id:

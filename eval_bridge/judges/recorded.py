@@ -49,7 +49,7 @@ class RecordedJudge:
         self._archive = sha256_hex(Path(path).read_bytes())
 
     def spec(self) -> Mapping[str, Any]:
-        """The recorded judge's name and the archive's hash."""
+        """Return the recorded judge's name and the archive's hash."""
         return {"name": self._name, "recorded": self._archive}
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:

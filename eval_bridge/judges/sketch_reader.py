@@ -280,7 +280,7 @@ def _given(question: str, dimension: Dimension, reading: PhraseReading, subject:
 
 
 def _named_deed(owner: str | None, noun: str) -> list[PhraseEvent]:
-    """The deed or feeling that a noun names ("the hare's sleep", "the begging", "the farmer's greed")."""
+    """Return the deed or feeling that a noun names ("the hare's sleep", "the begging", "the farmer's greed")."""
     words = load_vocabulary()
     actor = words.find(owner, "character") if owner else None
     for sense in words.senses.get(noun, ()):
@@ -292,7 +292,7 @@ def _named_deed(owner: str | None, noun: str) -> list[PhraseEvent]:
 
 
 def _word_signs(question: str, reading: PhraseReading, moments: Sequence[Moment]) -> list[float]:
-    """Where the story uses the question's own rarer words ("in winter", "the threat"); frames have no words."""
+    """Return where the story uses the question's own rarer words ("in winter", "the threat"); frames have no words."""
     names = stems(" ".join(reading.concepts.get("character", ())))
     asked = stems(question) - _ASKING - names
     rare = [word for word in asked if 0 < sum(word in moment.words for moment in moments) <= len(moments) / 2]
@@ -312,7 +312,7 @@ def _weights(signs: Sequence[float], side: int, tilt: int) -> tuple[float, ...]:
 
 
 def _sign(given: Sequence[PhraseEvent], named: frozenset[str], subject: str | None, moment: Moment) -> float:
-    """How surely this is the moment that the question speaks of: its events, else its things and places."""
+    """Return how surely this is the moment that the question speaks of: its events, else its things and places."""
     if given:
         return max(support(claim, moment, subject) for claim in given)
     if not named:
@@ -324,7 +324,7 @@ def _sign(given: Sequence[PhraseEvent], named: frozenset[str], subject: str | No
 
 
 def _near(distance: int, side: int, count: int) -> float:
-    """The weight of a moment `distance` after the question's own; `side` is where its answer lies."""
+    """Return the weight of a moment `distance` after the question's own; `side` is where its answer lies."""
     reach = max(1.0, count / 5)
     value = max(_FLOOR, math.exp(-max(0.0, abs(distance) - 0.5) / (2 * reach)))
     if not side:
@@ -393,7 +393,7 @@ def _subject(reading: PhraseReading, asked: Asked) -> str | None:
 
 
 def _weigh_claims(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
-    """The mean (geometric) of each claim's best support; names alone count a little."""
+    """Return the mean (geometric) of each claim's best support; names alone count a little."""
     reading = read_phrase(option)
     subject = _subject(reading, asked)
     if not reading.events:
@@ -414,7 +414,7 @@ def _weigh_names(reading: PhraseReading, asked: Asked, moments: Sequence[Moment]
 
 
 def _weigh_feeling(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
-    """A feeling where the question looks; a change of feeling in order over the whole sequence."""
+    """Weigh a feeling where the question looks; a change of feeling in order over the whole sequence."""
     reading = read_phrase(option)
     change = reading.change
     if change is None:
@@ -472,7 +472,7 @@ def _placed(event: PhraseEvent, asked: Asked, moments: Sequence[Moment]) -> floa
 
 
 def _in_order(first: PhraseEvent, second: PhraseEvent, moments: Sequence[Moment]) -> float:
-    """The best geometric mean of supports with `first` in an earlier moment than `second`."""
+    """Return the best geometric mean of supports with `first` in an earlier moment than `second`."""
     best, earlier = 0.0, 0.0
     for moment in moments:
         best = max(best, earlier * support(second, moment))
@@ -645,7 +645,7 @@ def _reply(choice: Choice, image_support: str | None = None) -> JudgeReply:
 
 
 def _both(prompt: JudgePrompt, options: Sequence[str], told: Sequence[Moment], images: Sequence[Moment]) -> JudgeReply:
-    """The story tells the answer; the images support it, omit it or show its events the other way round."""
+    """Let the story tell the answer; the images support it, omit it or show its events the other way round."""
     told, images = at_scene(prompt.question, told), at_scene(prompt.question, images)
     by_text = choose(prompt.question, prompt.dimension, options, told)
     by_image = choose(prompt.question, prompt.dimension, options, images)

@@ -153,7 +153,7 @@ def make_judges(
     concurrency: int | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> list[tuple[str, Judge]]:
-    """The judges that `specs` name, in order; what is not None, and each of `options`, goes to every judge that has it.
+    """Make the judges that `specs` name; what is not None, and each of `options`, goes to every judge that has it.
 
     Raises:
         UnknownPluginError, MissingExtraError: a judge cannot be made. UsageError: no judge here has an option, or its

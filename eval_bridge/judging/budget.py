@@ -187,7 +187,7 @@ class Weighed:
         self.always_chooses, self._price = abilities.always_chooses, abilities.price
 
     def spec(self) -> Mapping[str, Any]:
-        """The inner judge's, so that the cache is asked by the same keys."""
+        """Return the inner judge's, so that the cache is asked by the same keys."""
         return self._judge.spec()
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:

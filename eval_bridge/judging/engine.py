@@ -95,7 +95,7 @@ def _sound(text: str | None) -> str | None:
 
 
 def _literal(answer: str | None, options: tuple[str, ...] | None) -> str | None:
-    """The option that `answer` names (case, punctuation and blanks aside), or the answer itself when free."""
+    """Return the option that `answer` names (case, punctuation and blanks aside), or the answer itself when free."""
     if answer is None or not answer.strip():
         return None
     if options is None or answer in options:

@@ -18,7 +18,7 @@ _ASCII_MARKS = frozenset(string.punctuation)
 
 @lru_cache(maxsize=65536)
 def normalise(text: str) -> str:
-    """`text` in lower case, without punctuation (removed, not replaced), blanks collapsed to one.
+    """Return `text` in lower case, without punctuation (removed, not replaced), blanks collapsed to one.
 
     "The King's wedding." becomes "the kings wedding", and the label `self_control` becomes "selfcontrol".
     """
@@ -67,7 +67,7 @@ class Rule(Protocol):
         ...
 
     def verdict(self, answer: str, question: Question) -> Verdict:
-        """The verdict on an answer's words that are no option, label or statement of uncertainty."""
+        """Return the verdict on an answer's words that are no option, label or statement of uncertainty."""
         ...
 
 
@@ -86,7 +86,7 @@ class WordRule:
     decide: Callable[[str, Question], Verdict]
 
     def verdict(self, answer: str, question: Question) -> Verdict:
-        """What the function says."""
+        """Return what the function says."""
         return self.decide(answer, question)
 
 
@@ -137,12 +137,12 @@ def moral_label(text: str | None) -> str | None:
 
 
 def accepted_set(question: Question) -> frozenset[str]:
-    """The normalised canonical answer and paraphrases."""
+    """Return the normalised canonical answer and paraphrases."""
     return frozenset(map(normalise, (question.gold_answer, *question.accepted_answers))) - {""}
 
 
 def require_rule(name: str) -> str:
-    """`name` if it can be the name of a rule; whether its model is there is not looked at.
+    """Return `name` if it can be the name of a rule; whether its model is there is not looked at.
 
     Raises:
         UsageError: no matching rule of that name, or a model's rule without its model.
@@ -158,7 +158,7 @@ def require_rule(name: str) -> str:
 
 
 def word_rule(matching: Matching) -> Rule:
-    """`matching` as a rule.
+    """Return `matching` as a rule.
 
     Raises:
         UsageError: no such rule, or the name of one that a model decides (it has to be opened with its verdicts).
@@ -174,7 +174,7 @@ def word_rule(matching: Matching) -> Rule:
 
 
 def literal_verdict(answer: str, question: Question) -> Verdict | None:
-    """The verdict that every rule gives alike: nothing said, uncertainty, an option, a moral label; None otherwise."""
+    """Return the verdict that all rules share: nothing said, uncertainty, an option, a moral label; None otherwise."""
     spoken, accepted = normalise(answer), accepted_set(question)
     if not spoken:
         return Verdict(False, "empty answer")
@@ -189,14 +189,14 @@ def literal_verdict(answer: str, question: Question) -> Verdict | None:
 
 
 def match_text(answer: str, question: Question, matching: Matching) -> Verdict:
-    """The verdict on an answer's words alone, whatever the judge said about the evidence."""
+    """Return the verdict on an answer's words alone, whatever the judge said about the evidence."""
     rule = word_rule(matching)
     literal = literal_verdict(answer, question)
     return literal if literal is not None else rule.verdict(answer, question)
 
 
 def match(answer: Answer, question: Question, matching: Matching) -> Verdict:
-    """The verdict on one answer (its status must be `ok`: a failure has no verdict).
+    """Return the verdict on one answer (its status must be `ok`: a failure has no verdict).
 
     An evidence status `unclear`, `omitted` or `contradicted` is wrong under text and image. Under text+image only the
     image supports `contradicted` and `ambiguous` are wrong: `omitted` is the very loss that STG measures.
@@ -250,9 +250,9 @@ class Decider(Protocol):
     """A model that says whether an answer means what one of the accepted answers means."""
 
     def spec(self) -> Mapping[str, Any]:
-        """Model, revision, wording, threshold: everything that can change a decision."""
+        """Return model, revision, wording, threshold: everything that can change a decision."""
         ...
 
     def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
-        """One decision a pair, in order, each as soon as it is there."""
+        """Yield one decision a pair, in order, each as soon as it is there."""
         ...

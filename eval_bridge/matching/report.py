@@ -102,7 +102,7 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _questions(rows: Iterable[Row], path: Path | None = None) -> Iterator[tuple[int, Mapping[str, Any], Question]]:
-    """Each row with its pair as a question; an error names the line of `path`."""
+    """Yield each row with its pair as a question; an error names the line of `path`."""
     for number, (line, pair) in enumerate(rows, 1):
         try:
             yield line, pair, _question(pair, number)

@@ -131,7 +131,7 @@ class ModelRule:
 
 
 def pairs_of(records: Iterable[StoryRecord], answers: Iterable[Answer]) -> Iterator[Pair]:
-    """The answers whose verdict is a matter of the rule (no option, label, uncertainty or failure)."""
+    """Yield the answers whose verdict is a matter of the rule (no option, label, uncertainty or failure)."""
     questions = {
         (record.story_id, item.question_id): item for record in records for item in record.recoverability_questions
     }
@@ -267,7 +267,7 @@ def recording(rule: Rule) -> Rule:
 
 
 def make_decider(name: str, base_url: str | None = None) -> Decider | None:
-    """The model behind a rule; None for a rule that words alone decide. Weights are not read yet.
+    """Return the model behind a rule; None for a rule that words alone decide. Weights are not read yet.
 
     Raises:
         UsageError: no such rule or model. MissingExtraError: a package is missing. ModelError: the model is not here.
@@ -286,7 +286,7 @@ def make_decider(name: str, base_url: str | None = None) -> Decider | None:
 def open_rule(
     name: str, archives: Sequence[Path] = (), *, decider: Decider | None = None, keep: Path | None = None
 ) -> Rule:
-    """The rule `name`. A model's rule reads `archives` and asks `decider` for what they lack, into the file `keep`.
+    """Open the rule `name`. A model's reads `archives` and asks `decider` for what they lack, into the file `keep`.
 
     Raises:
         UsageError: no such rule. InputFileError: an archive is broken.
@@ -297,7 +297,7 @@ def open_rule(
 
 
 def folder_rule(name: str, folder: Path) -> Rule:
-    """The rule `name` with the verdicts that a run or an evaluation left in its folder."""
+    """Return the rule `name` with the verdicts that a run or an evaluation left in its folder."""
     return open_rule(name, [folder / VERDICTS])
 
 

@@ -48,12 +48,12 @@ class Fit:
     top: float
 
     def point(self, x: float, y: float) -> tuple[float, float]:
-        """A picture's point in input pixels."""
+        """Return a picture's point in input pixels."""
         return (x * self.scale + self.left, y * self.scale + self.top)
 
 
 def fit_into(width: int, height: int) -> Fit:
-    """The fit of a `width` x `height` picture into WIDTH x HEIGHT: as large as possible, centred."""
+    """Return the fit of a `width` x `height` picture into WIDTH x HEIGHT: as large as possible, centred."""
     scale = min(WIDTH / width, HEIGHT / height)
     return Fit(scale, (WIDTH - width * scale) / 2, (HEIGHT - height * scale) / 2)
 
@@ -136,13 +136,13 @@ def moved(window: Window, place: NDArray[np.float32], times: float = 1.0) -> Win
 
 
 def mark(head: Window, body: Window) -> tuple[float, float, float]:
-    """Where a head lies in its figure's window: middle and radius as shares of the window's side."""
+    """Return where a head lies in its figure's window: middle and radius as shares of the window's side."""
     side = 2 * body.half
     return ((head.x - body.x) / side + 0.5, (head.y - body.y) / side + 0.5, head.half / _REACH["head"] / side)
 
 
 def discs(marks: NDArray[np.float32], side: int) -> NDArray[np.float32]:
-    """(n, 3) marks as (n, side, side) soft discs: 1 on the marked head, to tell whose figure it is."""
+    """Return (n, 3) marks as (n, side, side) soft discs: 1 on the marked head, to tell whose figure it is."""
     at = (np.arange(side, dtype=np.float32) + 0.5) / side
     x, y, r = (marks[:, i, None, None] for i in range(3))
     distance = np.sqrt((at[None, None, :] - x) ** 2 + (at[None, :, None] - y) ** 2)
@@ -189,11 +189,11 @@ class Reader:
         self.concepts = concepts
 
     def spec(self) -> Mapping[str, Any]:
-        """Version and hash of the weights: everything that can change a reading."""
+        """Return version and hash of the weights: everything that can change a reading."""
         return {"name": "sketch-reader", "version": self.concepts.version, "weights": self._sha256}
 
     def read(self, picture: bytes) -> FrameReading:
-        """What is in one picture (any format that Pillow reads, any size).
+        """Return what is in one picture (any format that Pillow reads, any size).
 
         Raises:
             InputFileError: the bytes are no picture.
@@ -201,11 +201,11 @@ class Reader:
         return self.read_pixels(to_input(picture))
 
     def read_many(self, pictures: Iterable[bytes]) -> list[FrameReading]:
-        """What is in each picture, in order."""
+        """Return what is in each picture, in order."""
         return [self.read(picture) for picture in pictures]
 
     def read_pixels(self, pixels: Pixels) -> FrameReading:
-        """What is in one picture as `to_input` decodes it."""
+        """Return what is in one picture as `to_input` decodes it."""
         small = coarse(pixels)
         if is_blank(Image.fromarray(small)):
             return nothing(self.concepts)
@@ -216,7 +216,7 @@ class Reader:
         return assemble(heads, things, self._named(pixels, heads, things), scene[0], self.concepts)
 
     def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Chances, ...]:
-        """The probabilities of each head (characters, actions, emotions) and thing (props), in order."""
+        """Return the probabilities of each head (characters, actions, emotions) and thing (props), in order."""
         picture = Image.fromarray(pixels)
         figures = [(window_on("head", head.x, head.y, head.radius), window_on("body", *head.body)) for head in heads]
         props = [window_on("prop", thing.x, thing.y, thing.half) for thing in things]
@@ -242,7 +242,7 @@ class Reader:
         return (*first.of_figures, first.props)
 
     def _look(self, picture: Image.Image, figures: Sequence[tuple[Window, Window]], props: Sequence[Window]) -> _Seen:
-        """One look through the windows of each head and its body, and of each thing; rows in order."""
+        """Take one look through the windows of each head and its body, and of each thing; rows in order."""
         if not figures and not props:
             sizes = (*(len(names) for names in self.concepts.named[:3]), 6, len(self.concepts.props), 3)
             return _Seen._make(np.zeros((0, size), np.float32) for size in sizes)
@@ -285,7 +285,7 @@ def _session(model: bytes, threads: int) -> Any:
 
 @cache
 def load_reader() -> Reader:
-    """The reader that ships with katha, loaded once per process.
+    """Return the reader that ships with katha, loaded once per process.
 
     Raises:
         KathaError: its weights are missing from the installation.

@@ -54,12 +54,12 @@ class Concepts:
         return {kind: {name: nth for nth, name in enumerate(names)} for kind, names in kinds.items()}
 
     def threshold(self, kind: str) -> float:
-        """The peak from which a concept of `kind` ("character" or "prop") counts as present."""
+        """Return the peak from which a concept of `kind` ("character" or "prop") counts as present."""
         return self.thresholds.get(kind, 0.35)
 
 
 def load_concepts() -> Concepts:
-    """The class list that ships with the reader's weights.
+    """Return the class list that ships with the reader's weights.
 
     Raises:
         KathaError: it is missing from the installation.
@@ -112,18 +112,18 @@ class Thing:
 
 
 def sigmoid(x: Array) -> Array:
-    """The logistic function."""
+    """Return the logistic function."""
     return np.asarray(1.0 / (1.0 + np.exp(-x)), dtype=np.float32)
 
 
 def softmax(x: Array) -> Array:
-    """Probabilities along the last axis."""
+    """Return probabilities along the last axis."""
     e = np.exp(x - x.max(axis=-1, keepdims=True)) if x.size else x
     return np.asarray(e / e.sum(axis=-1, keepdims=True), dtype=np.float32)
 
 
 def _peaks(heat: Array) -> Iterator[tuple[float, int, int]]:
-    """Local maxima of one map as (p, row, column), highest first."""
+    """Yield local maxima of one map as (p, row, column), highest first."""
     padded = np.pad(heat, 1)
     around = np.max([padded[i : i + heat.shape[0], j : j + heat.shape[1]] for i in range(3) for j in range(3)], axis=0)
     found = np.argwhere((heat >= _FAINT) & (heat >= around))
@@ -219,7 +219,7 @@ def _named(values: Array, names: tuple[str, ...]) -> dict[str, float]:
 
 
 def nothing(concepts: Concepts) -> FrameReading:
-    """The reading of an empty sheet: a sketch in which nothing is drawn; no time of day is likelier."""
+    """Return the reading of an empty sheet: a sketch in which nothing is drawn; no time of day is likelier."""
     settings = dict.fromkeys(concepts.settings, 0.0) | {concepts.settings[-1]: 1.0}
     times = dict.fromkeys(concepts.times, 1 / max(1, len(concepts.times)))
     return FrameReading((), (), settings, times, 1.0, _no_peaks(concepts))
@@ -262,7 +262,7 @@ def assemble(
 
 
 def _likeliest(p: float, chances: Array, names: Sequence[str]) -> tuple[str, float]:
-    """The likeliest name, and the probability that it is there."""
+    """Return the likeliest name, and the probability that it is there."""
     best = int(chances.argmax())
     return names[best], p * float(chances[best])
 

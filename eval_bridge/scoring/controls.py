@@ -181,7 +181,7 @@ def _block(name: str, rows: _Rows, keys: Sequence[Key], known: Known, chance: bo
 
 
 def _fallen(name: Control, judge: str, rows: _Rows, known: Known, chance: bool, seed: int) -> ChanceControl:
-    """How much is still answered rightly, and whether what must fall has fallen to chance."""
+    """Return how much is still answered rightly, and whether what must fall has fallen to chance."""
     keys = sorted(rows.right[name])
     said = rows.said[name]
     dimension = _FALLS[name]
@@ -204,7 +204,7 @@ def _fallen(name: Control, judge: str, rows: _Rows, known: Known, chance: bool, 
 
 
 def _read(block: ChanceBlock, dimension: Dimension | None, asked: bool) -> tuple[bool | None, str]:
-    """Whether a block is at chance, and in words. Above chance means that the whole interval is."""
+    """Return whether a block is at chance, and in words. Above chance means that the whole interval is."""
     what = "Order questions" if dimension else "Image-only answers"
     if not asked:
         return None, "There was nothing to show: it takes another story's board, or a second frame to exchange."
@@ -222,7 +222,7 @@ def _read(block: ChanceBlock, dimension: Dimension | None, asked: bool) -> tuple
 
 
 def _agreement(board: str, judge: str, rows: _Rows, seed: int) -> RepeatControl:
-    """How often the judge says the same twice, and how often its verdict stays."""
+    """Return how often the judge says the same twice, and how often its verdict stays."""
     first, again = rows.said["board"], rows.said["repeat"]
     keys = sorted(set(first) & set(again))
     same = {key: first[key] == again[key] for key in keys}

@@ -38,7 +38,7 @@ class RowCounts:
     ambiguous: int
 
     def pooled(self, mask: NDArray[np.bool_] | None = None) -> Floats:
-        """Shape (stories, dimensions, 4): the boards together; `mask` (boards, stories) leaves some out."""
+        """Return the boards together, of shape (stories, dimensions, 4); `mask` (boards, stories) leaves some out."""
         kept = self.counts if mask is None else self.counts * mask[:, :, None, None]
         total: Floats = kept.sum(axis=0)
         return total
@@ -55,7 +55,7 @@ def row_counts(
     dimensions: Sequence[Dimension] = (),
     together: bool = False,
 ) -> RowCounts:
-    """The counts of `methods` (the boards of one row) for `stories` in this order.
+    """Return the counts of `methods` (the boards of one row) for `stories` in this order.
 
     conditions: those under which a question needs an outcome to be scored. filtered: only questions right under text
     and images count. dimensions: empty for all. together: questions are averaged whatever their dimension.
@@ -80,7 +80,7 @@ def row_counts(
 
 
 def row_numbers(rows: Mapping[str, Floats], resamples: int, seed: int) -> dict[str, RowNumbers]:
-    """Text, image, STG (percentage points) and their 95% intervals for each row's pooled counts."""
+    """Return text, image, STG (percentage points) and their 95% intervals for each row's pooled counts."""
     if not rows:
         return {}
     table = np.stack(list(rows.values()))
@@ -150,7 +150,7 @@ DIFFERENCES = (2.0, 3.0, 5.0, 7.0)
 
 
 def stories_needed(spread: float, difference: float, *, power: float = 0.8, alpha: float = 0.05) -> int:
-    """Stories for a two-sided paired test to find `difference` (same unit as `spread`) with probability `power`.
+    """Return stories for a two-sided paired test to find `difference` (same unit as `spread`) with probability `power`.
 
     Raises:
         UsageError: a number out of range. MissingExtraError: statsmodels is not installed.

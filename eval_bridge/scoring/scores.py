@@ -91,12 +91,12 @@ class Aggregate(Protocol):
     """A way to make one judge of several."""
 
     def outcome(self, table: Cells, strength: Cells, names: Sequence[str]) -> Cells:
-        """Outcomes of shape (methods, conditions, Q) from those of `names` and how sure they were."""
+        """Return outcomes of shape (methods, conditions, Q) from those of `names` and how sure they were."""
         ...
 
 
 def majority(votes: Cells) -> Cells:
-    """The ensemble's outcome of `votes`, shape (judges, ...): right only with more than half of the votes cast.
+    """Return the ensemble's outcome of `votes`, shape (judges, ...): right only with more than half of the votes cast.
 
     A failure is no vote. With fewer than half of the judges voting the outcome is MISSING. A tie is wrong (Sec. E.7).
     """
@@ -107,7 +107,7 @@ def majority(votes: Cells) -> Cells:
 
 
 def _select(records: Iterable[StoryRecord], selection: Selection) -> tuple[list[tuple[str, Question]], list[str]]:
-    """The questions that count, sorted by story and id, and notes about them."""
+    """Return the questions that count, sorted by story and id, and notes about them."""
     chosen: dict[tuple[str, str], Question] = {}
     stories: set[str] = set()
     unsplit = 0
@@ -261,7 +261,7 @@ class Recoverability:
 def recoverability(
     answers: Iterable[Answer], questions: Iterable[Question], matching: Matching, condition: Condition = "image"
 ) -> Recoverability:
-    """R of Eqs. 17 and 18 on `questions` under one condition, without a validity filter: the term that steers.
+    """Return R of Eqs. 17 and 18 on `questions` under one condition, without a validity filter: the term that steers.
 
     Give the answers of one board (or of one adjacent pair): the last row of each judge and question counts, several
     judges vote, and questions without an outcome are left out and counted.
@@ -323,7 +323,7 @@ class _Scorer:
         return total
 
     def _boot(self, resamples: int, seed: int) -> Floats | None:
-        """Replicates of shape (resamples, methods, judges, blocks, 3); None with fewer than two stories."""
+        """Return replicates of shape (resamples, methods, judges, blocks, 3); None with fewer than two stories."""
         if not self.outcomes.methods:
             return None
         if len(self.outcomes.stories) < 2 or resamples < 1:
@@ -447,7 +447,7 @@ class _Scorer:
 
 
 def _pools(methods: Sequence[str], pooled: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
-    """The places in `methods` that make up each method of the result: those of a pool, or its own."""
+    """Return the places in `methods` that make up each method of the result: those of a pool, or its own."""
     place = {name: at for at, name in enumerate(methods)}
     inside = {name for members in pooled.values() for name in members}
     pools = {name: [place[member] for member in members if member in place] for name, members in pooled.items()}
