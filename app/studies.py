@@ -20,8 +20,8 @@ from katha.compass.modes import Suite, load_suite
 from katha.config import Settings, cache_folder, read_settings
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import parse_boards
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget, Estimate
-from katha.eval_bridge.judging.make import make_judges
 from katha.eval_bridge.matching.rules import make_decider
 from katha.eval_bridge.packets.images import WordScanner
 from katha.eval_bridge.questions.evaluators import load_evaluator

@@ -11,7 +11,7 @@ from pathlib import Path
 from katha.agents.plan import make_plan
 from katha.config import Settings
 from katha.errors import UsageError
-from katha.eval_bridge.judging.make import make_judges
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.questions.build import build_questions
 from katha.eval_bridge.questions.variants import check_variants, rule_variants, write_variants
 from katha.eval_bridge.questions.writing import check_questions, write_questions

@@ -23,17 +23,16 @@ from pydantic import (
 )
 
 from katha.errors import OutputFolderError, StoreError
-from katha.eval_bridge.judging.answers import AnswerLog, iter_answers
+from katha.eval_bridge.judging.answers import SETTLED, AnswerLog, Cause, iter_answers
 from katha.eval_bridge.judging.budget import Account, Limits
-from katha.eval_bridge.judging.outcome import SETTLED, Cause
-from katha.eval_bridge.matching.verdicts import VERDICTS
+from katha.eval_bridge.matching.rules import VERDICTS
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.packets.packets import LeakageReport
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR
 from katha.eval_bridge.scoring.controls import Control
 from katha.jsonio import canonical
-from katha.schema import Answer, AnswerStatus, Question, Selection, StoryRecord
-from katha.schema.scores import ConfidenceRow, ControlResult, LeftCount
+from katha.schema import Answer, AnswerStatus, Question, StoryRecord
+from katha.schema.scores import ConfidenceRow, ControlResult, LeftCount, Selection
 from katha.store import Kind, State, Workspace
 
 Order = Callable[[Answer], tuple[int, ...] | None]

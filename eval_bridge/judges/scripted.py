@@ -33,10 +33,6 @@ class ScriptedJudge:
         """Name and revision as given."""
         return dict(self._spec)
 
-    def remaining(self) -> int:
-        """How many entries of the queue are left."""
-        return len(self._queue)
-
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield the next entry for each prompt.
 

@@ -15,9 +15,8 @@ from katha.eval_bridge.people import agreement as c
 from katha.eval_bridge.people.files import Judgment, read_judgments
 from katha.eval_bridge.scoring.scores import intervals
 from katha.eval_bridge.scoring.statistics import averages, replicates
-from katha.schema import (
-    CONDITIONS,
-    DIMENSIONS,
+from katha.schema import CONDITIONS, DIMENSIONS
+from katha.schema.scores import (
     Calibration,
     HumanRecoverability,
     LabelAgreement,
