@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
-import yaml
-
+from katha.configs import load_config
 from katha.errors import JudgeError, MissingExtraError, UsageError
 from katha.eval_bridge.judges.local_model import WRITING, Grammars, LoadedModel, grammar_sha256, load_model
 from katha.eval_bridge.judges.local_prefix import Asker, Generated
@@ -75,20 +72,13 @@ class ReuseGate:
 _FULL = frozenset(("full_attention",))
 
 
-@cache
-def _data() -> Mapping[str, Any]:
-    text = files("katha.configs").joinpath("local.yaml").read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.safe_load(text)
-    return data
-
-
 def require_extra() -> None:
     """Check that everything a local model needs is installed; nothing is imported.
 
     Raises:
         MissingExtraError: with the names of the packages and the command.
     """
-    missing = [name for name in _data()["packages"] if find_spec(name) is None]
+    missing = [name for name in load_config("local.yaml")["packages"] if find_spec(name) is None]
     if missing:
         raise MissingExtraError(
             f"The judge 'local' needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
@@ -97,7 +87,7 @@ def require_extra() -> None:
 
 def reusable(source: ModelSource) -> tuple[bool, str | None]:
     """Whether the model's cache may be shared between questions, and the name of its position state."""
-    entry = _data()["reusable"].get(source.architecture)
+    entry = load_config("local.yaml")["reusable"].get(source.architecture)
     text = source.text_config
     windowed = bool(text.get("use_sliding_window")) or not _FULL.issuperset(text.get("layer_types") or ())
     return (entry is not None and not windowed, (entry or {}).get("position_state"))

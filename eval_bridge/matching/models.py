@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
 from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
+from katha.configs import load_config
 from katha.errors import InputFileError, TransientJudgeError, UsageError, first_line
 from katha.eval_bridge.matching.match import accepted_set, normalise
 from katha.eval_bridge.matching.verdicts import Decision, Pair
@@ -29,11 +26,9 @@ from katha.schema import Question
 T = TypeVar("T")
 
 
-@cache
 def settings(family: str) -> Mapping[str, Any]:
     """The rule's section of `configs/matching.yaml`."""
-    text = files("katha.configs").joinpath("matching.yaml").read_text(encoding="utf-8")
-    section: Mapping[str, Any] = yaml.safe_load(text)[family]
+    section: Mapping[str, Any] = load_config("matching.yaml")[family]
     return section
 
 
