@@ -26,7 +26,7 @@ class Prompt:
     sha256: str
 
     def render(self, **variables: object) -> str:
-        """The prompt with its variables filled in, blanks at both ends removed."""
+        """Return the prompt with its variables filled in, blanks at both ends removed."""
         from jinja2 import UndefinedError
 
         try:
@@ -45,7 +45,7 @@ def _compiled(text: str) -> Template:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """The prompt file `prompts/NAME.j2`.
+    """Return the prompt file `prompts/NAME.j2`.
 
     Raises:
         UsageError: there is no such prompt.
