@@ -24,7 +24,7 @@ from PIL import Image
 from katha.errors import JudgeError, KathaError, PlanError, RenderError
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.jsonio import digest
-from katha.planners.checks import validate_plan
+from katha.planners.base import validate_plan
 from katha.protocols import (
     AlwaysChooses,
     BoardContext,
