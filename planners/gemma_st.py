@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from katha.configs import load_prompt
 from katha.errors import ModelError, PlanError, ReplyError
 from katha.models.base import Completion, TextModel, Turn
 from katha.models.checkpoints import adapter_note
@@ -33,7 +34,6 @@ from katha.planners.draft import (
     reply_schema,
     windows_of,
 )
-from katha.prompting import load_prompt
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Question, StoryRecord, Transition
 

@@ -27,13 +27,14 @@ from katha.planners.base import parts_without, restrict
 from katha.planners.draft import TIMES, draft_problems, read_draft, windows_of
 from katha.planners.gemma_st import plan_prompt
 from katha.planners.gold import OraclePlanner
+from katha.planners.quality import FIELDS
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, Question, StoryRecord, Transition
 from katha.store import Kind, State, Workspace
 
 LEFT_OUT = ("links", "shots")
 """What no KathaBench record annotates: an adapter is trained, and used, without them."""
-_LONGEST = {"prompt": 400, "must_show": 80, "appearance": 120, "name": 40, "field": 160, "answer": 100}
+_LONGEST = {"prompt": 400, "must_show": 80, "appearance": 120, "name": 40, "kind": 40, "field": 160, "answer": 100}
 _MOST_SHOWN, _MOST_ASKED, _MOST_ACCEPTED = 4, 4, 4
 
 
@@ -55,7 +56,7 @@ class Examples:
 
 
 def make_examples(records: Iterable[StoryRecord]) -> Examples:
-    """An example of each record whose gold plan the planner's own validator accepts."""
+    """Return an example of each record whose gold plan the planner's own validator accepts."""
     found = Examples()
     for record in records:
         try:
@@ -88,17 +89,10 @@ def _example(record: StoryRecord) -> tuple[Example | None, str]:
 
 
 def _reply(record: StoryRecord, plan: Plan) -> dict[str, Any]:
-    sheets = [
-        {
-            "name": _cut(item.name, "name"),
-            "kind": _cut(item.kind, "name"),
-            "appearance": _cut(item.appearance, "appearance"),
-        }
-        for item in plan.characters
-    ]
+    sheet = ("name", "kind", "appearance")
     return {
         "tells_events": True,
-        "characters": sheets,
+        "characters": [{name: _cut(getattr(item, name), name) for name in sheet} for item in plan.characters],
         "panels": [_panel(panel) for panel in plan.panels],
         "transitions": [_transition(item, record.recoverability_questions) for item in plan.transitions],
     }
@@ -120,8 +114,7 @@ def _transition(item: Transition, questions: Sequence[Question]) -> dict[str, An
     asked = [one for one in questions if one.target_transition == item.pair and one.question_type != "moral"]
     return {
         "transition_type": item.transition_type,
-        **{name: _cut(getattr(item, name) or "none", "field")
-           for name in ("action", "causality", "intention", "emotion", "consequence")},
+        **{name: _cut(getattr(item, name) or "none", "field") for name in FIELDS},
         "moral_target": item.moral_target or None,
         "questions": [_question(one) for one in asked[:_MOST_ASKED]],
     }  # fmt: skip
@@ -138,7 +131,7 @@ def _question(item: Question) -> dict[str, Any]:
 
 
 def _cut(text: str, kind: str) -> str:
-    """`text` within what the reply's schema allows, cut at a word."""
+    """Return `text` within what the reply's schema allows, cut at a word."""
     clean, most = " ".join(text.split()), _LONGEST[kind]
     return clean if len(clean) <= most else clean[:most].rsplit(" ", 1)[0]
 
@@ -148,7 +141,7 @@ _IGNORED = -100
 
 
 def encode(examples: Sequence[Example], tokenizer: Any, longest: int) -> tuple[list[dict[str, list[int]]], list[str]]:
-    """`input_ids` and `labels` of each example, and the stories that are longer than `longest` tokens."""
+    """Return `input_ids` and `labels` of each example, and the stories that are longer than `longest` tokens."""
     rows: list[dict[str, list[int]]] = []
     too_long: list[str] = []
     for item in examples:
@@ -164,7 +157,7 @@ def encode(examples: Sequence[Example], tokenizer: Any, longest: int) -> tuple[l
 
 
 def _end(tokenizer: Any) -> str:
-    """What ends a turn: the chat format's own mark where the tokenizer has one."""
+    """Return what ends a turn: the chat format's own mark where the tokenizer has one."""
     mark = "<end_of_turn>"
     known = tokenizer.convert_tokens_to_ids(mark) not in {None, tokenizer.unk_token_id}
     return mark if known else str(tokenizer.eos_token)
@@ -178,7 +171,7 @@ class Collator:
     typed: bool
 
     def __call__(self, rows: Sequence[Mapping[str, Sequence[int]]]) -> dict[str, Any]:
-        """Tensors of shape (B, T)."""
+        """Return tensors of shape (B, T)."""
         import torch
 
         longest = max(len(row["input_ids"]) for row in rows)
@@ -241,13 +234,10 @@ def load_settings(preset: str | None, changes: Mapping[str, Any]) -> TrainSettin
 
 
 def model_card(source: ModelSource, settings: TrainSettings, report: Report) -> str:
-    """The card as Markdown; a number that was not measured is a dash."""
+    """Return the card as Markdown; a number that was not measured is a dash."""
     rows = [
         ("Base model", f"`{source.name}` ({source.architecture}, revision `{source.revision}`)"),
-        (
-            "Method",
-            f"LoRA, rank {settings.rank}, alpha {settings.alpha}, dropout {settings.dropout}, all linear layers",
-        ),
+        ("Method", "LoRA, rank {rank}, alpha {alpha}, dropout {dropout}, all linear layers".format(**dict(settings))),
         ("Learnt from", f"{report.examples} stories, {report.tokens:,} tokens; loss on the plan alone"),
         ("Left out", f"{len(report.rejected)} that the planner's validator rejects, {len(report.too_long)} too long"),
         ("Steps", f"{report.steps}, {settings.batch * settings.accumulation} stories each, seed {settings.seed}"),
@@ -345,30 +335,32 @@ def train_planner(
     if not examples.kept:
         reason = next(iter(examples.rejected.values()), "there is none")
         raise UsageError(f"No record can be learnt from: {reason}", hint="Give records with scenes and transitions.")
-    folder, fresh = Workspace(out, TRAINING), _state(source, settings, examples, kept_out)
-    with folder.claim():
-        known = folder.resume(fresh)
-        if known is not None and known.finished:
-            return _kept_report(out, known)
-        folder.write(fresh)
-        where = device or best_device()
-        model, tokenizer = load_weights(source, where, settings.dtype or ("float32" if where == "cpu" else "bfloat16"))
-        report = _fit(model, tokenizer, examples, kept_out, out, settings, where, on_step)
-        _finish(folder, source, settings, report, fresh)
-    return report
-
-
-def _state(source: ModelSource, settings: TrainSettings, examples: Examples, held_out: Examples) -> TrainState:
-    """What an adapter is to be trained with."""
-    return TrainState(
+    fresh = TrainState(
         katha=katha_version(),
         base=source.name,
         base_revision=source.revision,
         settings=settings.model_dump(),
         data=digest([[item.prompt, item.reply] for item in examples.kept]),
-        held_out=digest([[item.prompt, item.reply] for item in held_out.kept]),
+        held_out=digest([[item.prompt, item.reply] for item in kept_out.kept]),
         without=list(LEFT_OUT),
     )
+    folder = Workspace(out, TRAINING)
+    with folder.claim():
+        known = folder.resume(fresh)
+        if known is not None and known.finished:
+            kept = TypeAdapter(Report).validate_python({**(known.report or {}), "folder": out})
+            return replace(kept, notes=["It was finished before; nothing was done."])
+        folder.write(fresh)
+        where = device or best_device()
+        model, tokenizer = load_weights(source, where, settings.dtype or ("float32" if where == "cpu" else "bfloat16"))
+        report = _fit(model, tokenizer, examples, kept_out, out, settings, where, on_step)
+        # The note binds the adapter to its base.
+        note = {"base": source.name, "base_revision": source.revision, "without": list(LEFT_OUT)}
+        write_json(out / ADAPTER_NOTE, note)
+        (out / "README.md").write_text(model_card(source, settings, report), encoding="utf-8")
+        kept_report = {name: value for name, value in vars(report).items() if name != "folder"}
+        folder.finish(fresh.model_copy(update={"finished": True, "report": kept_report}))
+    return report
 
 
 def _fit(
@@ -406,8 +398,9 @@ def _fit(
     trainer = _trainer(adapted, rows, others, Collator(pad, typed), out, settings, device, on_step)
     started = time.perf_counter()
     try:
-        before = _loss(trainer) if others and not _checkpoints(out) else None
-        trainer.train(resume_from_checkpoint=_checkpoints(out))
+        # A new adapter changes nothing: this is the base model's loss, also where training goes on at a checkpoint.
+        before = _loss(trainer) if others else None
+        trainer.train(resume_from_checkpoint=_last_checkpoint(out))
         after = _loss(trainer) if others else None
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise ModelError(
@@ -487,23 +480,7 @@ def _loss(trainer: Any) -> float:
     return float(trainer.evaluate()["eval_loss"])
 
 
-def _checkpoints(out: Path) -> str | None:
-    """The last whole checkpoint, if there is one."""
+def _last_checkpoint(out: Path) -> str | None:
+    """Return the last whole checkpoint, if there is one."""
     found = [path for path in (out / "checkpoints").glob("checkpoint-*") if (path / "trainer_state.json").is_file()]
     return str(max(found, key=lambda path: int(path.name.rpartition("-")[2]))) if found else None
-
-
-def _finish(
-    folder: Workspace[TrainState], source: ModelSource, settings: TrainSettings, report: Report, state: TrainState
-) -> None:
-    """Write the note that binds the adapter to its base, the model card, and that the training is done."""
-    note = {"base": source.name, "base_revision": source.revision, "without": list(LEFT_OUT)}
-    write_json(folder.path / ADAPTER_NOTE, note)
-    (folder.path / "README.md").write_text(model_card(source, settings, report), encoding="utf-8")
-    kept = {name: value for name, value in vars(report).items() if name != "folder"}
-    folder.finish(state.model_copy(update={"finished": True, "report": kept}))
-
-
-def _kept_report(out: Path, state: TrainState) -> Report:
-    kept = TypeAdapter(Report).validate_python({**(state.report or {}), "folder": out})
-    return replace(kept, notes=["It was finished before; nothing was done."])

@@ -9,12 +9,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar
 
-from katha.configs import load_config
+from katha.configs import load_config, load_prompt
 from katha.errors import InputFileError, TransientJudgeError, UsageError, first_line
 from katha.eval_bridge.matching.match import accepted_set, normalise
 from katha.eval_bridge.matching.verdicts import Decision, Pair
 from katha.models.checkpoints import find_folder, folder_revision, need, read_config
-from katha.prompting import load_prompt
 from katha.protocols import Evidence, Judge, JudgePrompt
 from katha.registry import default_registry
 from katha.schema import Question

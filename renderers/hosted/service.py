@@ -16,9 +16,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from katha.configs import load_config
+from katha.configs import load_config, load_prompt
 from katha.errors import KathaError, RefusedFrameError, RenderError, TransientRenderError, UnfitFrameError, UsageError
-from katha.prompting import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 
 _LOCAL = frozenset(("127.0.0.1", "localhost", "::1"))

@@ -203,6 +203,7 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_weights(gemma: Path, a
     )
     assert seen == [3, 4]
     assert weights(out) == weights(adapter)
+    assert (out / "README.md").read_text() == (adapter / "README.md").read_text()
     again = train_planner(TRAIN, HELD_OUT, out, settings, base=str(gemma), device="cpu", on_step=stop)
     assert again.notes == ["It was finished before; nothing was done."]
     with pytest.raises(OutputFolderError, match="a katha training with other settings"):
