@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from katha.configs import load_prompt
 from katha.eval_bridge.matching.match import match_text, normalise
 from katha.eval_bridge.packets.instructions import object_schema
 from katha.eval_bridge.questions.options import reworded, swaps
@@ -16,7 +17,6 @@ from katha.eval_bridge.questions.wording import sentence
 from katha.eval_bridge.questions.writing import Built, Rejected, rules, text_answers, write_one
 from katha.language import read_scene
 from katha.models.base import TextModel
-from katha.prompting import load_prompt
 from katha.protocols import Judge
 from katha.schema import MORAL_LABELS, ContrastiveVariant, Scene, StoryRecord
 

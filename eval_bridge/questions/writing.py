@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from katha.configs import load_config
+from katha.configs import load_config, load_prompt
 from katha.errors import ModelError, ReplyError
 from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
@@ -17,7 +17,6 @@ from katha.eval_bridge.questions.build import gives_away
 from katha.eval_bridge.questions.options import prepare_questions
 from katha.jsonio import loads
 from katha.models.base import TextModel, Turn
-from katha.prompting import load_prompt
 from katha.protocols import Judge
 from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Question, StoryRecord, Transition
 
