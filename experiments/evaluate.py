@@ -17,8 +17,8 @@ from katha.eval_bridge.judging.budget import Budget, Estimate, Weighed, require_
 from katha.eval_bridge.judging.engine import JudgingEngine, Retry
 from katha.eval_bridge.matching.match import Decider, Rule
 from katha.eval_bridge.matching.rules import RecordingRule, open_rule, recording, settle
-from katha.eval_bridge.packets.images import WordScanner
 from katha.eval_bridge.packets.instructions import prompt_hashes
+from katha.eval_bridge.packets.packets import WordScanner
 from katha.eval_bridge.scoring.audit import question_ledger, summarise
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions
 from katha.eval_bridge.scoring.controls import control_results

@@ -16,7 +16,7 @@ from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import VERDICTS, RecordingRule, make_decider, open_rule, recording, settle
 from katha.eval_bridge.people.agreement import alignment
 from katha.eval_bridge.people.ensemble import read_ensemble
-from katha.eval_bridge.people.files import read_judgments
+from katha.eval_bridge.people.judgments import read_judgments
 from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scoring
 from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
 from katha.eval_bridge.scoring.rows import power_estimate

@@ -20,7 +20,7 @@ from katha.errors import PlanError, UsageError
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.matching.match import match_text
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
-from katha.eval_bridge.questions.options import prepare_questions
+from katha.eval_bridge.questions.build import prepare_questions
 from katha.language import read_scene
 from katha.planners.base import ALLOWED, fit, fits, restrict, tokens_of, validate_plan
 from katha.planners.gold import feeling_of
