@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.compass.score import BoardFeatures, TransitionFeatures, weakest_transition
+from katha.compass.repair import BoardFeatures, TransitionFeatures, weakest_transition
 from katha.eval_bridge.scoring.statistics import averages
 from katha.schema import DIMENSIONS, CompassSettings, Record, TransitionScore
 

@@ -20,7 +20,7 @@ from katha.agents.record import models_of, prompt_hashes, protocol_of_config
 from katha.agents.state import OF_ONE_STORY, BridgeTask, ignore_event
 from katha.compass.lock import TEST_SPLITS, Lock, make_lock, text_sha256, write_lock
 from katha.compass.modes import Row, Suite
-from katha.compass.score import BoardFeatures, board_key
+from katha.compass.repair import BoardFeatures, board_key
 from katha.compass.tuning import (
     CandidateData,
     Counts,

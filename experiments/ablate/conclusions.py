@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.compass.modes import Row
-from katha.compass.score import board_key
+from katha.compass.repair import board_key
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes
 from katha.eval_bridge.scoring.statistics import averages, compare, correct, story_counts
 from katha.experiments.ablate.job import RowBoard, StoryResult

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.compass.modes import Row, Scoring
-from katha.compass.score import BoardKey, board_key
+from katha.compass.repair import BoardKey, board_key
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
