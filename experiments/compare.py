@@ -58,9 +58,6 @@ from katha.store import Kind, Workspace
 Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
 
 
-CompareResult = Result[CompareTable]
-
-
 class Failure(Record):
     """Why a story has no board. again: the same command tries it again."""
 
@@ -79,6 +76,7 @@ class CompareState(ExperimentState):
     failures: Mapping[str, Mapping[str, Failure]] = {}
 
 
+CompareResult = Result[CompareState, CompareTable]
 COMPARISON = Kind("comparison", "compare.json", CompareState)
 
 
@@ -445,7 +443,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         again = lost or evaluated.state.status != "finished"
         table = judged.table("incomplete" if again or outcome.nothing else "finished")
         write_json(self._out / "table.json", table.model_dump(mode="json"))
-        return Made(table, outcome, again)
+        return Made(table, outcome, "incomplete" if again else None)
 
     def _evaluate(self) -> EvalResult:
         """Put the same questions about every board."""

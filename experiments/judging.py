@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,21 +21,20 @@ from katha.eval_bridge.packets.packets import make_packet, packet_sha256, scan_p
 from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.scoring.controls import ControlBoards
 from katha.experiments.eval_folder import EvalSettings, Leakage, mark
+from katha.experiments.runner import OnStep
 from katha.protocols import Evidence
 from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
-
-# Which judges are asked together, and how many stories at once.
-#
-# A judge that waits for a server is asked about several stories side by side; one that computes on this machine is
-# asked story by story; and one that fills the machine's memory has it to itself and lets go of it before the next.
-
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Lane:
-    """Judges that are asked in one pass over the stories, and how many stories may be under way in it."""
+    """Judges that are asked in one pass over the stories, and how many stories may be under way in it.
+
+    A judge that waits for a server is asked about several stories side by side; one that computes on this machine is
+    asked story by story; and one that fills the machine's memory has it to itself and lets go of it before the next.
+    """
 
     judges: tuple[str, ...]
     stories: int = 1
@@ -43,7 +42,7 @@ class Lane:
 
 
 def lanes_of(able: Mapping[str, JudgeAbilities]) -> list[Lane]:
-    """The passes that an evaluation takes by judges with these abilities, by name."""
+    """Return the passes that an evaluation takes by judges with these abilities, by name."""
     alone = [name for name, can in able.items() if can.exclusive]
     waiting = [name for name, can in able.items() if not can.exclusive and can.concurrency > 1]
     here = tuple(name for name in able if name not in alone and name not in waiting)
@@ -61,7 +60,7 @@ def in_turn(
     tell: Callable[[T], None],
     stopping: threading.Event,
 ) -> None:
-    """`work` on each item, up to `at_once` side by side; `tell` of each when it is done, in order, on this thread.
+    """Do `work` on each item, up to `at_once` side by side; `tell` of each when it is done, in order, on this thread.
 
     The first item is worked on alone: a wrong key is found by one call. What fails stops the rest: `stopping` is set,
     nothing new is begun, what is under way is waited for, and the first failure in the order of `items` is raised.
@@ -80,6 +79,11 @@ def in_turn(
             stopping.set()
             raise
 
+    def settle() -> None:
+        item, future = waiting.popleft()
+        future.result()
+        tell(item)
+
     rest = iter(items)
     for first in islice(rest, 1):
         work(first)
@@ -90,9 +94,9 @@ def in_turn(
         for item in rest:
             waiting.append((item, pool.submit(guarded, item)))
             if len(waiting) >= 2 * at_once:
-                _await(waiting, tell)
+                settle()
         while waiting:
-            _await(waiting, tell)
+            settle()
     except BaseException:
         stopping.set()
         raise
@@ -100,31 +104,23 @@ def in_turn(
         pool.shutdown(cancel_futures=True)
 
 
-def _await(waiting: deque[tuple[T, Future[None]]], tell: Callable[[T], None]) -> None:
-    item, future = waiting.popleft()
-    future.result()
-    tell(item)
-
-
-# Judging boards that are there: every question of every story put to every judge under three conditions.
-#
-# Story by story, so that what a story's packets share is paid for while it is warm; judges that wait for a server are
-# asked about several stories at once. The text-only question of a story is asked once for all methods. Each answer is
-# in the shared cache and in the evaluation's log as soon as it is there.
-
-
 Sink = Callable[[Answer], None]
-OnStory = Callable[[str, int], None]
+
+
+def ignore(answer: Answer) -> None:
+    """Keep nothing of an answer, as a dry run does."""
 
 
 @dataclass
 class Evaluator:
-    """One evaluation under way.
+    """One evaluation under way: put every question of every story to every judge under three conditions.
+
+    Story by story, so that what a story's packets share is paid for while it is warm; judges that wait for a server are
+    asked about several stories at once. The text-only question of a story is asked once for all methods.
 
     engine: asks the judges. log, control_log: where each answer goes as it arrives. settled: marks of questions that
-    need no asking. pairs: contrastive questions by story, chosen from the images alone. scanner:
-    reads words in the pictures. After `run`:
-    `invalid` says by method which stories left and why.
+    need no asking. pairs: contrastive questions by story, chosen from the images alone. scanner: reads words in the
+    pictures. After `run`, `invalid` says by method which stories left and why.
     """
 
     records: Sequence[StoryRecord]
@@ -133,7 +129,7 @@ class Evaluator:
     settings: EvalSettings
     log: Sink
     control_log: Sink
-    settled: set[bytes] = field(default_factory=set)
+    settled: Collection[bytes] = ()
     pairs: Mapping[str, Sequence[Question]] = field(default_factory=dict)
     scanner: WordScanner | None = None
     invalid: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -143,7 +139,7 @@ class Evaluator:
     _stopping: threading.Event = field(default_factory=threading.Event, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def run(self, on_story: OnStory | None = None) -> None:
+    def run(self, on_story: OnStep | None = None) -> None:
         """Ask everything that is not settled.
 
         Raises:
@@ -274,26 +270,19 @@ def row_order(
     settings: EvalSettings,
     pairs: Mapping[str, Sequence[Question]] | None = None,
 ) -> Callable[[Answer], tuple[int, ...] | None]:
-    """A row's place in a finished log (story, judge, method of `names`, condition, question); None for a stranger."""
-    more = pairs or {}
-    methods = {name: at for at, name in enumerate(names)}
-    order = {name: at for at, name in enumerate(judges)}
-    stories = {
-        record.story_id: (
-            place,
-            {
-                item.question_id: at
-                for at, item in enumerate([*settings.selected(record), *more.get(record.story_id, ())])
-            },
-        )
-        for place, record in enumerate(records)
+    """Return what gives a row its place in a finished log: by story, judge, method of `names`, condition, question."""
+    stories = {record.story_id: place for place, record in enumerate(records)}
+    questions = {
+        (record.story_id, item.question_id): at
+        for record in records
+        for at, item in enumerate([*settings.selected(record), *(pairs or {}).get(record.story_id, ())])
     }
 
     def place_of(row: Answer) -> tuple[int, ...] | None:
-        place, questions = stories.get(row.story_id, (0, {}))
-        if row.question_id not in questions or row.judge not in order or row.method not in methods:
+        asked = (row.story_id, row.question_id)
+        if asked not in questions or row.judge not in judges or row.method not in names:
             return None
-        condition = CONDITIONS.index(row.condition)
-        return (place, order[row.judge], methods[row.method], condition, questions[row.question_id])
+        place, condition = stories[row.story_id], CONDITIONS.index(row.condition)
+        return (place, judges.index(row.judge), names.index(row.method), condition, questions[asked])
 
     return place_of

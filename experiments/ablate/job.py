@@ -108,6 +108,7 @@ class AblationState(ExperimentState):
         return f" of the suite {self.suite.get('name')!r}"
 
 
+AblationResult = Result[AblationState, AblationTable]
 ABLATION = Kind("ablation", "ablation.json", AblationState, early=frozenset(("panels",)))
 
 
@@ -278,9 +279,6 @@ _FAMILIES: tuple[tuple[Family, str], ...] = (("planners", "planner"), ("renderer
 _OF_ROW = ("planner", "renderer", "renderer_options")
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 """What a plug-in raises that needs something which is not on this machine."""
-
-
-AblationResult = Result[AblationTable]
 
 
 @dataclass

@@ -45,7 +45,7 @@ from katha.experiments.ablate.tally import Tally
 from katha.experiments.runner import Experiment, Made, OnStep, read_kept, worth_another_try
 from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
 from katha.schema.tables import AblationTable
-from katha.store import Store
+from katha.store import Status, Store
 
 _IMAGES: tuple[Condition, ...] = ("image", "text+image")
 _ID = 16
@@ -291,7 +291,7 @@ class _Ablation(Experiment[AblationState, AblationTable]):
         self.save(human=self._human)
         rows = self._folder.every_answer(result.story_id for result in tally.results)
         reasons = [reason for result in tally.results for reason in result.invalid.values()]
-        again = any(result.again for result in tally.results)
+        again: Status | None = "incomplete" if any(result.again for result in tally.results) else None
         return Made(table, outcome_of(rows, unusable=reasons), again)
 
 
