@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from katha.errors import KathaError, UnknownPluginError, UsageError
 from katha.jsonio import read_text
-from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension
+from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension, Role
 
 Content = Literal["neighbour_scene", "establishing", "captions", "transition"]
 
@@ -117,6 +117,11 @@ class Row(_Data):
     prompts: Half = "held_out"
     questions: Half = "held_out"
     scoring: Scoring = Scoring()
+
+    @property
+    def half(self) -> Role:
+        """The questions that it is asked."""
+        return "reporting" if self.questions == "held_out" else "steering"
 
     @property
     def steered(self) -> bool:

@@ -56,7 +56,7 @@ def measured(bench: StoryBench, identity: str) -> StoryData:
     Raises:
         RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
     """
-    row, story = bench.job.suite.rows[0], bench.story()
+    row, story = bench.job.suite.rows[0], bench.story
     context = bench.open(row, bench.job.config.seeds)
 
     def look(name: str, board: Board) -> tuple[BoardFeatures, Counts]:

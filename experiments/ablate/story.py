@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -43,7 +44,7 @@ from katha.experiments.ablate.job import (
 from katha.experiments.ablate.table import write_table
 from katha.experiments.ablate.tally import Tally
 from katha.experiments.runner import Experiment, Made, OnStep, read_kept, worth_another_try
-from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
+from katha.schema import Answer, Board, Condition, Event, Plan, StoryRecord
 from katha.schema.tables import AblationTable
 from katha.store import Status, Store
 
@@ -62,12 +63,6 @@ class StoryBench:
         self._plans: dict[str, Plan] = {}
         self._measured: dict[str, Measured] = {}
         self._reported: dict[tuple[object, ...], list[Answer]] = {}
-        self._ready: StoryRecord | None = None
-
-    @property
-    def steering(self) -> list[Answer]:
-        """Every steering answer so far."""
-        return [row for row in self.rows if row.role == "steering"]
 
     @property
     def rows(self) -> list[Answer]:
@@ -79,16 +74,14 @@ class StoryBench:
         """Whether a question got no answer that the same command can still get."""
         return any(row.status in FAILED for row in self.rows)
 
+    @cached_property
     def story(self) -> StoryRecord:
-        """Return the story with its questions, the same for every row: its own, or those of the first row's plan.
+        """The story with its questions, the same for every row: its own, or those of the first row's plan.
 
         Raises:
             UsageError: the story cannot be planned.
         """
-        if self._ready is None:
-            row = self.job.suite.rows[0]
-            self._ready = prepare_story(self.record, self._plan(row))
-        return self._ready
+        return prepare_story(self.record, self._plan(self.job.suite.rows[0]))
 
     def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
         """Return the surroundings of one run of `row`, with what the story's runs share.
@@ -106,7 +99,7 @@ class StoryBench:
             mode=row.build_mode(),
             matching=self._rule,
             measured=self._measured.setdefault(drawn_by(config), Measured(boards={})),
-            ready=Prepared(self._plan(row), self.story()),
+            ready=Prepared(self._plan(row), self.story),
         )
 
     def _plan(self, row: Row) -> Plan:
@@ -121,17 +114,14 @@ class StoryBench:
                 raise PlanError(error.message, hint=error.hint) from error
         return self._plans[key]
 
-    def seeds(self, row: Row) -> list[tuple[int, ...]]:
-        """Return the run's seeds, once for each board that the row reports: its own seed first."""
+    def wanted(self) -> Iterator[tuple[Row, tuple[int, ...]]]:
+        """Yield every row with the run's seeds, once for each board that the row reports: its own seed first."""
         seeds = self.job.config.seeds
-        found = self.job.plugins(row).renderer.capabilities.source == "found"
-        if found or row.build_mode().report == "selected":
-            return [seeds]
-        return [(seed, *(other for other in seeds if other != seed)) for seed in seeds]
-
-    def wanted(self) -> list[tuple[Row, tuple[int, ...]]]:
-        """Return every row with the seeds of each of its boards."""
-        return [(row, seeds) for row in self.job.suite.rows for seeds in self.seeds(row)]
+        for row in self.job.suite.rows:
+            found = self.job.plugins(row).renderer.capabilities.source == "found"
+            one = found or row.build_mode().report == "selected"
+            for seed in seeds[:1] if one else seeds:
+                yield row, seeds if one else (seed, *(other for other in seeds if other != seed))
 
     def method(self, row: Row, seeds: Sequence[int]) -> str:
         """Return the name of the board that begins with the first of `seeds`, where a row has one a seed."""
@@ -149,7 +139,6 @@ class StoryBench:
         candidates, decision, final = final_boards(self._drive(context, emit), context)
         known = context.measured.boards or {}
         measured = [known[board_key(item.board.frames)] for item in candidates]
-        paired = map(question_id, self.rows[start:])
         left = decision.inserted if decision.accepted and decision.inserted else decision.selected
         kept = next(item for item in candidates if item.name == left)
         before = next(item for item in candidates if item.name == decision.selected)
@@ -163,28 +152,10 @@ class StoryBench:
             score=kept.score,
             before=before.board if kept is not before else None,
             frames=sorted(key[:_ID] for key in self._store.frames.looked_up),
-            questions=sorted({*(name for features in measured for name in features.asked), *paired}),
+            questions=sorted(
+                {*(name for item in measured for name in item.asked), *map(question_id, self.rows[start:])}
+            ),
         )
-
-    def attempt(self, row: Row, seeds: Sequence[int], emit: Emit) -> RowBoard | KathaError:
-        """Return the board of `run`, or why this story has none."""
-        try:
-            return self.run(row, seeds, emit)
-        except OF_ONE_STORY as error:
-            return error
-
-    def prepared(self) -> StoryRecord | UsageError:
-        """Return the story with its questions, or why it cannot be planned.
-
-        Raises:
-            MissingExtraError, UnknownPluginError: no story can be.
-        """
-        try:
-            return self.story()
-        except (MissingExtraError, UnknownPluginError):
-            raise
-        except UsageError as error:
-            return error
 
     def _drive(self, context: RunContext, emit: Emit) -> RunState:
         """Run the machine from plan to decision."""
@@ -207,21 +178,20 @@ class StoryBench:
 
     def report(self, context: RunContext, board: Board, row: Row, method: str, emit: Emit) -> list[Answer]:
         """Return the answers about `board` under `method`; a board that was judged before is not judged again."""
-        role: Role = "reporting" if row.questions == "held_out" else "steering"
         variant = context.config.variant if row.prompts == "held_out" else STEERING_VARIANT
         shown, images = tuple(frame.sha256 for frame in board.frames), images_of(context, board)
 
         def ask(condition: Condition) -> list[Answer]:
             text = condition == "text"
-            key = (condition, () if text else shown, role, variant)
+            key = (condition, () if text else shown, row.half, variant)
             if key not in self._reported:
                 self._reported[key] = ask_all(
                     context,
                     condition,
                     () if text else images,
-                    context.questions(role),
+                    context.questions(row.half),
                     method=None if text else "board",
-                    role=role,
+                    role=row.half,
                     stage="judge",
                     emit=emit,
                     variant=variant,
@@ -237,10 +207,6 @@ class StoryBench:
         """Return the pictures of `boards` by hash."""
         names = {frame.sha256 for board in boards for frame in board.frames}
         return {name: png for name in sorted(names) if (png := self._files.panel(name)) is not None}
-
-
-# ---
-# Story by story: run every row, judge its boards, keep the result; then the table. After a kill it goes on.
 
 
 def run_ablation(
@@ -301,10 +267,21 @@ def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
     boards: list[RowBoard] = []
     invalid: dict[str, str] = {}
     answers: dict[str, list[Answer]] = {}
-    story, again = bench.prepared(), False
-    lost: KathaError | None = story if isinstance(story, KathaError) else None
+    story: StoryRecord | None = None
+    lost: KathaError | None = None
+    again = False
+    try:
+        story = bench.story
+    except (MissingExtraError, UnknownPluginError):
+        raise  # no story can be planned
+    except UsageError as error:
+        lost = error
     for row, seeds in bench.wanted():
-        made = lost or bench.attempt(row, seeds, emit)
+        made: RowBoard | KathaError
+        try:
+            made = lost or bench.run(row, seeds, emit)
+        except OF_ONE_STORY as error:
+            made = error
         if isinstance(made, RowBoard):
             boards.append(made)
             answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row, emit))
@@ -313,9 +290,9 @@ def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
         again = again or worth_another_try(made)
         # A network that is gone after a board's tries is gone for the next row, too: the next story comes first.
         lost = made if isinstance(made, TransientRenderError) else lost
-    if isinstance(story, StoryRecord):
-        lengths = {len(item.board.frames) for item in boards}
-        require_separate(story, answers.get(HELD_OUT, []), bench.steering, lengths)
+    steering = [item for item in bench.rows if item.role == "steering"]
+    if story is not None:
+        require_separate(story, answers.get(HELD_OUT, []), steering, {len(item.board.frames) for item in boards})
     result = StoryResult(
         identity=bench.job.story_identity(bench.record),
         story_id=bench.record.story_id,
@@ -325,11 +302,8 @@ def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
         seconds=round(time.perf_counter() - started, 3),
         again=again or bench.unanswered,
     )
-    kept = {protocol: _once(rows) for protocol, rows in answers.items()}
-    ready = story if isinstance(story, StoryRecord) else None
-    folder.keep(result, ready, kept, bench.steering, bench.pictures([item.board for item in boards]))
-
-
-def _once(rows: Sequence[Answer]) -> list[Answer]:
-    """Return the rows with each text-only one once: these hold for every method."""
-    return list({(row.method, row.judge, row.question_id, row.condition): row for row in rows}.values())
+    kept = {  # each text-only row once: these hold for every method
+        protocol: {(item.method, item.judge, item.question_id, item.condition): item for item in rows}.values()
+        for protocol, rows in answers.items()
+    }
+    folder.keep(result, story, kept, steering, bench.pictures([item.board for item in boards]))
