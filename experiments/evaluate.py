@@ -57,29 +57,6 @@ class EvalJob:
     scanner: WordScanner | None = None
     command: tuple[str, ...] = ()
 
-    def identity(self) -> str:
-        """Return the hash of what a folder's answers are answers to: stories, form of asking, prompts."""
-        hashed = hashlib.sha256()
-        for record in self.records:
-            hashed.update(canonical(record.model_dump(mode="json")))
-        for variant in self.variants:
-            hashed.update(canonical(variant.model_dump(mode="json")))
-        settings = self.settings
-        asked = (settings.answers, settings.variant, settings.questions, settings.seed, settings.evaluator)
-        return digest([hashed.hexdigest(), asked, prompt_hashes()])
-
-    def fingerprint(self, identity: str) -> str:
-        """Return the hash of everything that decides a finished evaluation's files (pictures by size and time)."""
-        boards = [
-            [method.name, str(method.folder.resolve()), record.story_id, method.files(record.story_id)]
-            for method in self.methods
-            for record in self.records
-        ]
-        settings = self.settings
-        decider = dict(self.decider.spec()) if self.decider is not None else None
-        scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
-        return digest([identity, boards, self.specs(), scored, katha_version()])
-
     def specs(self) -> dict[str, Mapping[str, object]]:
         """Return the judges' specifications by name."""
         return {name: dict(judge.spec()) for name, judge in self.judges.items()}
@@ -105,13 +82,28 @@ class EvalJob:
         )
 
     def state(self) -> EvalState:
-        """Return what the evaluation's folder begins with."""
-        identity = self.identity()
+        """Return what the evaluation's folder begins with.
+
+        Its identity is of what the answers are answers to: stories, form of asking, prompts. Its fingerprint is of
+        everything that decides a finished evaluation's files (pictures by size and time).
+        """
+        hashed, settings = hashlib.sha256(), self.settings
+        for item in (*self.records, *self.variants):
+            hashed.update(canonical(item.model_dump(mode="json")))
+        asked = (settings.answers, settings.variant, settings.questions, settings.seed, settings.evaluator)
+        identity = digest([hashed.hexdigest(), asked, prompt_hashes()])
+        boards = [
+            [method.name, str(method.folder.resolve()), record.story_id, method.files(record.story_id)]
+            for method in self.methods
+            for record in self.records
+        ]
+        decider = dict(self.decider.spec()) if self.decider is not None else None
+        scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
         return EvalState(
             format=1,
             katha=katha_version(),
             identity=identity,
-            fingerprint=self.fingerprint(identity),
+            fingerprint=digest([identity, boards, self.specs(), scored, katha_version()]),
             command=list(self.command),
             config=self.settings,
             boards={method.name: str(method.folder) for method in self.methods},
