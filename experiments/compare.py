@@ -17,7 +17,7 @@ from katha.agents.folder import RunFolder
 from katha.agents.plan import plan_within
 from katha.agents.record import by_service, prompt_hashes
 from katha.agents.run import run_story
-from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
+from katha.agents.state import OF_ONE_STORY, ignore_event
 from katha.config import RunConfig, identity_of, katha_version
 from katha.errors import BudgetError, PlanError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
@@ -295,7 +295,6 @@ def run_comparison(
     out: Path,
     *,
     on_story: OnStep | None = None,
-    on_event: Emit | None = None,
 ) -> CompareResult:
     """Compare into the folder `out`: boards, answers, `scores.json` and `table.json`.
 
@@ -311,13 +310,13 @@ def run_comparison(
     for record in job.records:  # a story's id becomes the name of a folder
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
-    return _Comparison(job, Workspace(out, COMPARISON), on_event or ignore_event).run(on_story)
+    return _Comparison(job, Workspace(out, COMPARISON)).run(on_story)
 
 
 class _Comparison(Experiment[CompareState, CompareTable]):
-    def __init__(self, job: CompareJob, folder: Workspace[CompareState], emit: Emit) -> None:
+    def __init__(self, job: CompareJob, folder: Workspace[CompareState]) -> None:
         super().__init__(folder)
-        self._job, self._out, self._emit = job, folder.path, emit
+        self._job, self._out = job, folder.path
         self._records: list[StoryRecord] = []
         self._failures: dict[str, dict[str, Failure]] = {}
 
@@ -388,7 +387,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
         config, made = method.config.model_copy(update=update), self._job.plugins[method.name]
         context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
-        board = draw_board(context, plan, seed, self._emit).model_copy(update={"method": name})
+        board = draw_board(context, plan, seed, ignore_event).model_copy(update={"method": name})
         data = dumps(board.model_dump(mode="json")).encode("utf-8")
         # A file that holds it already stays as it is: its time tells whether a board has changed.
         if not folder.storyboard.is_file() or folder.storyboard.read_bytes() != data:
@@ -398,7 +397,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         """Run the story; a board that was chosen and repaired without the judge's answers is none."""
         config = method.config.model_copy(update={"panels": len(plan.panels)})
         made = self._job.plugins[method.name]
-        outcome = run_story(record, config, folder, plan=plan, on_event=self._emit, plugins=made).outcome
+        outcome = run_story(record, config, folder, plan=plan, plugins=made).outcome
         told = " ".join(map(str.strip, outcome.sentences()[:2]))
         return Failure(reason=told, again=True) if outcome.failed else None
 

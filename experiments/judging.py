@@ -23,7 +23,7 @@ from katha.eval_bridge.scoring.controls import ControlBoards
 from katha.experiments.eval_folder import EvalSettings, Leakage, mark
 from katha.experiments.runner import OnStep
 from katha.protocols import Evidence
-from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
+from katha.schema import CONDITIONS, Answer, Packet, Question, StoryRecord
 
 T = TypeVar("T")
 
@@ -166,7 +166,7 @@ class Evaluator:
             self.invalid[method] = {name.story_id: found[name.story_id] for name in asked if name.story_id in found}
 
     def _boards(self, record: StoryRecord, *, first: bool) -> dict[str, JudgedBoard]:
-        """The boards of one story that can be judged; in the first pass the others' reasons go into `invalid`."""
+        """Return the boards of one story that can be judged; the first pass puts the others' reasons into `invalid`."""
         boards: dict[str, JudgedBoard] = {}
         for method in self.methods:
             try:
@@ -182,26 +182,24 @@ class Evaluator:
         questions, boards = self.settings.selected(record), self._boards(record, first=first)
         if not boards:
             return
-        conditions: tuple[Condition, ...] = ("image", "text+image")
-        text = load_evaluator(self.settings.evaluator).text_of(record)
-        packets: list[tuple[str | None, tuple[Packet, Evidence]]] = [
-            (None, make_packet(record.story_id, "text", (), text))
-        ]
-        packets += [
-            (name, make_packet(record.story_id, condition, board.images, text))
-            for name, board in boards.items()
-            for condition in conditions
-        ]
+        text, form = load_evaluator(self.settings.evaluator).text_of(record), self.settings.answers
+        inquiries = [self._inquiry(make_packet(record.story_id, "text", (), text), questions, None, form)]
+        for name, board in boards.items():
+            packet = make_packet(record.story_id, "image", board.images, text)
+            inquiries.append(self._inquiry(packet, questions, name, form))
+            inquiries.append(self._inquiry(packet, self.pairs.get(record.story_id, ()), name, "choice"))
+            packet = make_packet(record.story_id, "text+image", board.images, text)
+            inquiries.append(self._inquiry(packet, questions, name, form))
         for judge in lane.judges:
-            for method, (packet, evidence) in packets:
-                self._put(judge, packet, evidence, questions, method, self.log)
-                if packet.condition == "image":
-                    self._put(
-                        judge, packet, evidence, self.pairs.get(record.story_id, ()), method, self.log, form="choice"
-                    )
-        board = boards.get(self.methods[0].name)
-        if board is not None:
-            self._controls(lane, record, board, questions, first=first)
+            for inquiry in inquiries:
+                self._put(judge, inquiry, self.log)
+        if self.methods[0].name in boards:
+            self._controls(lane, record, boards[self.methods[0].name], first=first)
+
+    def _inquiry(
+        self, packet: tuple[Packet, Evidence], questions: Sequence[Question], method: str | None, form: AnswersFormat
+    ) -> Inquiry:
+        return Inquiry(*packet, questions, method, self.settings.variant, form)
 
     def _scan(self, record: StoryRecord, images: Sequence[bytes], prompts: Sequence[str], *, count: bool) -> None:
         """Refuse an image-only packet that carries more than pixels.
@@ -221,46 +219,32 @@ class Evaluator:
                 self.leakage.add(record.story_id, report, lines)
         report.require(record.story_id)
 
-    def _put(
-        self,
-        name: str,
-        packet: Packet,
-        evidence: Evidence,
-        questions: Sequence[Question],
-        method: str | None,
-        sink: Sink,
-        *,
-        cached: bool = True,
-        form: AnswersFormat | None = None,
-    ) -> None:
+    def _put(self, judge: str, inquiry: Inquiry, sink: Sink) -> None:
         """Put the questions that are not settled to one judge."""
-        hashed = packet_sha256(packet)
-        marks = [mark(method, name, packet.story_id, item.question_id, hashed) for item in questions]
-        open_ones = [item for item, sign in zip(questions, marks, strict=True) if sign not in self.settled]
+        story, hashed = inquiry.packet.story_id, packet_sha256(inquiry.packet)
+        open_ones = [
+            item
+            for item in inquiry.questions
+            if mark(inquiry.method, judge, story, item.question_id, hashed) not in self.settled
+        ]
         with self._lock:
-            self.kept += len(questions) - len(open_ones)
-        if not open_ones or self._stopping.is_set():
-            return
-        wanted = form or self.settings.answers
-        inquiry = Inquiry(packet, evidence, open_ones, method, self.settings.variant, wanted, cached)
-        self.engine.ask(name, inquiry, lambda answer, reused: sink(answer))
+            self.kept += len(inquiry.questions) - len(open_ones)
+        if open_ones and not self._stopping.is_set():
+            self.engine.ask(judge, replace(inquiry, questions=open_ones), lambda answer, reused: sink(answer))
 
-    def _controls(
-        self, lane: Lane, record: StoryRecord, board: JudgedBoard, questions: Sequence[Question], *, first: bool
-    ) -> None:
+    def _controls(self, lane: Lane, record: StoryRecord, board: JudgedBoard, *, first: bool) -> None:
         """Ask the controls image-only, over the first method's board."""
-        if self._shown is None:
-            return
         for control in self.settings.controls:
-            images = self._shown.images(control, board)
+            images = self._shown.images(control, board) if self._shown is not None else None
             if images is None:
                 continue
             again = control == "repeat"
             if not again:
                 self._scan(record, images, board.prompts, count=first)
-            packet, evidence = make_packet(record.story_id, "image", images)
+            packet = make_packet(record.story_id, "image", images)
+            inquiry = self._inquiry(packet, self.settings.selected(record), control, self.settings.answers)
             for judge in lane.judges:
-                self._put(judge, packet, evidence, questions, control, self.control_log, cached=not again)
+                self._put(judge, replace(inquiry, cached=not again), self.control_log)
 
 
 def row_order(

@@ -62,7 +62,7 @@ def measured(bench: StoryBench, identity: str) -> StoryData:
     def look(name: str, board: Board) -> tuple[BoardFeatures, Counts]:
         """Return a board's features and its reporting outcomes, shape (dimensions, 4)."""
         measure(context, name, board, ignore_event)
-        rows = bench.report(context, board, row, "board", ignore_event)
+        rows = bench.report(context, board, row, "board")
         outcomes = collect([story], rows, matching=context.matching, selection="reporting")
         counts: Counts = row_counts(outcomes, ["board"], [story.story_id]).counts[0, 0].tolist()
         return (context.measured.boards or {})[board_key(board.frames)], counts
@@ -181,7 +181,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
             place, identity = out / "stories" / record.story_id, work.story_identity(record)
             data = read_kept(place / "features.json", StoryData)
             if data is None or data.identity != identity:
-                bench = StoryBench(record, work, self.store, place, graph, rule)
+                bench = StoryBench(record, place, work, self.store, graph, rule)
                 try:
                     data = measured(bench, identity)
                 except TransientRenderError:

@@ -44,11 +44,10 @@ from katha.experiments.ablate.job import (
 from katha.experiments.ablate.table import write_table
 from katha.experiments.ablate.tally import Tally
 from katha.experiments.runner import Experiment, Made, OnStep, read_kept, worth_another_try
-from katha.schema import Answer, Board, Condition, Event, Plan, StoryRecord
+from katha.schema import CONDITIONS, Answer, Board, Event, Plan, StoryRecord
 from katha.schema.tables import AblationTable
 from katha.store import Status, Store
 
-_IMAGES: tuple[Condition, ...] = ("image", "text+image")
 _ID = 16
 
 
@@ -56,10 +55,17 @@ class StoryBench:
     """One story. `run` gives the boards of a row, `judge` the reporting answers of a board."""
 
     def __init__(
-        self, record: StoryRecord, job: AblationJob, store: Store, folder: Path, graph: Graph, rule: Rule
+        self,
+        record: StoryRecord,
+        folder: Path,
+        job: AblationJob,
+        store: Store,
+        graph: Graph,
+        rule: Rule,
+        emit: Emit = ignore_event,
     ) -> None:
         self.record, self.job, self._store, self._graph, self._rule = record, job, store, graph, rule
-        self._files = MemoryFiles(folder)
+        self._files, self._emit = MemoryFiles(folder), emit
         self._plans: dict[str, Plan] = {}
         self._measured: dict[str, Measured] = {}
         self._reported: dict[tuple[object, ...], list[Answer]] = {}
@@ -76,19 +82,11 @@ class StoryBench:
 
     @cached_property
     def story(self) -> StoryRecord:
-        """The story with its questions, the same for every row: its own, or those of the first row's plan.
-
-        Raises:
-            UsageError: the story cannot be planned.
-        """
+        """The story with its questions, the same for every row: its own, or those of the first row's plan."""
         return prepare_story(self.record, self._plan(self.job.suite.rows[0]))
 
     def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
-        """Return the surroundings of one run of `row`, with what the story's runs share.
-
-        Raises:
-            UsageError: the story cannot be planned.
-        """
+        """Return the surroundings of one run of `row`, with what the story's runs share."""
         config = self.job.row_config(row, self.record).model_copy(update={"seeds": tuple(seeds)})
         return RunContext.open(
             self.record,
@@ -127,7 +125,7 @@ class StoryBench:
         """Return the name of the board that begins with the first of `seeds`, where a row has one a seed."""
         return row.name if row.build_mode().report == "selected" else f"{row.name}@{seeds[0]}"
 
-    def run(self, row: Row, seeds: Sequence[int], emit: Emit) -> RowBoard:
+    def run(self, row: Row, seeds: Sequence[int]) -> RowBoard:
         """Return the board of `row` that begins with the first of `seeds`.
 
         Raises:
@@ -136,7 +134,7 @@ class StoryBench:
         context = self.open(row, seeds)
         self._store.frames.looked_up.clear()
         start = len(self.rows)
-        candidates, decision, final = final_boards(self._drive(context, emit), context)
+        candidates, decision, final = final_boards(self._drive(context), context)
         known = context.measured.boards or {}
         measured = [known[board_key(item.board.frames)] for item in candidates]
         left = decision.inserted if decision.accepted and decision.inserted else decision.selected
@@ -157,50 +155,45 @@ class StoryBench:
             ),
         )
 
-    def _drive(self, context: RunContext, emit: Emit) -> RunState:
+    def _drive(self, context: RunContext) -> RunState:
         """Run the machine from plan to decision."""
         config: Any = {"recursion_limit": 1000}
-        modes: list[StreamMode] = ["values"] if emit is ignore_event else ["custom", "values"]
+        modes: list[StreamMode] = ["values"] if self._emit is ignore_event else ["custom", "values"]
         values = RunState(timings={})
         for kind, chunk in self._graph.stream(values, config, context=context, stream_mode=modes):
             if kind == "custom":
-                emit(cast(Event, chunk))
+                self._emit(cast(Event, chunk))
             else:
                 values = cast(RunState, chunk)
         return values
 
-    def judge(self, made: RowBoard, row: Row, emit: Emit) -> list[Answer]:
+    def judge(self, made: RowBoard, row: Row) -> list[Answer]:
         """Return the answers to the row's questions about its board; those to the text alone name no method."""
-        context = self.open(row, self.job.config.seeds)
-        rows = self.report(context, made.board, row, made.method, emit)
+        rows = self.report(self.open(row, self.job.config.seeds), made.board, row, made.method)
         made.questions = sorted({*made.questions, *map(question_id, rows)})
         return rows
 
-    def report(self, context: RunContext, board: Board, row: Row, method: str, emit: Emit) -> list[Answer]:
+    def report(self, context: RunContext, board: Board, row: Row, method: str) -> list[Answer]:
         """Return the answers about `board` under `method`; a board that was judged before is not judged again."""
         variant = context.config.variant if row.prompts == "held_out" else STEERING_VARIANT
         shown, images = tuple(frame.sha256 for frame in board.frames), images_of(context, board)
-
-        def ask(condition: Condition) -> list[Answer]:
-            text = condition == "text"
-            key = (condition, () if text else shown, row.half, variant)
+        rows: list[Answer] = []
+        for condition in CONDITIONS:
+            seen = condition != "text"
+            key = (condition, shown if seen else (), row.half, variant)
             if key not in self._reported:
                 self._reported[key] = ask_all(
                     context,
                     condition,
-                    () if text else images,
+                    images if seen else (),
                     context.questions(row.half),
-                    method=None if text else "board",
+                    method="board" if seen else None,
                     role=row.half,
                     stage="judge",
-                    emit=emit,
+                    emit=self._emit,
                     variant=variant,
                 )
-            return self._reported[key]
-
-        rows = list(ask("text"))
-        for condition in _IMAGES:
-            rows += [item.model_copy(update={"method": method}) for item in ask(condition)]
+            rows += [item.model_copy(update={"method": method}) if seen else item for item in self._reported[key]]
         return rows
 
     def pictures(self, boards: Iterable[Board]) -> dict[str, bytes]:
@@ -227,9 +220,11 @@ def run_ablation(
 
 
 class _Ablation(Experiment[AblationState, AblationTable]):
+    folder: AblationFolder
+
     def __init__(self, job: AblationJob, folder: AblationFolder, emit: Emit) -> None:
         super().__init__(folder)
-        self._job, self._folder, self._emit = job, folder, emit
+        self._job, self._emit = job, emit
         self._human = job.people.mark() if job.people is not None else None
 
     def begin(self) -> AblationState:
@@ -240,28 +235,28 @@ class _Ablation(Experiment[AblationState, AblationTable]):
 
     def stored(self, known: AblationState, fresh: AblationState) -> AblationTable | None:
         same = known.human == self._human and known.stories_sha256 == fresh.stories_sha256
-        return read_kept(self._folder.table, AblationTable) if same and known.status == "finished" else None
+        return read_kept(self.folder.table, AblationTable) if same and known.status == "finished" else None
 
     def work(self) -> Iterator[str]:
-        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, self._folder.path)
+        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, self.folder.path)
         for record in self._job.records:
-            known = self._folder.result(record.story_id, self._job.story_identity(record))
+            known = self.folder.result(record.story_id, self._job.story_identity(record))
             if known is None or known.again or not known.boards:
-                bench = StoryBench(record, self._job, self.store, self._folder.story(record.story_id), graph, rule)
-                _run_story(bench, self._folder, self._emit)
+                place = self.folder.story(record.story_id)
+                _run_story(StoryBench(record, place, self._job, self.store, graph, rule, self._emit), self.folder)
             yield record.story_id
 
     def conclude(self) -> Made[AblationTable]:
-        tally = Tally(self._job, self._folder)
+        tally = Tally(self._job, self.folder)
         table = write_table(tally)
         self.save(human=self._human)
-        rows = self._folder.every_answer(result.story_id for result in tally.results)
+        rows = self.folder.every_answer(result.story_id for result in tally.results)
         reasons = [reason for result in tally.results for reason in result.invalid.values()]
         again: Status | None = "incomplete" if any(result.again for result in tally.results) else None
         return Made(table, outcome_of(rows, unusable=reasons), again)
 
 
-def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
+def _run_story(bench: StoryBench, folder: AblationFolder) -> None:
     """Run every row of one story and keep what came of it. A row that has no board is invalid, with its reason."""
     started = time.perf_counter()
     boards: list[RowBoard] = []
@@ -279,12 +274,12 @@ def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
     for row, seeds in bench.wanted():
         made: RowBoard | KathaError
         try:
-            made = lost or bench.run(row, seeds, emit)
+            made = lost or bench.run(row, seeds)
         except OF_ONE_STORY as error:
             made = error
         if isinstance(made, RowBoard):
             boards.append(made)
-            answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row, emit))
+            answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row))
             continue
         invalid[bench.method(row, seeds)] = made.message
         again = again or worth_another_try(made)
