@@ -9,8 +9,7 @@ from katha.agents.context import RunContext, plan_sha256
 from katha.agents.critique import measure, measure_pair
 from katha.agents.frames import draw_inserted, draw_scenes, images_of
 from katha.agents.state import BridgeTask, Emit
-from katha.compass.bridge import Insertion, dice, insertion, transition_text
-from katha.compass.score import BoardFeatures, transition_score, weigh
+from katha.compass.repair import BoardFeatures, Insertion, dice, insertion, transition_score, transition_text, weigh
 from katha.errors import UsageError
 from katha.protocols import FrameRequest
 from katha.schema import Board, Candidate, Frame, FrameKind, Plan

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from katha.agents.folder import RunFiles, RunFolder
 from katha.compass.modes import Mode, load_mode
-from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
+from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import RunConfig
 from katha.errors import BudgetError, OutputFolderError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from katha.agents.context import RunContext
 from katha.agents.frames import images_of
-from katha.compass.bridge import transition_text
-from katha.compass.score import (
+from katha.compass.repair import (
     BoardFeatures,
     TransitionFeatures,
     adjacent_similarities,
     board_key,
     span,
     transition_similarity,
+    transition_text,
     weigh,
 )
 from katha.eval_bridge.judging.engine import Inquiry

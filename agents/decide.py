@@ -12,7 +12,7 @@ from langgraph.types import interrupt
 from katha.agents.boards import PATH, inserted_name, insertion_of, insertion_seeds
 from katha.agents.context import RunContext
 from katha.agents.state import ReviewAction, ReviewChoice, ReviewRequest, RunState
-from katha.compass.score import Acceptance, accept, best_candidate
+from katha.compass.repair import Acceptance, accept, best_candidate
 from katha.errors import UsageError
 from katha.schema import Candidate, CompassSettings, Decision
 

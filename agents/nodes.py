@@ -16,8 +16,7 @@ from katha.agents.critique import final_board, judge_boards, measure, reporting_
 from katha.agents.decide import all_names, make_decision
 from katha.agents.plan import plan_with, prepare_story
 from katha.agents.state import BridgeTask, CritiqueTask, Place, RenderTask, RunState
-from katha.compass.bridge import random_pair, replan
-from katha.compass.score import best_candidate, weakest_transition
+from katha.compass.repair import best_candidate, random_pair, replan, weakest_transition
 from katha.errors import ReplyError
 from katha.protocols import MakesRemarks
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
