@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import load_plugins, require_memory
-from katha.agents.record import freeze
+from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import settings_for
 from katha.app.reports.ablation_page import write_ablation_report
 from katha.app.reports.compare_page import write_compare_report

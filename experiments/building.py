@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from katha.agents.plan import make_plan
+from katha.agents.context import make_plan
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.eval_bridge.judging.make import make_judges
