@@ -10,10 +10,8 @@ from typing import Any
 
 from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import settings_for
-from katha.app.reports.ablation_page import write_ablation_report
-from katha.app.reports.compare_page import write_compare_report
 from katha.app.reports.eval_page import write_eval_report
-from katha.app.reports.tuning_page import write_tuning_report
+from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
 from katha.compass.lock import TEST_SPLITS
 from katha.compass.modes import Suite, load_suite
 from katha.config import Settings, cache_folder, read_settings

@@ -10,8 +10,8 @@ import typer
 import katha
 from katha.app.cli.console import echo_json, end, interval, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Lock, Resamples, Split, Stories, options_from
-from katha.app.reports.ablation_page import people_words
 from katha.app.reports.page import change, p_value
+from katha.app.reports.study_pages import people_words
 from katha.config import Settings
 from katha.schema.tables import AblationRow, AblationTable, HumanColumns
 
@@ -98,4 +98,5 @@ def _line(row: AblationRow) -> str:
 
 def _people(mode: str, human: HumanColumns) -> str:
     """What people say of a row's boards, where they were asked."""
-    return f"  {mode}, people: {', '.join(people_words(human)) or 'nobody judged these boards'}"
+    words = ", ".join(f"{name} {value}" for name, value in people_words(human).items())
+    return f"  {mode}, people: {words or 'nobody judged these boards'}"

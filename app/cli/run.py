@@ -13,9 +13,9 @@ import katha
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
 from katha.app.cli.console import echo_json, end, live_view, points, tell_outcome
 from katha.app.cli.options import Adapter, Given, Json, Lock, Story, options_from
-from katha.app.reports.boards import write_sheet
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
+from katha.app.reports.sheet import write_sheet
 from katha.config import Settings, resolve
 from katha.errors import UsageError
 from katha.jsonio import dumps

@@ -11,7 +11,7 @@ import katha
 from katha.app.cli.console import echo_json, end, points, progress_bar, tell_outcome
 from katha.app.cli.options import Given, Json, Resamples, Stories, options_from
 from katha.app.reports.page import interval
-from katha.app.reports.tuning_page import advice
+from katha.app.reports.study_pages import advice
 from katha.config import Settings
 from katha.schema.tables import TuningResult
 

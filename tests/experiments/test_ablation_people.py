@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from katha.agents.context import Plugins
 from katha.app.cli.ablate import _people
 from katha.app.cli.main import app
-from katha.app.reports.ablation_page import write_ablation_report
+from katha.app.reports.study_pages import write_ablation_report
 from katha.compass.modes import Suite, load_suite
 from katha.config import RunConfig
 from katha.errors import InputFileError, RecordError
