@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from katha.errors import UsageError
 from katha.models.base import Completion, Turn, strict_schema
-from katha.models.client import AnthropicClient, Backoff, OpenAIClient, ProviderClient, Request, find_vendor
+from katha.models.client import AnthropicClient, Backoff, ChatClient, OpenAIClient, Request, find_vendor
 
 _LONG = 16_000
 
@@ -16,7 +16,7 @@ _LONG = 16_000
 class ApiModel:
     """One completion a call. `CLIENT` is the vendor's."""
 
-    CLIENT: ClassVar[type[ProviderClient]]
+    CLIENT: ClassVar[type[ChatClient]]
 
     def __init__(
         self,
