@@ -18,8 +18,15 @@ from katha.eval_bridge.judges.local_prefix import Asker, Generated
 from katha.eval_bridge.packets.instructions import parse_reply, prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import digest, sha256_hex
-from katha.models.checkpoints import ModelSource, device_models, find_folder, folder_revision, read_config
-from katha.models.local import free_bytes
+from katha.models.checkpoints import (
+    ModelSource,
+    best_device,
+    device_models,
+    find_folder,
+    folder_revision,
+    free_bytes,
+    read_config,
+)
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
 # ---
@@ -186,7 +193,7 @@ class LocalJudge:
         self._note = (
             None if able else f"{self._source.architecture} is not known to share its cache; asked without reuse"
         )
-        self._device = device or _best_device()
+        self._device = device or best_device()
         self._dtype = dtype or _default_dtype(self._source.config, self._source.text_config, self._device)
         self._structured, self._max_new_tokens, self._cache_bytes = structured, max_new_tokens, cache_bytes
         self._asker: Asker | None = None
@@ -305,14 +312,6 @@ class LocalJudge:
             error = f"the reply did not end within {self._max_new_tokens} tokens"
             return JudgeReply("truncated", raw=raw, error=error, usage=usage)
         return parse_reply(raw, prompt, usage, plain=not self._structured)
-
-
-def _best_device() -> str:
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def _default_dtype(config: Mapping[str, Any], text: Mapping[str, Any], device: str) -> str:
