@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.options import at_least
-from katha.renderers.shared_attention.coupling import Anchor, Member, QueryBlend, SharingRules, StepRecord
+from katha.renderers.shared_attention.coupling import Anchor, Grid, Member, QueryBlend, SharingRules, StepRecord, otsu
 from katha.renderers.shared_attention.denoise import Trajectory
-from katha.renderers.shared_attention.masks import Grid, otsu
-from katha.renderers.shared_attention.memory_estimate import Load
 from katha.renderers.shared_attention.renderer import (
+    Load,
     Part,
     Session,
     SharedOptions,

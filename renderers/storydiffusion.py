@@ -9,8 +9,8 @@ from katha.errors import UsageError
 from katha.prompting import load_prompt
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.options import at_least
-from katha.renderers.shared_attention.attention_processor import shown_bytes
 from katha.renderers.shared_attention.coupling import Member, SharingRules
+from katha.renderers.shared_attention.denoise import shown_bytes
 from katha.renderers.shared_attention.renderer import Part, SharedOptions, SharedRenderer, StoryBoard, frame_key
 from katha.schema import Character
 

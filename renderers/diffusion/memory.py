@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from katha.errors import UsageError, first_line
-from katha.models.checkpoints import device_models
-from katha.renderers.diffusion.checkpoint import Checkpoint, Header, read_header
+from katha.models.checkpoints import device_models, free_bytes
+from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, read_header
 from katha.renderers.diffusion.options import DTYPES, Rung
 from katha.renderers.diffusion.prompt_encoding import PromptCache
 from katha.store import LockTaken, file_lock
@@ -30,20 +30,12 @@ _LIVE_MAPS = 3
 
 
 @dataclass(frozen=True)
-class Work:
-    """Bytes that drawing takes beyond weights and the decoder, on the device and in host memory: what frames that are
-    denoised together hold."""
+class Need:
+    """Bytes that drawing needs on the device and in host memory: on a rung, or beyond weights and the decoder, what
+    frames that are denoised together hold."""
 
     device: int = 0
     host: int = 0
-
-
-@dataclass(frozen=True)
-class Need:
-    """Bytes that a rung needs on the device, and in host memory."""
-
-    device: int
-    host: int
 
     def on(self, device: str) -> int:
         """Return what is needed on `device`; on a CPU, host memory is the device's."""
@@ -57,7 +49,7 @@ def needs_of(
     *,
     batch: int = 1,
     tiling: bool = False,
-    work: Work | None = None,
+    work: Need | None = None,
     loaded: Rung | None = None,
 ) -> dict[Rung, Need]:
     """Return what drawing `batch` frames of `pixels` pixels at once needs on each rung; nothing is loaded.
@@ -71,11 +63,14 @@ def needs_of(
     Raises:
         InputFileError: a weight file is broken.
     """
-    width, beyond = DTYPES[dtype], work or Work()
+    width, beyond = DTYPES[dtype], work or Need()
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
-    parts = {name: width * sum(header.numbers for header in found) for name, found in headers.items()}
+    sizes = {
+        name: [math.prod(shape) for shapes in found for shape in shapes.values()] for name, found in headers.items()
+    }
+    parts = {name: width * sum(found) for name, found in sizes.items()}
     light = {name: parts[name] if name == "vae" else _light_bytes(found, width) for name, found in headers.items()}
-    largest = max((width * header.largest for found in headers.values() for header in found), default=0)
+    largest = max((width * size for found in sizes.values() for size in found), default=0)
     frame = max(_frame_bytes(checkpoint, dtype, pixels, batch, tiling), beyond.device)
     total = sum(parts.values())
     host = {rung: beyond.host + (0 if rung == loaded else total) for rung in get_args(Rung)}
@@ -87,9 +82,9 @@ def needs_of(
     }
 
 
-def _light_bytes(headers: Sequence[Header], width: int) -> int:
+def _light_bytes(headers: Sequence[Shapes], width: int) -> int:
     """Return the bytes of a component kept in 8 bits, but for norms (vectors only) and layers that are skipped."""
-    shapes = [(name.rsplit(".", 1)[0], shape) for header in headers for name, shape in header.shapes.items()]
+    shapes = [(name.rsplit(".", 1)[0], shape) for header in headers for name, shape in header.items()]
     matrices = {layer for layer, shape in shapes if len(shape) > 1}
     light = {layer for layer in matrices if not any(re.search(one, layer) for one in _SKIPPED)}
     return sum(math.prod(shape) * (1 if layer in light else width) for layer, shape in shapes)
@@ -106,19 +101,6 @@ def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, ti
     return _LIVE_MAPS * channels * area * width
 
 
-def free_bytes(device: str) -> tuple[int, int]:
-    """Return the free bytes on the device and in host memory (on a CPU the same); torch's reserve is free, too."""
-    import psutil
-    import torch
-
-    host = int(psutil.virtual_memory().available)
-    if device.startswith("cuda"):
-        there = torch.device(device)
-        reserve = torch.cuda.memory_reserved(there) - torch.cuda.memory_allocated(there)
-        return int(torch.cuda.mem_get_info(there)[0]) + reserve, host
-    return host, host
-
-
 def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[int, int] | None = None) -> str:
     """Return a sentence that `rung` fits, or refuse.
 
@@ -129,7 +111,7 @@ def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[
     Raises:
         UsageError: no such device, or too little memory; the number of bytes missing is named.
     """
-    on_device, on_host = free or free_bytes(device)
+    on_device, on_host = free or (free_bytes(device) or 0, free_bytes("cpu") or 0)
 
     def lacking(need: Need) -> tuple[int, str]:
         return max((need.on(device) - on_device, repr(device)), (need.host - on_host, "the host"))

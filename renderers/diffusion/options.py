@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib.resources import files
 from importlib.util import find_spec
 from typing import Literal, get_args
 
-import yaml
 from pydantic import TypeAdapter
 
+from katha.configs import load_config
 from katha.errors import MissingExtraError, UsageError
 
 Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
@@ -74,7 +73,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class DiffusionData:
-    """What is known of model families: `configs/diffusion.yaml`, where the fields are explained."""
+    """What is known of model families; the fields are explained in the data file."""
 
     packages: tuple[str, ...]
     families: Mapping[str, Family]
@@ -86,8 +85,8 @@ class DiffusionData:
 
 @cache
 def diffusion_data() -> DiffusionData:
-    """Return the data file's content."""
-    read = yaml.safe_load(files("katha.configs").joinpath("diffusion.yaml").read_text(encoding="utf-8"))
+    """Return the content of `configs/diffusion.yaml`."""
+    read = load_config("diffusion.yaml")
     families = {name: {"name": name, **row} for name, row in read["families"].items()}
     return TypeAdapter(DiffusionData).validate_python({**read, "families": families})
 
