@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from katha.config import katha_version
 from katha.errors import ModelError, UnknownPluginError, UsageError
 from katha.jsonio import digest, write_json
-from katha.models.checkpoints import ADAPTER_NOTE, ModelSource, best_device
-from katha.models.local import find_language_model, load_weights, require_local
+from katha.models.checkpoints import ADAPTER_NOTE, ModelSource, best_device, require_local
+from katha.models.local import find_language_model, load_weights
 from katha.planners.training.examples import LEFT_OUT, Collator, Examples, encode, make_examples
 from katha.schema import StoryRecord
 from katha.store import Kind, State, Workspace

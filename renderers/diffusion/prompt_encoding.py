@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -243,8 +244,7 @@ def first_words(tokenizer: Any, text: str, limit: int) -> str:
     if token_count(tokenizer, text) <= limit:
         return text
     words = text.split()
-    low, high = 0, len(words)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if token_count(tokenizer, " ".join(words[:middle])) <= limit else (low, middle - 1)
+    low = bisect.bisect_right(
+        range(1, len(words) + 1), limit, key=lambda count: token_count(tokenizer, " ".join(words[:count]))
+    )
     return " ".join(words[:low])

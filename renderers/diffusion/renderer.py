@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from katha.errors import BlankFrameError, RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
-from katha.models.checkpoints import best_device, device_models
+from katha.models.checkpoints import best_device, device_models, require_local
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
 from katha.renderers.diffusion.loading import Lora, apply_loras, default_dtype, find_loras, load_pipeline
 from katha.renderers.diffusion.memory import Loaded, Need, PipelinePool, apply_rung, check_fits, needs_of, process_pool
-from katha.renderers.diffusion.options import DiffusionOptions, Family, diffusion_data, require_packages
+from katha.renderers.diffusion.options import DiffusionOptions, Family, diffusion_data
 from katha.renderers.diffusion.prompt_encoding import frame_prompt
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class DiffusionRenderer(ABC):
         Raises:
             MissingExtraError: a package is missing. UsageError: no such checkpoint, adapter or option value.
         """
-        require_packages(self.renderer_name)
+        require_local(f"The renderer {self.renderer_name!r}", diffusion_data().packages)
         self.options = options or self.options_class()
         self.family: Family = diffusion_data().families[self.family_name]
         self.checkpoint: Checkpoint = find_checkpoint(self.family, argument, self.options)

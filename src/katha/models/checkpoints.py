@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +21,7 @@ from katha.jsonio import digest, read_json
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _HASHED = (".json", ".safetensors", ".jinja", ".txt", ".model")
+_NEEDED = ("torch", "transformers", "xgrammar", "peft", "accelerate")
 ADAPTER_NOTE = "katha_adapter.json"
 """What `katha train planner` writes beside an adapter: the base model's name and revision, and how it was trained."""
 
@@ -244,6 +246,19 @@ def free_bytes(device: str) -> int | None:
     there = torch.device(device)
     reserve = torch.cuda.memory_reserved(there) - torch.cuda.memory_allocated(there)
     return int(torch.cuda.mem_get_info(there)[0]) + reserve
+
+
+def require_local(what: str, packages: Sequence[str] = _NEEDED) -> None:
+    """Check that `packages` of the extra `local` are there; nothing is imported.
+
+    Raises:
+        MissingExtraError: with the names of those that are missing and the command.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"{what} needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
+        )
 
 
 def need(module: str, what: str, extra: str = "stats") -> Any:

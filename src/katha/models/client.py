@@ -116,7 +116,9 @@ class Pacer:
                 self._free.wait()
             self._under_way += 1
         try:
-            self._wait_out()
+            left = self._held_until - self._clock()
+            if left > 0:
+                self._sleep(left)
             with self._free:
                 self._begun += 1
                 number = self._begun
@@ -127,7 +129,7 @@ class Pacer:
                 self._free.notify()
 
     def grow(self) -> None:
-        """A call went well."""
+        """Note that a call went well."""
         with self._free:
             step = 1.0 if self._shrunk_at < 0 else 1.0 / self._limit
             self._limit = min(float(self._most), self._limit + step)
@@ -144,13 +146,6 @@ class Pacer:
         """Begin no call for so long: the server said when it will listen again (`Retry-After`)."""
         with self._free:
             self._held_until = max(self._held_until, self._clock() + seconds)
-
-    def _wait_out(self) -> None:
-        with self._free:
-            until = self._held_until
-        left = until - self._clock()
-        if left > 0:
-            self._sleep(left)
 
 
 @dataclass(frozen=True)
@@ -181,7 +176,7 @@ class Vendor:
         return f"{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path.rstrip('/')}"
 
     def fault(self, error: Exception) -> Fault:
-        """What an SDK's error means, with the key blotted out.
+        """Return what an SDK's error means, with the key blotted out.
 
         Raises:
             UsageError: the key or the model is wrong. ModelError: the account has no credit left.
@@ -205,7 +200,7 @@ class Vendor:
         return Fault(kind, f"HTTP {status}: {message}", status=status, wait=retry_after(headers))
 
     def rejects_schema(self, fault: Fault) -> bool:
-        """Whether the server said that it cannot be held to a schema."""
+        """Return whether the server said that it cannot be held to a schema."""
         return fault.status in {400, 422} and any(word in fault.message.lower() for word in _SCHEMA_WORDS)
 
     def cost(self, tokens: Mapping[str, int]) -> float | None:
@@ -456,12 +451,9 @@ class OpenAIClient(ChatClient):
         choice = message.choices[0]
         stop = "refused" if choice.message.refusal else _OPENAI_STOPS.get(choice.finish_reason)
         text = choice.message.refusal or choice.message.content or ""
-        return Received(text, message.model, stop, _openai_tokens(message.usage))
-
-
-def _openai_tokens(usage: Any) -> dict[str, int]:
-    if usage is None:
-        return {}
-    details = usage.prompt_tokens_details
-    cached = (details.cached_tokens or 0) if details is not None else 0
-    return {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
+        usage, tokens = message.usage, {}
+        if usage is not None:
+            details = usage.prompt_tokens_details
+            cached = (details.cached_tokens or 0) if details is not None else 0
+            tokens = {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
+        return Received(text, message.model, stop, tokens)

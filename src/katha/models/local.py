@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError, first_line
+from katha.errors import InputFileError, KathaError, ModelError, UsageError, first_line
 from katha.models.base import Completion, Turn, grammar_schema, neutral
 from katha.models.checkpoints import (
     ModelSource,
@@ -22,26 +21,13 @@ from katha.models.checkpoints import (
     free_bytes,
     load_adapter,
     read_config,
+    require_local,
 )
 
 DEFAULT_MODEL = "google/gemma-3-4b-it"
-_NEEDED = ("torch", "transformers", "xgrammar", "peft", "accelerate")
 _WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
 _WRITING: Mapping[str, Any] = {"any_whitespace": False, "strict_mode": True}
 """How grammars are compiled. Free white space lets a model write blanks up to the limit."""
-
-
-def require_local(what: str) -> None:
-    """Check that the packages are there; nothing is imported.
-
-    Raises:
-        MissingExtraError: with the names of the packages and the command.
-    """
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise MissingExtraError(
-            f"{what} needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
-        )
 
 
 def find_language_model(argument: str | None, revision: str | None = None) -> ModelSource:
@@ -120,7 +106,11 @@ class LocalModel:
             InputFileError: the weights cannot be loaded. ModelError: they do not fit into memory.
         """
         loaded = self._load()
-        ids = self._prompt(loaded, turns)
+        rows = [{"role": turn.role, "content": neutral(turn.text, loaded.tokenizer)} for turn in turns]
+        batch = loaded.tokenizer.apply_chat_template(
+            rows, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+        )
+        ids = batch["input_ids"].to(self._device)
         room = min(self._max_tokens, loaded.window - ids.shape[1])
         if room < 1:
             error = f"the prompt has {ids.shape[1]} tokens, the model reads {loaded.window}"
@@ -136,13 +126,6 @@ class LocalModel:
     def close(self) -> None:
         """Let go of the model and its memory; the next call loads it again."""
         self._loaded = None
-
-    def _prompt(self, loaded: _Loaded, turns: Sequence[Turn]) -> Any:
-        rows = [{"role": turn.role, "content": neutral(turn.text, loaded.tokenizer)} for turn in turns]
-        batch = loaded.tokenizer.apply_chat_template(
-            rows, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
-        )
-        return batch["input_ids"].to(self._device)
 
     def _generate(self, loaded: _Loaded, ids: Any, schema: Mapping[str, Any], room: int) -> list[int]:
         import torch
