@@ -79,7 +79,7 @@ class FluxRenderer(DiffusionRenderer):
 
         def read(text: str) -> Encoded:
             key = f"{self.prompt_tokens} {marks} {text}"
-            return loaded.prompts.get(key, lambda: self.reader.read(loaded.pipe, text, seen))
+            return loaded.encoded(key, lambda: self.reader.read(loaded.pipe, text, seen))
 
         wanted, negative = read(frame_prompt(request.prompt, request.style)), self.negative_of(request)
         if negative is None:

@@ -117,13 +117,6 @@ def unwarned(library: Literal["diffusers", "transformers"]) -> Iterator[None]:
         logging.set_verbosity(level)
 
 
-def default_dtype(device: str, family: str) -> str:
-    """Return float32 for a CPU; elsewhere bfloat16, and float16 for SDXL, which was published in it."""
-    if device.startswith("cpu"):
-        return "float32"
-    return "float16" if family == "sdxl" else "bfloat16"
-
-
 def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None = None) -> Any:
     """Load the diffusers pipeline of `checkpoint`, on the CPU, in evaluation mode.
 

@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from katha.errors import UsageError, first_line
 from katha.models.checkpoints import device_models, free_bytes
 from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, read_header
 from katha.renderers.diffusion.options import DTYPES, Rung
-from katha.renderers.diffusion.prompt_encoding import PromptCache
+from katha.renderers.diffusion.prompt_encoding import Encoded
 from katha.store import LockTaken, file_lock
 
 _SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$")
@@ -27,6 +28,7 @@ _SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out
 `wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye)."""
 _TILE = 512
 _LIVE_MAPS = 3
+_PROMPTS = 512
 
 
 @dataclass(frozen=True)
@@ -170,12 +172,21 @@ def _quantize(pipe: Any, dtype: str, denoiser: str) -> None:
 
 @dataclass
 class Loaded:
-    """A pipeline in memory, the prompts that it has read, and the most pixels and bytes of work that were found to
-    fit beside it."""
+    """A pipeline in memory, the prompts that it has read last (on the CPU), and the most pixels and bytes of work that
+    were found to fit beside it."""
 
     pipe: Any
-    prompts: PromptCache = field(default_factory=PromptCache)
+    prompts: OrderedDict[str, Encoded] = field(default_factory=OrderedDict)
     checked: tuple[int, int] | None = None
+
+    def encoded(self, key: str, encode: Callable[[], Encoded]) -> Encoded:
+        """Return what was encoded under `key`, from `encode` the first time."""
+        if key not in self.prompts:
+            self.prompts[key] = {name: value.cpu() for name, value in encode().items()}
+            while len(self.prompts) > _PROMPTS:
+                self.prompts.popitem(last=False)
+        self.prompts.move_to_end(key)
+        return self.prompts[key]
 
 
 class PipelinePool:
@@ -214,7 +225,12 @@ class PipelinePool:
             self._key = self._loaded = None
             device_models().release(self)
             gc.collect()
-            _empty_caches()
+            import torch
+
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            elif torch.backends.mps.is_available():
+                torch.mps.empty_cache()
             self._held.close()  # last: who waits for the device finds its memory free
 
     close = release
@@ -237,32 +253,19 @@ def hold_device(device: str) -> Iterator[None]:
     if device.startswith("cpu"):
         yield
         return
+    import torch
+
+    name = device.replace(":", "-")
+    if device.startswith("cuda") and torch.cuda.is_available():  # the same in every process, whatever is hidden from it
+        index = torch.device(device).index
+        name = f"cuda-{torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid}"
     folder = Path(tempfile.gettempdir()) / f"katha-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
     with ExitStack() as stack:
         try:
-            stack.enter_context(file_lock(folder / f"{_device_name(device)}.lock", wait=False))
+            stack.enter_context(file_lock(folder / f"{name}.lock", wait=False))
         except LockTaken as error:
             raise UsageError(
                 f"Another katha run draws on {device!r}.",
                 hint="Wait until it is done, or give --renderer-option device=",
             ) from error
         yield
-
-
-def _device_name(device: str) -> str:
-    """Return a name that is the same in every process, whatever devices are hidden from it."""
-    import torch
-
-    if device.startswith("cuda") and torch.cuda.is_available():
-        index = torch.device(device).index
-        return f"cuda-{torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid}"
-    return device.replace(":", "-")
-
-
-def _empty_caches() -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    elif torch.backends.mps.is_available():
-        torch.mps.empty_cache()

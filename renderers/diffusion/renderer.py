@@ -18,7 +18,7 @@ from katha.jsonio import digest
 from katha.models.checkpoints import best_device, device_models, require_local
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
-from katha.renderers.diffusion.loading import Lora, apply_loras, default_dtype, find_loras, load_pipeline
+from katha.renderers.diffusion.loading import Lora, apply_loras, find_loras, load_pipeline
 from katha.renderers.diffusion.memory import Loaded, Need, PipelinePool, apply_rung, check_fits, needs_of, process_pool
 from katha.renderers.diffusion.options import DiffusionOptions, Family, diffusion_data
 from katha.renderers.diffusion.prompt_encoding import frame_prompt
@@ -97,8 +97,9 @@ class DiffusionRenderer(ABC):
 
     @cached_property
     def dtype(self) -> str:
-        """What it computes in."""
-        return self.options.dtype or default_dtype(self.device, self.family_name)
+        """What it computes in: float32 on a CPU, else bfloat16, and float16 for SDXL, which was published in it."""
+        own = "float16" if self.family_name == "sdxl" else "bfloat16"
+        return self.options.dtype or ("float32" if self.device.startswith("cpu") else own)
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings and versions: everything that can change the pixels."""

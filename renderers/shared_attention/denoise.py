@@ -317,25 +317,32 @@ class Trajectory:
         self.features: Tensor | None = None
 
 
+@dataclass(frozen=True)
 class Denoiser:
     """What every trajectory of a board shares: UNet, scheduler, guidance, and SDXL's size conditioning (1, 6).
 
     The scheduler must keep no state from step to step (DDIM): trajectories take turns with it.
     """
 
-    def __init__(self, unet: Any, hub: Hub, scheduler: Any, guidance: float, time_ids: Tensor) -> None:
-        self._unet, self._hub, self._scheduler = unet, hub, scheduler
-        self._guidance, self._time_ids = guidance, time_ids
-        self.halves = 2 if guidance > 1 else 1
+    unet: Any
+    hub: Hub
+    scheduler: Any
+    guidance: float
+    time_ids: Tensor
+
+    @property
+    def halves(self) -> int:
+        """Rows of the UNet's batch for a frame: two with guidance."""
+        return 2 if self.guidance > 1 else 1
 
     @property
     def steps(self) -> int:
         """The number of steps."""
-        return len(self._scheduler.timesteps)
+        return len(self.scheduler.timesteps)
 
     def nearest_step(self, timestep: int) -> int:
         """Return the step whose timestep is nearest to `timestep`: not every number of steps has it."""
-        return int((self._scheduler.timesteps - timestep).abs().argmin())
+        return int((self.scheduler.timesteps - timestep).abs().argmin())
 
     def run(
         self,
@@ -359,8 +366,8 @@ class Denoiser:
     def _advance(self, run: Trajectory, step: int, record: StepRecord | None, features: bool) -> None:
         import torch
 
-        coupling, timestep = run.coupling, self._scheduler.timesteps[step]
-        grids = shared_grids(self._unet, coupling.latent)
+        coupling, timestep = run.coupling, self.scheduler.timesteps[step]
+        grids = shared_grids(self.unet, coupling.latent)
         with torch.no_grad():
             coupling.begin(record, step, self.steps, grids, run.latents.device)
             weight = coupling.query_weight()
@@ -368,29 +375,29 @@ class Denoiser:
                 coupling.watch()
                 self._ask(run, timestep)
                 coupling.blend(weight)
-            self._hub.wants_features = features
+            self.hub.wants_features = features
             noise = self._ask(run, timestep)
-            if self._guidance > 1:
+            if self.guidance > 1:
                 negative, positive = noise.chunk(2)
-                noise = negative + self._guidance * (positive - negative)
-            run.latents = self._scheduler.step(noise, timestep, run.latents, return_dict=False)[0]
+                noise = negative + self.guidance * (positive - negative)
+            run.latents = self.scheduler.step(noise, timestep, run.latents, return_dict=False)[0]
             coupling.end()
-        if features and self._hub.features is not None:
-            run.features = self._hub.features[-len(coupling.members) :]
-        self._hub.features, self._hub.wants_features = None, False
+        if features and self.hub.features is not None:
+            run.features = self.hub.features[-len(coupling.members) :]
+        self.hub.features, self.hub.wants_features = None, False
 
     def _ask(self, run: Trajectory, timestep: Tensor) -> Tensor:
         """Return the UNet's noise (halves * F, C, h, w)."""
         import torch
 
-        scaled = self._scheduler.scale_model_input(torch.cat([run.latents] * run.coupling.halves), timestep)
-        time_ids = self._time_ids.to(run.embeds).expand(len(scaled), -1)
+        scaled = self.scheduler.scale_model_input(torch.cat([run.latents] * run.coupling.halves), timestep)
+        time_ids = self.time_ids.to(run.embeds).expand(len(scaled), -1)
         conditions = {"text_embeds": run.pooled, "time_ids": time_ids}
-        self._hub.coupling = run.coupling
+        self.hub.coupling = run.coupling
         try:
-            noise: Tensor = self._unet(
+            noise: Tensor = self.unet(
                 scaled, timestep, encoder_hidden_states=run.embeds, added_cond_kwargs=conditions, return_dict=False
             )[0]
         finally:
-            self._hub.coupling = None
+            self.hub.coupling = None
         return noise

@@ -14,6 +14,7 @@ from katha.errors import UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.memory import Loaded, Need
+from katha.renderers.diffusion.options import at_least
 from katha.renderers.diffusion.prompt_encoding import Encoded, frame_prompt
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.renderers.shared_attention.coupling import (
@@ -261,6 +262,10 @@ class SharedOptions(SdxlOptions):
     separate: bool
     freeu: bool
     keep_gib: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(0, keep_gib=self.keep_gib)
 
 
 class SharedRenderer(SdxlRenderer):
