@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from katha.configs import load_prompt
 from katha.errors import UsageError
 from katha.jsonio import canonical, digest, loads
-from katha.prompting import load_prompt
 from katha.protocols import JudgePrompt, JudgeReply
 from katha.schema import Condition, Confidence, Question
 

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
-from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
+from katha.eval_bridge.scoring.scores import RIGHT, WRONG, Aggregate, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import averages, bonferroni, resample_counts, share_interval, story_counts
 from katha.models.checkpoints import need
-from katha.schema import (
-    CONDITIONS,
-    DIMENSIONS,
+from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
+from katha.schema.scores import (
     Alignment,
-    Answer,
     HumanMoral,
     JudgeAlignment,
     Localization,
@@ -27,7 +25,6 @@ from katha.schema import (
     RankAgreement,
     Rating,
     Selection,
-    StoryRecord,
 )
 
 # Every function takes plain sequences. What cannot be computed is None, never NaN. Rates here are in 0..1;

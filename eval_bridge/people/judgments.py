@@ -19,10 +19,8 @@ from katha.eval_bridge.people import agreement as c
 from katha.eval_bridge.scoring.scores import intervals
 from katha.eval_bridge.scoring.statistics import averages, replicates
 from katha.jsonio import iter_lines, loads
-from katha.schema import (
-    CONDITIONS,
-    DIMENSIONS,
-    MORAL_LABELS,
+from katha.schema import CONDITIONS, DIMENSIONS, MORAL_LABELS
+from katha.schema.scores import (
     Calibration,
     HumanRecoverability,
     LabelAgreement,

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from katha.configs import load_config
+from katha.configs import load_config, load_prompt
 from katha.errors import ModelError, ReplyError
 from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
@@ -23,7 +23,6 @@ from katha.eval_bridge.questions.wording import reworded, sentence, swaps
 from katha.jsonio import loads
 from katha.language import read_scene
 from katha.models.base import TextModel, Turn
-from katha.prompting import load_prompt
 from katha.protocols import Judge
 from katha.schema import (
     DIMENSIONS,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from katha.eval_bridge.judges.choosing import choose
-from katha.eval_bridge.judges.moments import from_story
+from katha.eval_bridge.judges.sketch_reader import choose, from_story
 from katha.eval_bridge.matching.match import match_text, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
