@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from pydantic import ValidationError
 
@@ -407,6 +407,17 @@ _EXPECTED = {"variants": ("Table 5", VARIANTS_PER_STORY * STORIES), "validation"
 _USED = "the id was used before in this file."
 
 
+class Summary(TypedDict):
+    """Rows by file, whether it is the full release, how many problems, and the tables, budgets and notes on it."""
+
+    files: dict[str, int]
+    complete: bool
+    problems: int
+    tables: dict[str, dict[str, int]]
+    budgets: dict[str, dict[str, int]]
+    notes: list[str]
+
+
 class Inspection:
     """One pass over the release files at a path.
 
@@ -495,8 +506,8 @@ class Inspection:
             return _deviating([("", self.rows[kind], wanted, f"there are {{:,}} records; {table} has {{:,}}.")])
         return []
 
-    def summary(self) -> dict[str, Any]:
-        """Return what was read: files, what the stories are, counts by table, judging budgets, how many problems."""
+    def summary(self) -> Summary:
+        """Return what was read and counted."""
         main = next((self.censuses[file.kind] for file in self.files if file.kind in self.censuses), None)
         tables = main.tables() if main is not None else {}
         if tables:
