@@ -12,10 +12,10 @@ from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import RunConfig
 from katha.errors import BudgetError, OutputFolderError, UsageError
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.judging.engine import JudgingEngine
-from katha.eval_bridge.judging.make import make_judges
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.jsonio import digest

@@ -5,8 +5,7 @@ from __future__ import annotations
 from katha.agents.context import make_planner, make_renderer
 from katha.config import RunConfig
 from katha.errors import PlanError
-from katha.eval_bridge.questions.build import build_questions
-from katha.eval_bridge.questions.options import prepare_questions
+from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.protocols import Planner, PlanRequest, Renderer
 from katha.schema import Plan, StoryRecord, Transition
 

@@ -17,7 +17,7 @@ from katha.agents.record import by_service, new_record, paid
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
 from katha.config import RunConfig, cache_folder
 from katha.errors import StoreError, UsageError
-from katha.eval_bridge.judging.outcome import Cause, Outcome, outcome_of
+from katha.eval_bridge.judging.answers import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
 from katha.schema import Board, Candidates, Event, Plan, StoryRecord
 from katha.schema.scores import Scores

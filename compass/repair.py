@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.compass.modes import Content, Mode
+from katha.configs import load_prompt
 from katha.language import load_vocabulary, read_scene
-from katha.prompting import load_prompt
 from katha.protocols import Similarity
 from katha.schema import (
     Board,

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.compass.repair import BoardFeatures, TransitionFeatures, weakest_transition
-from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, averages, compare, row_numbers
+from katha.eval_bridge.scoring.rows import FEWEST_STORIES, compare, row_numbers
+from katha.eval_bridge.scoring.statistics import averages
 from katha.schema import DIMENSIONS, CompassSettings, Record, TransitionScore
 from katha.schema.tables import CurvePoint, TuningGain, TuningResult
 

@@ -23,8 +23,7 @@ from typing import Any, BinaryIO, Literal
 from pydantic import BaseModel, ConfigDict
 
 from katha.errors import UsageError
-from katha.eval_bridge.judges.api import ApiJudge
-from katha.eval_bridge.judges.batches import BatchResult, Sent
+from katha.eval_bridge.judging.abilities import AsksInBatches, BatchResult, Sent
 from katha.eval_bridge.judging.budget import STOPPED, Budget, estimate_tokens, expected_cost, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, reply_key
 from katha.eval_bridge.packets.instructions import prompt_sha256
@@ -129,13 +128,13 @@ def _sync(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def batchable(judges: Mapping[str, Judge]) -> dict[str, ApiJudge]:
+def batchable(judges: Mapping[str, Judge]) -> dict[str, AsksInBatches]:
     """Return the judges that can be asked in batches.
 
     Raises:
         UsageError: none can.
     """
-    found = {name: judge for name, judge in judges.items() if isinstance(judge, ApiJudge)}
+    found = {name: judge for name, judge in judges.items() if isinstance(judge, AsksInBatches)}
     if not found:
         raise UsageError(
             "--batch is given, but no judge here has a batch API.",
@@ -151,7 +150,7 @@ class BatchedJudge:
     `read` was called it answers from what the batches brought; what they did not bring is a typed failure.
     """
 
-    def __init__(self, name: str, judge: ApiJudge, folder: BatchFolder, budget: Budget) -> None:
+    def __init__(self, name: str, judge: AsksInBatches, folder: BatchFolder, budget: Budget) -> None:
         require_prices({name: judge}, budget)
         self._name, self._judge, self._folder, self._budget = name, judge, folder, budget
         self._spec = digest(dict(judge.spec()))
@@ -231,7 +230,7 @@ def _read_result(path: Path, start: int) -> BatchResult:
     return BatchResult(row["key"], row["body"], row["error"])
 
 
-def _send(judge: ApiJudge, folder: BatchFolder, chunk: Chunk, *, tried: bool = False) -> None:
+def _send(judge: AsksInBatches, folder: BatchFolder, chunk: Chunk, *, tried: bool = False) -> None:
     """Upload and make one batch, once; each id is on the disk before the next step.
 
     tried: it may have been made before a kill. Then, and after an answer that never came, the vendor is asked first.
@@ -256,7 +255,7 @@ def _send(judge: ApiJudge, folder: BatchFolder, chunk: Chunk, *, tried: bool = F
     folder.keep(chunk, state="sent", batch_id=made if made is not None else judge.patiently(create))
 
 
-def _fetch(judges: Mapping[str, ApiJudge], folder: BatchFolder, on_batch: OnBatch | None) -> None:
+def _fetch(judges: Mapping[str, AsksInBatches], folder: BatchFolder, on_batch: OnBatch | None) -> None:
     """Wait until every batch of `judges` has ended, and keep what came of each as soon as it has."""
     told: dict[str, tuple[int, int]] = {}
     while True:
@@ -273,7 +272,7 @@ def _fetch(judges: Mapping[str, ApiJudge], folder: BatchFolder, on_batch: OnBatc
         left[0].rest(left[0].batch_terms["poll"])
 
 
-def _fetched(judge: ApiJudge, folder: BatchFolder, chunk: Chunk) -> bool:
+def _fetched(judge: AsksInBatches, folder: BatchFolder, chunk: Chunk) -> bool:
     batch_id = chunk.batch_id or ""
     if not judge.patiently(lambda: judge.batches.ended(batch_id)):
         return False
@@ -282,7 +281,7 @@ def _fetched(judge: ApiJudge, folder: BatchFolder, chunk: Chunk) -> bool:
 
 
 def ask_in_batches(
-    judges: Mapping[str, ApiJudge],
+    judges: Mapping[str, AsksInBatches],
     collect: Callable[[JudgingEngine], None],
     folder: BatchFolder,
     budget: Budget,

@@ -12,28 +12,26 @@ from pathlib import Path
 from katha.config import katha_version
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import Boards
-from katha.eval_bridge.judges.api import ApiJudge
-from katha.eval_bridge.judging.abilities import judge_abilities, judge_name
-from katha.eval_bridge.judging.answers import AnswerLog, iter_answers
+from katha.eval_bridge.judging.abilities import AsksInBatches, judge_abilities, judge_name
+from katha.eval_bridge.judging.answers import FAILED, AnswerLog, iter_answers, outcome_of
 from katha.eval_bridge.judging.budget import Budget, Estimate, Weighed, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, Retry
-from katha.eval_bridge.judging.outcome import FAILED, outcome_of
-from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import open_rule, settle
-from katha.eval_bridge.matching.verdicts import Decider, RecordingRule, recording
-from katha.eval_bridge.packets.images import WordScanner
+from katha.eval_bridge.matching.match import Decider, Rule
+from katha.eval_bridge.matching.rules import RecordingRule, open_rule, recording, settle
 from katha.eval_bridge.packets.instructions import prompt_hashes
+from katha.eval_bridge.packets.packets import WordScanner
+from katha.eval_bridge.scoring.audit import question_ledger, summarise
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions
 from katha.eval_bridge.scoring.controls import control_results
-from katha.eval_bridge.scoring.outcomes import ENSEMBLE, question_ledger, summarise
-from katha.eval_bridge.scoring.scores import score
+from katha.eval_bridge.scoring.scores import ENSEMBLE, score
 from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
 from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, Writer
 from katha.experiments.judging import Evaluator, Sink, ignore, row_order
 from katha.experiments.runner import Experiment, Made, OnStep, Result, read_records, write_records
 from katha.jsonio import canonical, digest, read_json, write_json
 from katha.protocols import Judge
-from katha.schema import Answer, ContrastiveVariant, ControlResult, Question, Scores, StoryRecord
+from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
+from katha.schema.scores import ControlResult, Scores
 from katha.store import Store
 
 Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
@@ -183,7 +181,7 @@ def evaluate(
     return EvalResult(**vars(made))
 
 
-def _batchable(job: EvalJob) -> dict[str, ApiJudge]:
+def _batchable(job: EvalJob) -> dict[str, AsksInBatches]:
     """Return the judges that are asked in batches.
 
     Raises:
@@ -204,7 +202,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
         store: Store,
         budget: Budget,
         retry: Retry | None,
-        batched: Mapping[str, ApiJudge],
+        batched: Mapping[str, AsksInBatches],
         on_story: OnStep | None,
         on_batch: OnBatch | None,
     ) -> None:

@@ -14,7 +14,7 @@ from katha.app.cli.options import Given, Json, Stories, options_from
 from katha.app.reports.page import Headline, headline, unscored
 from katha.config import Settings
 from katha.experiments.inputs import EvalOptions
-from katha.schema import MethodScores
+from katha.schema.scores import MethodScores
 
 if TYPE_CHECKING:
     from katha.eval_bridge.judging.budget import Estimate

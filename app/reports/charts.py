@@ -7,7 +7,8 @@ from math import sqrt
 from typing import NamedTuple
 
 from katha.app.reports.page import change, interval
-from katha.schema import Condition, ConfidenceRow
+from katha.schema import Condition
+from katha.schema.scores import ConfidenceRow
 from katha.schema.tables import CurvePoint
 
 # ---

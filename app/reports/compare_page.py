@@ -11,7 +11,8 @@ from katha.app.reports.boards import pictures
 from katha.app.reports.charts import shade
 from katha.app.reports.page import Picture, read_record, write_page
 from katha.jsonio import dumps, read_json
-from katha.schema import DIMENSIONS, Board, Comparison
+from katha.schema import DIMENSIONS, Board
+from katha.schema.scores import Comparison
 from katha.schema.tables import CompareTable, MethodRow
 
 _INLINE = 30

@@ -26,9 +26,8 @@ from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import folder_rule
 from katha.jsonio import dumps, iter_lines, read_json
-from katha.schema import (
-    DIMENSIONS,
-    Answer,
+from katha.schema import DIMENSIONS, Answer, StoryRecord
+from katha.schema.scores import (
     BlockName,
     ConfidenceRow,
     ControlResult,
@@ -38,7 +37,6 @@ from katha.schema import (
     MethodScores,
     RepeatControl,
     Scores,
-    StoryRecord,
 )
 
 STORY_PAGES = "stories"

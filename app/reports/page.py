@@ -18,7 +18,8 @@ from pydantic import BaseModel, ValidationError
 
 from katha.errors import InputFileError, unreadable
 from katha.jsonio import read_json, read_text, write_bytes_atomic
-from katha.schema import Answer, Board, Candidates, Dimension, Plan, Scores, StoryRecord
+from katha.schema import Answer, Board, Candidates, Dimension, Plan, StoryRecord
+from katha.schema.scores import Scores
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

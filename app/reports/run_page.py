@@ -22,7 +22,8 @@ from katha.app.reports.page import (
     write_page,
 )
 from katha.jsonio import dumps
-from katha.schema import DIMENSIONS, Candidate, Dimension, DimensionScore
+from katha.schema import DIMENSIONS, Candidate, Dimension
+from katha.schema.scores import DimensionScore
 
 if TYPE_CHECKING:
     from jinja2 import Template
