@@ -109,7 +109,7 @@ class Grid:
 
     @classmethod
     def fitting(cls, stories: Sequence[StoryData]) -> Grid:
-        """Return the grid with thresholds at quantiles of the similarities that were measured: each model has its scale."""
+        """Return the grid with thresholds at quantiles of the measured similarities: each model has its scale."""
         boards = [one for item in stories for one in item.candidates]
         steps = [step.similarity for one in boards for step in one.features.transitions]
         pairs = [value for one in boards for value in one.features.adjacent]
