@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from katha.agents.plan import make_plan
+from katha.agents.context import make_plan
 from katha.agents.run import run_story
 from katha.config import RunConfig
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, shared_readings

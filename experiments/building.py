@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from katha.agents.plan import make_plan
+from katha.agents.context import make_plan
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import make_judges

@@ -11,11 +11,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from katha.agents.boards import draw_board
-from katha.agents.context import Plugins, Prepared, RunContext, check_able
-from katha.agents.folder import RunFolder
-from katha.agents.plan import plan_within
-from katha.agents.record import by_service, prompt_hashes
+from katha.agents.context import Plugins, Prepared, RunContext, check_able, plan_within
+from katha.agents.folder import RunFolder, by_service, prompt_hashes
+from katha.agents.frames import draw_board
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, ignore_event
 from katha.config import RunConfig, identity_of, katha_version
@@ -381,7 +379,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
         config, made = method.config.model_copy(update=update), self._job.plugins[method.name]
         context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
-        board = draw_board(context, plan, seed, ignore_event).model_copy(update={"method": name})
+        board = draw_board(context, seed, ignore_event).model_copy(update={"method": name})
         data = dumps(board.model_dump(mode="json")).encode("utf-8")
         # A file that holds it already stays as it is: its time tells whether a board has changed.
         if not folder.storyboard.is_file() or folder.storyboard.read_bytes() != data:

@@ -8,7 +8,7 @@ from typing import get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from katha.agents.plan import make_plan
+from katha.agents.context import make_plan
 from katha.config import RunConfig
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.questions.build import build_questions, fill_options

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from katha.agents.boards import draw_board, draw_bridge, insertion_seeds
-from katha.agents.context import Plugins
+from katha.agents.context import Plugins, models_of, protocol_of_config
 from katha.agents.critique import measure
+from katha.agents.folder import prompt_hashes
+from katha.agents.frames import draw_board, draw_bridge, insertion_seeds
 from katha.agents.graph import build_graph
-from katha.agents.record import models_of, prompt_hashes, protocol_of_config
 from katha.agents.state import OF_ONE_STORY, BridgeTask, ignore_event
 from katha.compass.lock import TEST_SPLITS, Lock, LockedStories, code_sha256, text_sha256, write_lock
 from katha.compass.modes import Row, Suite
@@ -74,7 +74,7 @@ def measured(bench: StoryBench, identity: str) -> StoryData:
         return RepairData(seed=seed, features=features, closest=closest, counts=counts)
 
     def candidate(seed: int) -> CandidateData:
-        board = draw_board(context, context.plan(), seed, ignore_event)
+        board = draw_board(context, seed, ignore_event)
         features, counts = look(f"candidate:{seed}", board)
         pairs = possible_weakest(features.transitions) if context.mode.insert != "none" else []
         repairs = {
@@ -226,7 +226,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
             settings=job.config.compass.model_validate(values),
             stories=LockedStories.of([record for record in job.records if record.story_id in used], job.others),
             protocol=protocol_of_config(job.config),
-            models=models_of(job.work.plugins(job.work.suite.rows[0]).specs()),
+            models=models_of(job.work.plugins(job.work.suite.rows[0])),
             prompts=prompt_hashes(),
             validation={key: told[key] for key in _SUMMARY},
         )

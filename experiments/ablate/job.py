@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from katha.agents.context import Plugins, check_able, load_plugins
-from katha.agents.record import prompt_hashes
+from katha.agents.folder import prompt_hashes
 from katha.compass.modes import Row, Suite, load_modes
 from katha.config import RunConfig, identity_of, katha_version
 from katha.errors import (

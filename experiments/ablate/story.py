@@ -14,13 +14,11 @@ from typing import Any, cast
 
 from langgraph.types import StreamMode
 
-from katha.agents.context import Measured, Prepared, RunContext
+from katha.agents.context import Measured, Prepared, RunContext, plan_within, prepare_story
 from katha.agents.critique import ask_all, question_id
 from katha.agents.folder import MemoryFiles
 from katha.agents.frames import images_of
-from katha.agents.graph import Graph, build_graph
-from katha.agents.nodes import final_boards
-from katha.agents.plan import plan_with, prepare_story
+from katha.agents.graph import Graph, build_graph, final_boards
 from katha.agents.state import OF_ONE_STORY, Emit, RunState, ignore_event
 from katha.compass.modes import Row
 from katha.compass.repair import board_key
@@ -105,7 +103,8 @@ class StoryBench:
         key = drawn_by(config)
         if key not in self._plans:
             try:
-                self._plans[key] = plan_with(made.planner, made.renderer, self.record, config)
+                limit = made.renderer.capabilities.prompt_tokens
+                self._plans[key] = plan_within(made.planner, self.record, config, limit)
             except (MissingExtraError, UnknownPluginError, PlanError):
                 raise
             except UsageError as error:  # this story cannot be planned; another one may

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from doubles import BlockRenderer, plugins, story
 
-from katha.agents.boards import _best, _edges
 from katha.agents.context import Plugins, RunContext
+from katha.agents.critique import _best, _edges
 from katha.agents.folder import RunFolder
 from katha.agents.run import run_story
 from katha.agents.state import RunResult

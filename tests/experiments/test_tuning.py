@@ -267,7 +267,7 @@ def test_numbers_of_no_row_are_none() -> None:
 def test_a_choice_that_is_not_shown_to_be_better_is_told(
     unseen: float | None, before: float | None, span: list[float] | None, told: str
 ) -> None:
-    from katha.app.reports.tuning_page import advice
+    from katha.app.reports.study_pages import advice
     from katha.schema.tables import TuningGain, TuningResult
 
     gain = TuningGain(difference=None, ci95=span, p_bootstrap=None)

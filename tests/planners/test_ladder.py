@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from knowing_reader import KnowingReader
 from typer.testing import CliRunner
 
-from katha.agents.plan import make_plan
+from katha.agents.context import make_plan
 from katha.app.cli.main import app
 from katha.config import RunConfig
 from katha.errors import PlanError, UsageError
