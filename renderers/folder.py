@@ -8,12 +8,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from katha.configs import load_config
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.jsonio import digest, read_json
 from katha.protocols import BoardContext, Capabilities, FrameRequest
@@ -52,7 +50,7 @@ class FoundBoard:
 @cache
 def load_layouts() -> Mapping[str, Layout]:
     """Return every layout by its name, in the file's order."""
-    rows = yaml.safe_load(files("katha.configs").joinpath("boards.yaml").read_text(encoding="utf-8"))
+    rows = load_config("boards.yaml")
     return {name: Layout(name, **{**row, "paths": tuple(row["paths"])}) for name, row in rows.items()}
 
 
@@ -221,8 +219,22 @@ class FolderRenderer:
         """
         if not requests:
             return
-        board = self._board(requests[0].story_id)
-        self._check_count(board, requests)
+        story_id, board = requests[0].story_id, find_board(self._root, requests[0].story_id, self._layout)
+        if board.single and self._single not in (None, story_id):
+            raise InputFileError(
+                f"{str(board.folder)!r} holds the pictures of {self._single!r} and none of {story_id!r}.",
+                hint="Give a folder with a folder per story.",
+            )
+        self._single = story_id if board.single else self._single
+        # Every scene that is asked for has to be there, and a whole board has no picture more.
+        scenes, count = {request.scene or 0 for request in requests}, len(board.pictures)
+        whole = len(requests) > 1 and scenes == set(range(1, len(requests) + 1))
+        if not scenes <= set(range(1, count + 1)) or (whole and count != len(requests)):
+            raise InputFileError(
+                f"{str(board.folder)!r} holds {count} pictures; the plan of {story_id!r} has "
+                f"{max(len(requests), *scenes)} panels.",
+                hint=f"Set --panels {count}, or complete the folder.",
+            )
         for request in requests:
             place = request.scene or 0
             yield read_picture(board.pictures[place - 1], f"Frame {place} of {request.story_id!r}")
@@ -230,28 +242,6 @@ class FolderRenderer:
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """Refuse: there is nobody here who could draw it (RenderError)."""
         raise RenderError("The renderer 'folder' cannot draw a frame.", hint="Give --bridge-renderer NAME.")
-
-    def _board(self, story_id: str) -> FoundBoard:
-        board = find_board(self._root, story_id, self._layout)
-        if board.single:
-            if self._single not in (None, story_id):
-                raise InputFileError(
-                    f"{str(board.folder)!r} holds the pictures of {self._single!r} and none of {story_id!r}.",
-                    hint="Give a folder with a folder per story.",
-                )
-            self._single = story_id
-        return board
-
-    def _check_count(self, board: FoundBoard, requests: Sequence[FrameRequest]) -> None:
-        """Check that every scene that is asked for is there, and that a whole board has no picture more."""
-        scenes, count = {request.scene or 0 for request in requests}, len(board.pictures)
-        whole = len(requests) > 1 and scenes == set(range(1, len(requests) + 1))
-        if not scenes <= set(range(1, count + 1)) or (whole and count != len(requests)):
-            raise InputFileError(
-                f"{str(board.folder)!r} holds {count} pictures; the plan of {requests[0].story_id!r} has "
-                f"{max(len(requests), *scenes)} panels.",
-                hint=f"Set --panels {count}, or complete the folder.",
-            )
 
 
 def _fingerprint(root: Path) -> str:

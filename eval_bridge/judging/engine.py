@@ -32,9 +32,8 @@ from katha.eval_bridge.judging.abilities import JudgeAbilities, asked_as, judge_
 from katha.eval_bridge.judging.answers import OutcomeCounter
 from katha.eval_bridge.judging.budget import STOPPED, Budget, Tally, estimate_tokens, expected_cost, require_prices
 from katha.eval_bridge.matching.match import normalise
-from katha.eval_bridge.packets.images import PREPROCESSING
 from katha.eval_bridge.packets.instructions import AnswersFormat, judge_prompt, prompt_sha256
-from katha.eval_bridge.packets.packets import packet_sha256
+from katha.eval_bridge.packets.packets import PREPROCESSING, packet_sha256
 from katha.jsonio import canonical, digest
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, LetsGo
 from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question

@@ -8,12 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-from katha.configs import load_config
+from katha.configs import load_config, load_prompt
 from katha.errors import InputFileError, TransientJudgeError, UsageError, first_line
 from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.eval_bridge.matching.match import Decision, Pair, accepted_set, normalise
 from katha.models.checkpoints import find_folder, folder_revision, need, read_config
-from katha.prompting import load_prompt
 from katha.protocols import Evidence, JudgePrompt
 from katha.registry import default_registry, option_names
 from katha.schema import Question

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from katha.errors import InputFileError, RecordError
-from katha.eval_bridge.bench.files import Problem, ReleaseFile, stream
+from katha.eval_bridge.bench.files import Problem, stream
 from katha.eval_bridge.matching.match import Matching, Pair, Rule, literal_verdict, match_text, word_rule
 from katha.eval_bridge.matching.rules import ModelRule
 from katha.schema import Question
@@ -95,7 +95,7 @@ def measure_file(path: Path, matching: Matching) -> MatchingReport:
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    for row in stream(ReleaseFile(path, "stories")):
+    for row in stream(path):
         if isinstance(row, Problem):
             raise InputFileError(f"{str(path)!r}, line {row.line}: {row.message}")
         yield row.line, row.value

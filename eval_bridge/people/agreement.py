@@ -63,6 +63,13 @@ def pairwise_agreement(judge: Sequence[float], human: Sequence[float]) -> float 
     return float(np.mean(np.sign(v[first] - v[second]) == np.sign(h[first] - h[second])))
 
 
+def rank_agreement(judge: Sequence[float], human: Sequence[float]) -> RankAgreement:
+    """Rank correlation and pairwise agreement together."""
+    return RankAgreement(
+        n=len(human), spearman=rank_correlation(judge, human), pairwise_agreement=pairwise_agreement(judge, human)
+    )
+
+
 def calibration_error(confidence: Sequence[float], right: Sequence[bool], bins: int = 10) -> float | None:
     """Eqs. 48 and 62: expected calibration error over `bins` bins of equal width (SciPy's binned means)."""
     if not confidence:
@@ -279,11 +286,4 @@ def correlation(placed: Placed, counts: Floats) -> RankAgreement | None:
         if "human_score" in row
     ]
     kept = [(judge, human) for judge, human in pairs if not np.isnan(judge)]
-    if not pairs:
-        return None
-    judged, people = [judge for judge, _ in kept], [human for _, human in kept]
-    return RankAgreement(
-        n=len(kept),
-        spearman=rank_correlation(judged, people),
-        pairwise_agreement=pairwise_agreement(judged, people),
-    )
+    return rank_agreement([judge for judge, _ in kept], [human for _, human in kept]) if pairs else None

@@ -15,7 +15,7 @@ from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.matching.match import Matching, match, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.questions.options import chance_level
+from katha.eval_bridge.questions.build import chance_level
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest
 from katha.schema import Answer, Dimension, Question, StoryRecord

@@ -13,7 +13,7 @@ from browser import chromium, resize
 from doubles import BlockRenderer, BuggyJudge, PixelSimilarity, ScenePlanner, prepare, story, tale
 
 from katha.agents.context import Plugins
-from katha.app.reports.compare_page import write_compare_report
+from katha.app.reports.study_pages import write_compare_report
 from katha.config import RunConfig
 from katha.errors import (
     OutputFolderError,

@@ -18,7 +18,7 @@ from katha.jsonio import loads
 from katha.renderers.sketch import compose, rasterise
 
 ROOT = Path(__file__).parents[2]
-FRAMES = 48
+FRAMES = 32
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `python -m training.reader` leaves after a handful of steps."""
     out = tmp_path_factory.mktemp("reader")
     command = [sys.executable, "-m", "training.reader", "--out", str(out), "--data", str(out / "data")]
-    sizes = ["--frames", str(FRAMES), "--test-frames", "16", "--effort", "0.7", "--workers", "1"]
+    sizes = ["--frames", str(FRAMES), "--test-frames", "16", "--effort", "0.35", "--workers", "1"]
     done = subprocess.run([*command, *sizes], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return out
