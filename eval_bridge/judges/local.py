@@ -183,7 +183,10 @@ class LocalJudge:
             None if able else f"{self._source.architecture} is not known to share its cache; asked without reuse"
         )
         self._device = device or best_device()
-        self._dtype = dtype or _default_dtype(self._source.config, self._source.text_config, self._device)
+        parts = (self._source.config, self._source.text_config)
+        stored = (part[name] for part in parts for name in ("dtype", "torch_dtype") if part.get(name))
+        default = "float32" if self._device.startswith("cpu") else str(next(stored, "float32"))
+        self._dtype = dtype or default
         self._structured, self._max_new_tokens, self._cache_bytes = structured, max_new_tokens, cache_bytes
         self._asker: Asker | None = None
 
@@ -222,12 +225,8 @@ class LocalJudge:
                 error = f"The prompt is longer than the model's {asker.loaded.window} tokens."
                 yield JudgeReply("not_asked", error=error)
                 continue
-            usage: dict[str, Any] = {
-                "input": reply.read - reply.reused,
-                "cached": reply.reused,
-                "output": len(reply.ids),
-            }
-            usage |= {"reuse": self._reuse} | self._verified(asker, evidence, packet, prompt, reply)
+            counts = {"input": reply.read - reply.reused, "cached": reply.reused, "output": len(reply.ids)}
+            usage = {**counts, "reuse": self._reuse, **self._verified(asker, evidence, packet, prompt, reply)}
             yield self._typed(asker.loaded.decode(reply.ids), reply, prompt, usage)
 
     def close(self) -> None:
@@ -290,10 +289,3 @@ class LocalJudge:
             error = f"the reply did not end within {self._max_new_tokens} tokens"
             return JudgeReply("truncated", raw=raw, error=error, usage=usage)
         return parse_reply(raw, prompt, usage, plain=not self._structured)
-
-
-def _default_dtype(config: Mapping[str, Any], text: Mapping[str, Any], device: str) -> str:
-    if device.startswith("cpu"):
-        return "float32"
-    stored = [part.get(name) for part in (config, text) for name in ("dtype", "torch_dtype")]
-    return str(next((name for name in stored if name), "float32"))

@@ -276,8 +276,7 @@ def _check_scores(input_ids: Any, scores: Any) -> Any:
     return scores
 
 
-@dataclass(frozen=True)
-class Generated:
+class Generated(NamedTuple):
     """One reply's ids, whether the model ended it, and how many ids of its prompt were read and how many reused."""
 
     ids: tuple[int, ...]
@@ -330,7 +329,7 @@ class Asker:
             chunk = slice(first, first + rows)
             replies = self._follow(prefix, packet, packet.prompts[chunk], prompts[chunk])
             for place, reply in enumerate(replies, first):
-                yield reply if place else Generated(reply.ids, reply.ended, reply.read, start - paid)
+                yield reply if place else reply._replace(reused=start - paid)
 
     def _rows(self, prefix: Prefix, packet: EncodedPacket) -> int:
         """How many questions fit beside the prefix: their own keys and values, and one layer's scores (float32)."""
@@ -398,11 +397,12 @@ class Asker:
         width = inputs["input_ids"].shape[1]
         with _inference():
             output = self.loaded.model.generate(**inputs, max_new_tokens=self.max_new_tokens, logits_processor=held)
-        return [self._cut(row[width:].tolist(), length, reused) for row, length in zip(output, lengths, strict=True)]
-
-    def _cut(self, ids: list[int], read: int, reused: int) -> Generated:
-        stop = next((place for place, one in enumerate(ids) if one in self.loaded.stops), None)
-        return Generated(tuple(ids[:stop]), stop is not None, read, reused)
+        replies = []
+        for row, length in zip(output, lengths, strict=True):
+            ids = row[width:].tolist()
+            stop = next((place for place, one in enumerate(ids) if one in self.loaded.stops), None)
+            replies.append(Generated(tuple(ids[:stop]), stop is not None, length, reused))
+        return replies
 
     def _position(self) -> Any:
         """Return the position state after a forward pass, copied; zero where the model left none (no pictures)."""

@@ -583,6 +583,7 @@ def shared_readings() -> Readings:
     return Readings(load_reader())
 
 
+_NO_SKETCH = "Not a sketch: frame {}. sketch-reader reads sketches only; other pictures need another --judge."
 _VERSION = "2"
 _SUPPORTED = 0.16
 _CONTRADICTED = (0.65, 0.3)
@@ -610,31 +611,24 @@ class SketchReaderJudge:
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, each answered on its own; every picture is looked at once."""
         shown = self._readings.read_many(evidence.images)
-        refusal = _refusal(shown, self._readings.concepts.sketch_threshold)
+        limit = self._readings.concepts.sketch_threshold
+        strange = ", ".join(str(place) for place, reading in enumerate(shown, 1) if reading.is_sketch < limit)
         images = from_frames(shown)
-        told = self._listen(evidence.text) if evidence.text is not None else []
+        if evidence.text is not None and evidence.text not in self._told:
+            scenes = numbered_scenes(evidence.text)
+            heard = from_story(read_story(evidence.text)) if scenes is None else from_scenes(scenes)
+            self._told = {evidence.text: heard}
+        told = self._told[evidence.text] if evidence.text is not None else []
         for prompt in prompts:
             if prompt.options is None:
                 yield JudgeReply("refused", error="sketch-reader chooses among options; ask with answer options.")
-            elif refusal is not None:
-                yield JudgeReply("refused", error=refusal)
+            elif strange:
+                yield JudgeReply("refused", error=_NO_SKETCH.format(strange))
             elif evidence.condition == "text+image":
                 yield _both(prompt, prompt.options, told, images)
             else:
                 moments = at_scene(prompt.question, told if evidence.condition == "text" else images)
                 yield _reply(choose(prompt.question, prompt.dimension, prompt.options, moments))
-
-    def _listen(self, text: str) -> list[Moment]:
-        if text not in self._told:
-            scenes = numbered_scenes(text)
-            self._told = {text: from_story(read_story(text)) if scenes is None else from_scenes(scenes)}
-        return self._told[text]
-
-
-def _refusal(shown: Sequence[FrameReading], limit: float) -> str | None:
-    frames = ", ".join(str(place) for place, reading in enumerate(shown, 1) if reading.is_sketch < limit)
-    words = f"Not a sketch: frame {frames}. sketch-reader reads sketches only; other pictures need another --judge."
-    return words if frames else None
 
 
 def _reply(choice: Choice, image_support: str | None = None) -> JudgeReply:

@@ -153,14 +153,13 @@ class _Call:
     prompt: JudgePrompt
     key: str
     labels: Mapping[str, object]
-    hashes: tuple[str, str]
 
     def answer(self, reply: JudgeReply) -> Answer:
         return Answer.model_validate({**self.labels, **vars(reply), "usage": dict(reply.usage)})
 
     def key_for(self, judge: Judge) -> str:
         """Return the cache key of a reply that came as `judge` is asked now."""
-        return reply_key(*self.hashes, asked_as(judge))
+        return reply_key(str(self.labels["packet_sha256"]), str(self.labels["prompt_sha256"]), asked_as(judge))
 
     def relabel(self, stored: Answer) -> Answer:
         return stored.model_copy(update=dict(self.labels))
@@ -203,7 +202,9 @@ class _Line:
         while done < len(prompts):
             under_way = self._budget.grant(len(prompts) - done, each)
             if not under_way:
-                yield from self._spent(len(prompts) - done)
+                if self._when_spent == "stop":
+                    raise BudgetError(_SPENT, hint=_SPENT_HINT)
+                yield from (JudgeReply("budget_stopped", error=STOPPED) for _ in prompts[done:])
                 return
             before, wrong = done, ""
             try:
@@ -238,11 +239,6 @@ class _Line:
         self._budget.settle(each, float(sound.usage.get("cost") or 0.0))
         self.tally.count(sound)
         return sound
-
-    def _spent(self, left: int) -> Iterator[JudgeReply]:
-        if self._when_spent == "stop":
-            raise BudgetError(_SPENT, hint=_SPENT_HINT)
-        yield from (JudgeReply("budget_stopped", error=STOPPED) for _ in range(left))
 
 
 class JudgingEngine:
@@ -349,8 +345,7 @@ class _Asking:
             "prompt_sha256": prompt_hash,
             "packet_sha256": self.packet_hash,
         }
-        key = reply_key(self.packet_hash, prompt_hash, spec_hash)
-        return _Call(prompt, key, labels, (self.packet_hash, prompt_hash))
+        return _Call(prompt, reply_key(self.packet_hash, prompt_hash, spec_hash), labels)
 
     def run(self, tell: OnAnswer) -> list[Answer]:
         """Ask what the cache does not hold."""

@@ -182,6 +182,16 @@ class FigureReading:
     actions: Mapping[str, float]
     emotions: Mapping[str, float]
 
+    @property
+    def action(self) -> str:
+        """The likeliest action."""
+        return max(self.actions, key=lambda name: self.actions[name])
+
+    @property
+    def emotion(self) -> str:
+        """The likeliest emotion."""
+        return max(self.emotions, key=lambda name: self.emotions[name])
+
 
 @dataclass(frozen=True)
 class PropReading:

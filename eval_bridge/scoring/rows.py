@@ -193,7 +193,11 @@ def power_estimate(
     for between, values, factor in spreads:
         kept = values[~np.isnan(values)]
         spread = 100.0 * factor * float(kept.std(ddof=1)) if kept.size > 1 else 0.0
-        needed = [_needed(spread, size, power, share, per_story) for size in differences if spread]
+        needed = []
+        for size in differences if spread else ():
+            stories = stories_needed(spread, size, power=power, alpha=share)
+            calls = math.ceil(stories * per_story) * len(CONDITIONS)
+            needed.append(StoriesNeeded(difference=size, stories=stories, judge_calls=calls))
         rows.append(
             SpreadEstimate(between=between, n_stories=int(kept.size), spread=spread or None, alpha=share, needed=needed)
         )
@@ -205,12 +209,6 @@ def power_estimate(
         estimates=rows,
         notes=notes or ([] if rows else ["No method was judged, so there is nothing to estimate from."]),
     )
-
-
-def _needed(spread: float, difference: float, power: float, alpha: float, per_story: float) -> StoriesNeeded:
-    stories = stories_needed(spread, difference, power=power, alpha=alpha)
-    calls = math.ceil(stories * per_story) * len(CONDITIONS)
-    return StoriesNeeded(difference=difference, stories=stories, judge_calls=calls)
 
 
 def _story_gaps(outcomes: Outcomes, method: int) -> Floats:

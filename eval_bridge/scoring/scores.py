@@ -471,6 +471,14 @@ def _dimension(counts: Floats) -> DimensionScore:
     return DimensionScore(n=number, text=text, image=image, gap=text - image)
 
 
+def _choice_note(outcomes: Outcomes) -> list[str]:
+    sizes = [len(question.options) for question in outcomes.questions if question.options]
+    if not sizes:
+        return []
+    chance = 100.0 * sum(1 / (size - 1) for size in sizes if size > 1) / len(sizes)
+    return [f"{len(sizes)} questions have fixed options; a guess among them, Unclear aside, is right in {chance:.1f}%."]
+
+
 def score(
     records: Iterable[StoryRecord],
     answers: Iterable[Answer],
@@ -498,13 +506,7 @@ def score(
     rule = word_rule(matching)
     outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
     scorer = _Scorer(outcomes, resamples, seed, pooled)
-    scorer.notes.append(f"Matching {rule.name}, version {rule.version}.")
-    sizes = [len(question.options) for question in outcomes.questions if question.options]
-    if sizes:
-        guess = 100.0 * sum(1 / (size - 1) for size in sizes if size > 1) / len(sizes)
-        scorer.notes.append(
-            f"{len(sizes)} questions have fixed options; a guess among them, Unclear aside, is right in {guess:.1f}%."
-        )
+    scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
     methods: dict[str, MethodScores] = {}
     for m, (method, members) in enumerate(scorer.methods.items()):
         if len(members) > 1:
