@@ -19,7 +19,8 @@ import typer
 from katha.agents.context import load_plugins
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
-from katha.config import Settings, cache_folder, preset_names, resolve
+from katha.config import Settings, cache_folder, resolve
+from katha.configs import config_names
 from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
 from katha.registry import Family, default_registry, option_names
@@ -132,7 +133,7 @@ def _folders() -> dict[str, str]:
 
 def _presets() -> dict[str, str]:
     rows: dict[str, str] = {}
-    for name in preset_names():
+    for name in config_names("presets"):
         config = resolve({}, preset=name, environment={})
         what = f"{config.planner} + {config.renderer} + {', '.join(config.judges)}, mode {config.mode}"
         rows[name] = f"{what} ({_able(config)})"
