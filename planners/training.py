@@ -169,15 +169,14 @@ class Collator:
     def __call__(self, rows: Sequence[Mapping[str, Sequence[int]]]) -> dict[str, Any]:
         """Return tensors of shape (B, T)."""
         import torch
+        from torch.nn.utils.rnn import pad_sequence
 
-        longest = max(len(row["input_ids"]) for row in rows)
-
-        def padded(name: str, fill: int) -> Any:
-            return torch.tensor([[*row[name], *[fill] * (longest - len(row[name]))] for row in rows])
-
-        batch = {"input_ids": padded("input_ids", self.pad), "labels": padded("labels", _IGNORED)}
-        lengths = torch.tensor([[len(row["input_ids"])] for row in rows])
-        batch["attention_mask"] = (torch.arange(longest)[None] < lengths).long()
+        given = [{**row, "attention_mask": [1] * len(row["input_ids"])} for row in rows]
+        fills = {"input_ids": self.pad, "labels": _IGNORED, "attention_mask": 0}
+        batch = {
+            name: pad_sequence([torch.tensor(row[name]) for row in given], batch_first=True, padding_value=fill)
+            for name, fill in fills.items()
+        }
         if self.typed:
             batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
         return batch
