@@ -15,7 +15,7 @@ import pytest
 from api_server import Server, serving
 from typer.testing import CliRunner
 
-from katha.agents.plan import make_plan
+from katha.agents.context import make_plan
 from katha.app.cli.main import app
 from katha.config import RunConfig
 from katha.errors import KathaError, ModelError, PlanError, ReplyError, UsageError

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from katha.eval_bridge.reader.network import HEIGHT, WIDTH, Reader, Window, coarse, fit_into, moved
-from katha.eval_bridge.reader.reading import Concepts
+from katha.eval_bridge.reader.network import HEIGHT, WIDTH, Concepts, Reader, Window, coarse, fit_into, moved
 from katha.jsonio import loads
 from katha.renderers.sketch import compose, rasterise
 
@@ -145,7 +144,7 @@ def test_calibration_takes_the_threshold_of_best_f1(module: Any) -> None:
 
 def test_the_finder_finds_what_the_targets_say(module: Any) -> None:
     """Maps made of the targets are read back as the labels they came from."""
-    from katha.eval_bridge.reader.reading import find_heads, find_things
+    from katha.eval_bridge.reader.network import find_heads, find_things
 
     labels, targets = module("labels"), module("targets")
     concepts = module("__main__").vocabulary_concepts()
