@@ -10,14 +10,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.compass.modes import Row
+from katha.compass.modes import Row, Scoring
 from katha.compass.repair import BoardKey, board_key
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.people.agreement import Placed, correlation, localization
 from katha.eval_bridge.people.judgments import Judgment, board_sections
-from katha.eval_bridge.scoring.audit import Scoring
 from katha.eval_bridge.scoring.rows import RowCounts, row_counts
 from katha.eval_bridge.scoring.scores import MISSING, RIGHT, Outcomes, collect
 from katha.experiments.ablate.job import AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of
