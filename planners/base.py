@@ -13,7 +13,7 @@ from katha.language.tokens import split_sentences
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, Scene, StoryRecord
 
-LONGEST_STORY = 200_000
+_LONGEST_STORY = 200_000
 WORD = re.compile(r"[^\W\d_]+")
 ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 WIDE = 0x2E80
@@ -21,19 +21,12 @@ WIDE = 0x2E80
 _FEWEST_KNOWN = 0.3
 
 
-def check_text(record: StoryRecord, planner: str) -> None:
-    """Refuse a story that is empty, one word long, or longer than `LONGEST_STORY` characters.
-
-    Raises:
-        PlanError: it is.
-    """
+def _check_text(record: StoryRecord, planner: str) -> None:
+    """Refuse a story that is empty, one word long, or longer than `_LONGEST_STORY` characters."""
     text = record.story_text
-    if len(text) > LONGEST_STORY:
-        raise PlanError(
-            f"Story {record.story_id!r} has {len(text):,} characters; planner {planner!r} reads at most "
-            f"{LONGEST_STORY:,}.",
-            hint="Shorten it, or give one chapter.",
-        )
+    if len(text) > _LONGEST_STORY:
+        size = f"{len(text):,} characters; planner {planner!r} reads at most {_LONGEST_STORY:,}"
+        raise PlanError(f"Story {record.story_id!r} has {size}.", hint="Shorten it, or give one chapter.")
     words = WORD.findall(text)
     if len(words) < 2:
         said = "is empty" if not words else f"has one word ({words[0][:40]!r})"
@@ -53,12 +46,8 @@ def reads_as_english(record: StoryRecord) -> bool:
     return bool(words) and not few and foreign <= len(words)
 
 
-def check_scenes(record: StoryRecord, panels: int) -> None:
-    """Refuse annotations that do not fit: another number of scenes than panels, gaps, transitions missing or foreign.
-
-    Raises:
-        PlanError: they do not fit; the field is named.
-    """
+def _check_scenes(record: StoryRecord, panels: int) -> None:
+    """Refuse annotations that do not fit: as many scenes as panels, no gaps, no transition missing or foreign."""
     name, count = record.story_id, len(record.scenes)
     indices = [scene.scene_index for scene in record.scenes]
     if count != panels:
@@ -223,14 +212,14 @@ class LadderPlanner:
         Raises:
             PlanError: the story is empty or too long, or its scenes do not fit the number of panels or are missing.
         """
-        check_text(story, self.name)
+        _check_text(story, self.name)
         if self.needs_scenes and not story.scenes:
             raise PlanError(
                 f"Story {story.story_id!r} is a plain text; planner {self.name!r} draws annotated scenes.",
                 hint="Give a record with 'scenes', or use --planner rule.",
             )
         if story.scenes:
-            check_scenes(story, request.panels)
+            _check_scenes(story, request.panels)
         return restrict(story, self.name)
 
     def made(

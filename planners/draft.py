@@ -32,8 +32,8 @@ class Shape:
     sentences: tuple[int, int] | None = None
 
 
-def _text(most: int, least: int = 1) -> dict[str, Any]:
-    return {"type": "string", "minLength": least, "maxLength": most}
+def _text(most: int) -> dict[str, Any]:
+    return {"type": "string", "minLength": 1, "maxLength": most}
 
 
 def _list(items: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:

@@ -42,14 +42,6 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 _NO_PLACE = frozenset({"", "unclear", "unknown", "none"})
 
 
-def _panels(
-    window: Window, draft: Draft, sheets: Sequence[Character], parts: Collection[str], limit: int | None
-) -> list[Panel]:
-    """Return the window's panels; their `source` texts joined are the window's text."""
-    drawn = zip(window.panels, draft.panels, _sources(window, draft), strict=True)
-    return [_panel(index, item, source, sheets, parts, limit) for index, item, source in drawn]
-
-
 def _panel(
     index: int, draft: DraftPanel, source: str, sheets: Sequence[Character], parts: Collection[str], limit: int | None
 ) -> Panel:
@@ -112,6 +104,7 @@ def _questions(story_id: str, pairs: Sequence[tuple[Transition, DraftTransition]
 
 
 def _sources(window: Window, draft: Draft) -> list[str]:
+    """Return what each panel is made of; joined, the sources are the window's text."""
     if window.scenes:
         return list(window.scenes)
     starts = [(panel.first_sentence or window.first_sentence) - window.first_sentence for panel in draft.panels]
@@ -211,11 +204,12 @@ class GemmaPlanner(LadderPlanner):
             prompt = plan_prompt(seen, window, self._parts, limit, part, characters, panels)
             draft = self._draft(seen, window, prompt, characters)
             known = {item.name for item in characters}
-            for item in draft.characters:
-                if item.name not in known:
-                    alone = as_sentence(f"{item.appearance}, alone, full body, plain background")
-                    characters.append(Character(**item.model_dump(), anchor_prompt=alone))
-            panels += _panels(window, draft, characters, self._parts, limit)
+            for new in draft.characters:
+                if new.name not in known:
+                    alone = as_sentence(f"{new.appearance}, alone, full body, plain background")
+                    characters.append(Character(**new.model_dump(), anchor_prompt=alone))
+            for index, item, source in zip(window.panels, draft.panels, _sources(window, draft), strict=True):
+                panels.append(_panel(index, item, source, characters, self._parts, limit))
             pairs += zip(_transitions(story.story_id, window, draft), draft.transitions, strict=True)
         return self.made(
             story,
@@ -260,11 +254,7 @@ class GemmaPlanner(LadderPlanner):
         return draft, list(draft_problems(draft, window.shape, self._parts, window.text, known))
 
     def _asked(self, story: StoryRecord, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
-        """Return a whole reply.
-
-        Raises:
-            ReplyError: refused, cut off or not asked. ModelError: the server gave no answer.
-        """
+        """Return a whole reply; one that was refused, cut off or not asked is an error."""
         reply = self._model.complete(turns, schema)
         if reply.status == "ok":
             return reply

@@ -121,11 +121,7 @@ class ScenePlanner(LadderPlanner):
     needs_scenes = True
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """Return a plan of one structured prompt a scene.
-
-        Raises:
-            PlanError: the record has no scenes, or they do not fit the number of panels.
-        """
+        """Return a plan of one structured prompt a scene."""
         seen, information = self.seen(story, request)
         sheets, limit = sheets_of(seen), request.prompt_tokens
         panels = [_panel(scene, sheets, _structured(scene, sheets), [], limit) for scene in seen.scenes]
@@ -142,11 +138,7 @@ class OraclePlanner(LadderPlanner):
     needs_scenes = True
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """Return a plan of one panel a scene, with the record's transitions and questions.
-
-        Raises:
-            PlanError: the record has no scenes or no transitions, or they do not fit the number of panels.
-        """
+        """Return a plan of one panel a scene, with the record's transitions and questions."""
         seen, information = self.seen(story, request)
         if not seen.transitions:
             raise PlanError(

@@ -249,11 +249,6 @@ class Moment:
     roles: Mapping[Key, Role]
 
     @property
-    def prompt(self) -> str:
-        """The prompt, in plain sentences that `read_scene` reads back."""
-        return describe_scene(self.reading, self.words)
-
-    @property
     def deed(self) -> str:
         """The main event as one sentence."""
         return self.deeds()[0]

@@ -55,11 +55,7 @@ class DirectPlanner(LadderPlanner):
     name = "direct"
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """Return a plan of one piece of the story, or one caption, a panel.
-
-        Raises:
-            PlanError: the story is empty or too long, or its scenes do not fit the number of panels.
-        """
+        """Return a plan of one piece of the story, or one caption, a panel."""
         seen, information = self.seen(story, request)
         texts = self._texts(seen, request.panels)
         if not all(text.strip() for text in texts):

@@ -15,6 +15,7 @@ from katha.language import (
     describe_actor,
     describe_aim,
     describe_deed,
+    describe_scene,
     describe_thing,
     guess_moral,
     load_vocabulary,
@@ -175,12 +176,7 @@ class RulePlanner(LadderPlanner):
         return {**super().spec(), "vocabulary": vocabulary_sha256()}
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """Plan `story`.
-
-        Raises:
-            PlanError: the story cannot be planned (too short or long, not English, nothing that can be drawn, or
-                annotations that do not fit).
-        """
+        """Plan `story`; refused is what is not English or holds nothing that can be drawn."""
         seen, information = self.seen(story, request)
         if not reads_as_english(story):
             hint = "Translate it, or use a planner that reads its language: --planner gemma-st (see `katha planners`)."
@@ -222,7 +218,7 @@ def _panel(index: int, moment: Moment, caption: str, tokens: int | None) -> Pane
     short = caption if len(caption) <= _LONGEST_CAPTION else caption[:_LONGEST_CAPTION].rsplit(" ", 1)[0] + " ..."
     return Panel(
         index=index,
-        prompt=fit(_SENTENCE_END.split(moment.prompt), tokens),
+        prompt=fit(_SENTENCE_END.split(describe_scene(moment.reading, moment.words)), tokens),
         negative_prompt=NEGATIVE_PROMPT,
         caption=short,
         characters=[role.name for role in moment.cast],

@@ -144,23 +144,19 @@ def encode(examples: Sequence[Example], tokenizer: Any, longest: int) -> tuple[l
     """Return `input_ids` and `labels` of each example, and the stories that are longer than `longest` tokens."""
     rows: list[dict[str, list[int]]] = []
     too_long: list[str] = []
+    # The chat format's own mark ends a turn where the tokenizer has one.
+    marked = tokenizer.convert_tokens_to_ids("<end_of_turn>") not in {None, tokenizer.unk_token_id}
+    end = "<end_of_turn>" if marked else tokenizer.eos_token
     for item in examples:
         asked = [{"role": "user", "content": item.prompt}]
         prompt = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
         start = tokenizer(prompt, add_special_tokens=False)["input_ids"]
-        reply = tokenizer(f"{item.reply}{_end(tokenizer)}", add_special_tokens=False)["input_ids"]
+        reply = tokenizer(f"{item.reply}{end}", add_special_tokens=False)["input_ids"]
         if len(start) + len(reply) > longest:
             too_long.append(item.story_id)
             continue
         rows.append({"input_ids": [*start, *reply], "labels": [_IGNORED] * len(start) + list(reply)})
     return rows, too_long
-
-
-def _end(tokenizer: Any) -> str:
-    """Return what ends a turn: the chat format's own mark where the tokenizer has one."""
-    mark = "<end_of_turn>"
-    known = tokenizer.convert_tokens_to_ids(mark) not in {None, tokenizer.unk_token_id}
-    return mark if known else str(tokenizer.eos_token)
 
 
 @dataclass(frozen=True)
@@ -173,15 +169,14 @@ class Collator:
     def __call__(self, rows: Sequence[Mapping[str, Sequence[int]]]) -> dict[str, Any]:
         """Return tensors of shape (B, T)."""
         import torch
+        from torch.nn.utils.rnn import pad_sequence
 
-        longest = max(len(row["input_ids"]) for row in rows)
-
-        def padded(name: str, fill: int) -> Any:
-            return torch.tensor([[*row[name], *[fill] * (longest - len(row[name]))] for row in rows])
-
-        batch = {"input_ids": padded("input_ids", self.pad), "labels": padded("labels", _IGNORED)}
-        lengths = torch.tensor([[len(row["input_ids"])] for row in rows])
-        batch["attention_mask"] = (torch.arange(longest)[None] < lengths).long()
+        given = [{**row, "attention_mask": [1] * len(row["input_ids"])} for row in rows]
+        fills = {"input_ids": self.pad, "labels": _IGNORED, "attention_mask": 0}
+        batch = {
+            name: pad_sequence([torch.tensor(row[name]) for row in given], batch_first=True, padding_value=fill)
+            for name, fill in fills.items()
+        }
         if self.typed:
             batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
         return batch
@@ -213,11 +208,6 @@ class TrainSettings(BaseModel):
     gradient_checkpointing: bool = False
 
 
-def preset_names() -> list[str]:
-    """Return the presets that ship with katha, sorted."""
-    return config_names("train")
-
-
 def load_settings(preset: str | None, changes: Mapping[str, Any]) -> TrainSettings:
     """Return the settings of a preset with `changes` on top; a change that is None was not given.
 
@@ -226,8 +216,9 @@ def load_settings(preset: str | None, changes: Mapping[str, Any]) -> TrainSettin
     """
     values: dict[str, Any] = {}
     if preset is not None:
-        if preset not in preset_names():
-            raise UnknownPluginError(f"No preset is called {preset!r}.", hint=f"Known: {', '.join(preset_names())}.")
+        if preset not in config_names("train"):
+            known = ", ".join(config_names("train"))
+            raise UnknownPluginError(f"No preset is called {preset!r}.", hint=f"Known: {known}.")
         values.update(load_config("train", f"{preset}.yaml"))
     values.update({name: value for name, value in changes.items() if value is not None})
     return read_settings(TrainSettings, values)

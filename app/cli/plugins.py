@@ -19,7 +19,8 @@ import typer
 from katha.agents.context import load_plugins
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
-from katha.config import Settings, cache_folder, preset_names, resolve
+from katha.config import Settings, cache_folder, resolve
+from katha.configs import config_names
 from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
 from katha.registry import Family, default_registry, option_names
@@ -87,7 +88,7 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "keys": {key: "set" if os.environ.get(key) else "not set" for key in _KEYS},
         "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
         "folders": {"cache": f"{folder} ({usable})"},
-        "would run": {name: _presented(resolve({}, preset=name, environment={})) for name in preset_names()},
+        "would run": {name: _presented(resolve({}, preset=name, environment={})) for name in config_names("presets")},
     }
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from katha.configs import config_names, load_chosen
+from katha.configs import load_chosen
 from katha.errors import UsageError
 from katha.registry import read_options
 from katha.schema import CompassSettings
@@ -168,11 +168,6 @@ def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     another value.
     """
     return {name: value for name, value in settings.items() if name != "memory" and not name.endswith("_options")}
-
-
-def preset_names() -> list[str]:
-    """Return the presets that ship with katha, sorted."""
-    return config_names("presets")
 
 
 def load_preset(name: str) -> dict[str, Any]:

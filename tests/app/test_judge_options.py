@@ -16,7 +16,8 @@ from tiny_vlm import build
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.config import load_preset, preset_names, resolve
+from katha.config import load_preset, resolve
+from katha.configs import config_names
 from katha.errors import KathaError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.packets.instructions import variants
@@ -131,7 +132,7 @@ def test_the_paper_s_judges_are_presets(server: Server, monkeypatch: pytest.Monk
     assert (list(config.judges), config.answers) == (PAPER, "free")
     halves = [resolve({}, preset=f"paper-judges-{half}", environment={}).judges for half in ("api", "open")]
     assert [*halves[0], *halves[1]] == PAPER
-    assert [name for name in preset_names() if resolve(load_preset(name), environment={}) is None] == []
+    assert [name for name in config_names("presets") if resolve(load_preset(name), environment={}) is None] == []
     made = dict(make_judges(halves[0]))
     assert [judge.spec()["decoding"]["temperature"] for judge in made.values()] == [0, 0]
     assert [bool(getattr(judge, "price", None)) for judge in made.values()] == [True, True]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from katha import config, jsonio
-from katha.configs import load_prompt
+from katha.configs import config_names, load_prompt
 from katha.errors import InputFileError, StoreError, UnknownPluginError, UsageError
 from katha.registry import Registry, default_registry
 
@@ -57,8 +57,8 @@ def test_sizes_and_lists_are_read_from_text() -> None:
 
 
 def test_every_preset_resolves() -> None:
-    assert "embedded" in config.preset_names()
-    for name in config.preset_names():
+    assert "embedded" in config_names("presets")
+    for name in config_names("presets"):
         config.resolve({}, preset=name, environment={})
 
 

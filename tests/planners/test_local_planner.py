@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
+from katha.configs import config_names
 from katha.errors import InputFileError, MissingExtraError, ModelError, OutputFolderError, ReplyError, UsageError
 from katha.models import checkpoints, local
 from katha.models.base import Turn, grammar_schema
@@ -22,7 +23,7 @@ from katha.models.local import LocalModel
 from katha.planners.base import ABOUT, parts_without, validate_plan
 from katha.planners.draft import windows_of
 from katha.planners.gemma_st import GemmaPlanner, plan_prompt
-from katha.planners.training import Collator, Example, encode, load_settings, make_examples, preset_names, train_planner
+from katha.planners.training import Collator, Example, encode, load_settings, make_examples, train_planner
 from katha.protocols import PlanRequest
 from katha.schema import StoryRecord
 
@@ -252,7 +253,7 @@ def test_broken_models_and_missing_packages_are_named(
 
 @pytest.mark.parametrize("name", ["24gb", "80gb"])
 def test_the_presets_hold_settings(name: str) -> None:
-    assert name in preset_names()
+    assert name in config_names("train")
     assert load_settings(name, {"rank": None}).dtype == "bfloat16"
     assert load_settings(name, {"rank": 3}).rank == 3
     with pytest.raises(UsageError, match="colour"):
