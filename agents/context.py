@@ -14,15 +14,14 @@ from katha.compass.modes import Mode, load_mode
 from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import Settings
 from katha.errors import BudgetError, OutputFolderError, PlanError, UsageError
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.judging.engine import JudgingEngine
-from katha.eval_bridge.judging.make import make_judges
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
-from katha.eval_bridge.questions.build import build_questions
-from katha.eval_bridge.questions.options import prepare_questions
+from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.jsonio import digest
 from katha.protocols import CostsMoney, Judge, KeepsReceipts, Planner, PlanRequest, Renderer, Similarity
 from katha.registry import default_registry, option_names

@@ -22,7 +22,7 @@ from katha.agents.graph import Graph, build_graph, check_choice, review_request
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
 from katha.config import Settings, cache_folder
 from katha.errors import JudgeError, OutputFolderError, StoreError, UsageError
-from katha.eval_bridge.judging.outcome import Cause, Outcome, outcome_of
+from katha.eval_bridge.judging.answers import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
 from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, Plan, StoryRecord
 from katha.schema.scores import Scores

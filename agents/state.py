@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypedDict, TypeVar
 
 from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
-from katha.eval_bridge.judging.outcome import Outcome
+from katha.eval_bridge.judging.answers import Outcome
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Record
 from katha.schema.scores import Scores
 

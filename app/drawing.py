@@ -20,7 +20,7 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.packets.instructions import require_variant
 from katha.jsonio import read_json
-from katha.planners.checks import validate_plan
+from katha.planners.base import validate_plan
 from katha.schema import Event, Plan, StoryRecord
 from katha.stories import check_scene_count, load_story, story_of_text
 

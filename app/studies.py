@@ -17,12 +17,12 @@ from katha.compass.modes import load_suite
 from katha.config import Settings, cache_folder, read_settings
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import parse_boards
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget, Estimate
-from katha.eval_bridge.judging.make import make_judges
 from katha.eval_bridge.matching.rules import make_decider
-from katha.eval_bridge.packets.images import WordScanner
+from katha.eval_bridge.packets.packets import WordScanner
+from katha.eval_bridge.questions.build import assign_roles
 from katha.eval_bridge.questions.evaluators import load_evaluator
-from katha.eval_bridge.questions.options import assign_roles
 from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
 from katha.experiments import compare as comparing
 from katha.experiments import evaluate as evaluating

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from katha.compass.modes import Content, Mode
-from katha.prompting import load_prompt
+from katha.configs import load_prompt
 from katha.protocols import Similarity
 from katha.schema import Panel, Plan, Transition
 

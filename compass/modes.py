@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from katha.configs import config_names, load_chosen, load_config
 from katha.errors import KathaError, UnknownPluginError, UsageError
-from katha.jsonio import read_text
 from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension
 
 Content = Literal["neighbour_scene", "establishing", "captions", "transition"]
@@ -51,8 +49,7 @@ class Mode(BaseModel):
 @cache
 def load_modes() -> dict[str, Mode]:
     """Every mode by its name, in the file's order."""
-    text = files("katha.configs").joinpath("modes.yaml").read_text(encoding="utf-8")
-    return {name: Mode(name=name, **fields) for name, fields in yaml.safe_load(text).items()}
+    return {name: Mode(name=name, **fields) for name, fields in load_config("modes.yaml").items()}
 
 
 def load_mode(name: str) -> Mode:
@@ -197,8 +194,7 @@ def _for_judge(row: Row, judge: str) -> Row:
 
 def suite_names() -> list[str]:
     """The suites that ship with katha, sorted."""
-    folder = files("katha.configs").joinpath("suites")
-    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    return config_names("suites")
 
 
 def load_suite(name: str) -> Suite:
@@ -207,24 +203,13 @@ def load_suite(name: str) -> Suite:
     Raises:
         UnknownPluginError: no such suite. UsageError: the file, a row, its mode or a setting is wrong; it is named.
     """
-    if name in suite_names():
-        text = files("katha.configs").joinpath("suites", f"{name}.yaml").read_text(encoding="utf-8")
-    elif name.endswith((".yaml", ".yml")) and Path(name).is_file():
-        text = read_text(Path(name))
-    else:
-        hint = f"Known: {', '.join(suite_names())}; or name a YAML file."
-        raise UnknownPluginError(f"No suite is called {name!r}.", hint=hint)
-    suite = _parse(text, name)
+    suite = _parse(load_chosen("suites", name, "The suite"), name)
     for row in suite.rows:
         _check(row, suite)
     return suite
 
 
-def _parse(text: str, name: str) -> Suite:
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"The suite {name!r} is not YAML: {error}.") from error
+def _parse(value: Any, name: str) -> Suite:
     if not isinstance(value, dict) or not isinstance(value.get("rows"), dict):
         raise UsageError(f"The suite {name!r} must be a mapping with rows by their names.")
     rows = []

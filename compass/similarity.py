@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.packets.images import clean_image
+from katha.eval_bridge.packets.packets import clean_image
 from katha.language import ConceptKind, load_vocabulary, read_scene
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from katha.errors import UsageError
-from katha.eval_bridge.judges.api import ApiJudge
-from katha.eval_bridge.judges.batches import BatchResult, Sent
+from katha.eval_bridge.judging.abilities import AsksInBatches, BatchResult, Sent
 from katha.eval_bridge.judging.budget import STOPPED, Budget, estimate_tokens, expected_cost, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, reply_key
 from katha.eval_bridge.packets.instructions import prompt_sha256
@@ -173,13 +172,13 @@ OnBatch = Callable[[str, int, int], None]
 """Called with the judge's name, how many of its batches have ended, and how many there are."""
 
 
-def batchable(judges: Mapping[str, Judge]) -> dict[str, ApiJudge]:
+def batchable(judges: Mapping[str, Judge]) -> dict[str, AsksInBatches]:
     """The judges that can be asked in batches.
 
     Raises:
         UsageError: none can.
     """
-    found = {name: judge for name, judge in judges.items() if isinstance(judge, ApiJudge)}
+    found = {name: judge for name, judge in judges.items() if isinstance(judge, AsksInBatches)}
     if not found:
         raise UsageError(
             "--batch is given, but no judge here has a batch API.",
@@ -191,7 +190,7 @@ def batchable(judges: Mapping[str, Judge]) -> dict[str, ApiJudge]:
 class _Keyed:
     """What stands in for a judge on both passes: the same specification, so the same keys."""
 
-    def __init__(self, judge: ApiJudge) -> None:
+    def __init__(self, judge: AsksInBatches) -> None:
         self._judge, self._spec = judge, digest(dict(judge.spec()))
 
     def spec(self) -> Mapping[str, Any]:
@@ -207,7 +206,7 @@ class _Keyed:
 class Collector(_Keyed):
     """The first pass: writes what has to be asked into batches, within the budget, and sends each when it is full."""
 
-    def __init__(self, name: str, judge: ApiJudge, folder: BatchFolder, budget: Budget) -> None:
+    def __init__(self, name: str, judge: AsksInBatches, folder: BatchFolder, budget: Budget) -> None:
         super().__init__(judge)
         self._name, self._folder, self._budget = name, folder, budget
         self._writer: ChunkWriter | None = None
@@ -247,7 +246,7 @@ class Collector(_Keyed):
             _send(self._judge, self._folder, chunk)
 
 
-def _send(judge: ApiJudge, folder: BatchFolder, chunk: Chunk) -> Chunk:
+def _send(judge: AsksInBatches, folder: BatchFolder, chunk: Chunk) -> Chunk:
     """Upload and make one batch; each id is on the disk before the next step."""
     batches, requests = judge.batches, folder.requests(chunk)
     if chunk.file_id is None:
@@ -258,7 +257,7 @@ def _send(judge: ApiJudge, folder: BatchFolder, chunk: Chunk) -> Chunk:
     return folder.keep(chunk, state="sent", batch_id=batch_id)
 
 
-def _create(judge: ApiJudge, folder: BatchFolder, chunk: Chunk) -> str:
+def _create(judge: AsksInBatches, folder: BatchFolder, chunk: Chunk) -> str:
     """Make the batch once: after an answer that never came, the vendor is asked whether it was made."""
     batches, tried = judge.batches, [False]
 
@@ -273,11 +272,11 @@ def _create(judge: ApiJudge, folder: BatchFolder, chunk: Chunk) -> str:
     return judge.patiently(once)
 
 
-def _find(judge: ApiJudge, folder: BatchFolder, chunk: Chunk) -> str | None:
+def _find(judge: AsksInBatches, folder: BatchFolder, chunk: Chunk) -> str | None:
     return judge.batches.find(chunk.sent, folder.ids())
 
 
-def fetch(judges: Mapping[str, ApiJudge], folder: BatchFolder, on_batch: OnBatch | None = None) -> None:
+def fetch(judges: Mapping[str, AsksInBatches], folder: BatchFolder, on_batch: OnBatch | None = None) -> None:
     """Wait until every batch of `judges` has ended, and keep what came of each as soon as it has.
 
     Raises:
@@ -300,7 +299,7 @@ def fetch(judges: Mapping[str, ApiJudge], folder: BatchFolder, on_batch: OnBatch
         judge.rest(judge.batch_terms["poll"])
 
 
-def _fetched(judge: ApiJudge, folder: BatchFolder, chunk: Chunk) -> bool:
+def _fetched(judge: AsksInBatches, folder: BatchFolder, chunk: Chunk) -> bool:
     batch_id = chunk.batch_id or ""
     if not judge.patiently(lambda: judge.batches.ended(batch_id)):
         return False
@@ -308,7 +307,7 @@ def _fetched(judge: ApiJudge, folder: BatchFolder, chunk: Chunk) -> bool:
     return True
 
 
-def recover(judges: Mapping[str, ApiJudge], folder: BatchFolder) -> None:
+def recover(judges: Mapping[str, AsksInBatches], folder: BatchFolder) -> None:
     """Take up what a kill left: batches that were about to be sent, or sent without their id having come back."""
     for chunk in folder.chunks():
         judge = judges.get(chunk.judge)
@@ -324,7 +323,7 @@ def recover(judges: Mapping[str, ApiJudge], folder: BatchFolder) -> None:
 class BatchAnswers(_Keyed):
     """The second pass: answers from what the batches brought; what they did not bring is a typed failure."""
 
-    def __init__(self, name: str, judge: ApiJudge, folder: BatchFolder, denied: set[str]) -> None:
+    def __init__(self, name: str, judge: AsksInBatches, folder: BatchFolder, denied: set[str]) -> None:
         super().__init__(judge)
         self._places, self._denied = folder.index(name), denied
 
@@ -340,7 +339,7 @@ class BatchAnswers(_Keyed):
 
 
 def ask_in_batches(
-    judges: Mapping[str, ApiJudge],
+    judges: Mapping[str, AsksInBatches],
     evaluator: Evaluator,
     folder: BatchFolder,
     budget: Budget,

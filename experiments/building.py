@@ -11,10 +11,15 @@ from pathlib import Path
 from katha.agents.context import make_plan
 from katha.config import Settings
 from katha.errors import UsageError
-from katha.eval_bridge.judging.make import make_judges
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.questions.build import build_questions
-from katha.eval_bridge.questions.variants import check_variants, rule_variants, write_variants
-from katha.eval_bridge.questions.writing import check_questions, write_questions
+from katha.eval_bridge.questions.writing import (
+    check_questions,
+    check_variants,
+    rule_variants,
+    write_questions,
+    write_variants,
+)
 from katha.jsonio import write_bytes_atomic
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality

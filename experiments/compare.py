@@ -19,16 +19,15 @@ from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
 from katha.config import RunConfig, identity_of, katha_version
 from katha.errors import BudgetError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
-from katha.eval_bridge.judging.answers import iter_answers
+from katha.eval_bridge.judging.abilities import make_judges
+from katha.eval_bridge.judging.answers import iter_answers, outcome_of
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
-from katha.eval_bridge.judging.make import make_judges
-from katha.eval_bridge.judging.outcome import outcome_of
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
-from katha.eval_bridge.scoring.outcomes import Outcomes, collect
-from katha.eval_bridge.scoring.scores import score
-from katha.eval_bridge.scoring.statistics import averages, row_counts
+from katha.eval_bridge.scoring.rows import row_counts
+from katha.eval_bridge.scoring.scores import Outcomes, collect, score
+from katha.eval_bridge.scoring.statistics import averages
 from katha.experiments.eval_folder import EvalFolder, EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, evaluate, name_judges
 from katha.experiments.methods import Method
@@ -45,7 +44,8 @@ from katha.experiments.runner import (
 from katha.jsonio import canonical, digest, dumps, iter_lines, read_json, write_bytes_atomic, write_json
 from katha.protocols import Judge
 from katha.registry import default_registry
-from katha.schema import DIMENSIONS, Dimension, Plan, Record, Scores, Selection, StoryRecord
+from katha.schema import DIMENSIONS, Dimension, Plan, Record, StoryRecord
+from katha.schema.scores import Scores, Selection
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, Standing, StoryCell, StoryRow
 from katha.store import Kind, Workspace
 

@@ -9,7 +9,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pydantic import (
@@ -23,17 +23,16 @@ from pydantic import (
 )
 
 from katha.errors import OutputFolderError, StoreError
-from katha.eval_bridge.judging.answers import AnswerLog, iter_answers
+from katha.eval_bridge.judging.answers import SETTLED, AnswerLog, Cause, iter_answers
 from katha.eval_bridge.judging.budget import Account, Limits
-from katha.eval_bridge.judging.outcome import SETTLED, Cause
-from katha.eval_bridge.matching.verdicts import VERDICTS
+from katha.eval_bridge.matching.rules import VERDICTS
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.packets.packets import LeakageReport
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR
 from katha.eval_bridge.scoring.controls import Control
 from katha.jsonio import canonical
-from katha.schema import Answer, AnswerStatus, Question, Selection, StoryRecord
-from katha.schema.scores import ConfidenceRow, ControlResult, LeftCount
+from katha.schema import Answer, AnswerStatus, Question, StoryRecord
+from katha.schema.scores import ConfidenceRow, ControlResult, LeftCount, Selection
 from katha.store import Kind, State, Workspace
 
 Order = Callable[[Answer], tuple[int, ...] | None]
@@ -79,7 +78,7 @@ class Leakage(BaseModel):
         """Packets with a finding, in per cent."""
         return 100.0 * len(self.found) / self.packets if self.packets else None
 
-    def add(self, story_id: str, report: LeakageReport, lines: Sequence[Sequence[str]]) -> None:
+    def add(self, story_id: str, report: LeakageReport) -> None:
         """Count one packet's report, and the lines of words that were read in each of its pictures."""
         self.packets += 1
         self.fields += report.fields
@@ -87,8 +86,8 @@ class Leakage(BaseModel):
         self.secrets += report.secrets
         if not report.clean:
             self.found.append(f"{story_id}: {report.found[0]}")
-        self.pictures_read += len(lines)
-        self.drawn += [f"{story_id}, frame {at}: {text}" for at, line in enumerate(lines, 1) for text in line]
+        self.pictures_read += len(report.words)
+        self.drawn += [f"{story_id}, frame {at}: {text}" for at, line in enumerate(report.words, 1) for text in line]
 
     def in_order(self) -> Leakage:
         """Return it with the findings in an order that does not depend on which story was first."""

@@ -11,27 +11,25 @@ from pathlib import Path
 from katha.config import katha_version
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import Boards
-from katha.eval_bridge.judges.api import ApiJudge
-from katha.eval_bridge.judging.abilities import judge_abilities, judge_name
-from katha.eval_bridge.judging.answers import AnswerLog, iter_answers
+from katha.eval_bridge.judging.abilities import AsksInBatches, judge_abilities, judge_name
+from katha.eval_bridge.judging.answers import FAILED, AnswerLog, Outcome, iter_answers, outcome_of
 from katha.eval_bridge.judging.budget import Budget, Estimate, Weighed, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, Retry
-from katha.eval_bridge.judging.outcome import FAILED, Outcome, outcome_of
-from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import open_rule, settle
-from katha.eval_bridge.matching.verdicts import Decider, RecordingRule, recording
-from katha.eval_bridge.packets.images import WordScanner
+from katha.eval_bridge.matching.match import Decider, Rule
+from katha.eval_bridge.matching.rules import RecordingRule, open_rule, recording, settle
 from katha.eval_bridge.packets.instructions import prompt_hashes
+from katha.eval_bridge.packets.packets import WordScanner
+from katha.eval_bridge.scoring.audit import question_ledger, summarise
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions
 from katha.eval_bridge.scoring.controls import control_results
-from katha.eval_bridge.scoring.outcomes import ENSEMBLE, question_ledger, summarise
-from katha.eval_bridge.scoring.scores import score
+from katha.eval_bridge.scoring.scores import ENSEMBLE, score
 from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
 from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, Leakage, Writer
 from katha.experiments.judging import Evaluator, OnStory, row_order
 from katha.jsonio import canonical, digest, read_json, write_bytes_atomic, write_json
 from katha.protocols import Judge
-from katha.schema import Answer, ContrastiveVariant, ControlResult, Question, Scores, StoryRecord
+from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
+from katha.schema.scores import ControlResult, Scores
 from katha.store import Store
 
 Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
@@ -299,7 +297,7 @@ def evaluate(
         return finish(job, folder, evaluator, state, limits)
 
 
-def _batchable(job: EvalJob) -> dict[str, ApiJudge]:
+def _batchable(job: EvalJob) -> dict[str, AsksInBatches]:
     """The judges that are asked in batches.
 
     Raises:

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from katha.agents.context import make_plan
 from katha.config import RunConfig
 from katha.errors import InputFileError, UsageError
-from katha.eval_bridge.questions.build import build_questions
+from katha.eval_bridge.questions.build import build_questions, fill_options
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, EvaluatorSpec, evaluator_questions
-from katha.eval_bridge.questions.options import fill_options
 from katha.eval_bridge.scoring.contrastive import iter_variants
 from katha.jsonio import digest, iter_lines
 from katha.schema import ContrastiveVariant, Question, Scene, StoryRecord

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import TypeVar
@@ -15,9 +15,8 @@ from katha.errors import RecordError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.judging.abilities import JudgeAbilities
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
-from katha.eval_bridge.packets.images import WordScanner, leaked_words
 from katha.eval_bridge.packets.instructions import AnswersFormat
-from katha.eval_bridge.packets.packets import make_packet, packet_sha256, scan_packet, secrets_of
+from katha.eval_bridge.packets.packets import WordScanner, make_packet, packet_sha256, scan_packet, secrets_of
 from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.scoring.controls import ControlBoards
 from katha.experiments.eval_folder import EvalSettings, Leakage, mark
@@ -214,15 +213,10 @@ class Evaluator:
             RecordError: with the first finding.
         """
         packet, evidence = make_packet(record.story_id, "image", images)
-        secrets = secrets_of(record, prompts)
-        report = scan_packet(packet, evidence, secrets)
-        lines = [] if self.scanner is None else [self.scanner.words(png) for png in evidence.images]
-        leaks = [(place, text) for place, line in enumerate(lines, 1) for text in leaked_words(line, secrets)]
-        told = tuple(f"frame {place} has words of the story drawn into it, {text!r}" for place, text in leaks)
-        report = replace(report, found=report.found + told)
+        report = scan_packet(packet, evidence, secrets_of(record, prompts), self.scanner)
         if count:
             with self._lock:
-                self.leakage.add(record.story_id, report, lines)
+                self.leakage.add(record.story_id, report)
         report.require(record.story_id)
 
     def _put(

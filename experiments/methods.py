@@ -16,7 +16,7 @@ from katha.agents.context import fitting_options
 from katha.compass.modes import load_mode
 from katha.config import RunConfig
 from katha.errors import UsageError
-from katha.eval_bridge.scoring.outcomes import ENSEMBLE
+from katha.eval_bridge.scoring.scores import ENSEMBLE
 from katha.jsonio import digest, read_text
 
 _FIELDS = frozenset(

@@ -25,8 +25,8 @@ from pydantic import (
 from katha.agents.context import Plugins, make_bridge, make_planner, make_renderer, require_prices
 from katha.config import RunConfig, cache_folder
 from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
+from katha.eval_bridge.judging.answers import Outcome
 from katha.eval_bridge.judging.budget import Budget
-from katha.eval_bridge.judging.outcome import Outcome
 from katha.jsonio import digest, read_json
 from katha.protocols import Judge, Similarity
 from katha.schema import AnswerStatus

@@ -13,17 +13,17 @@ from katha.config import Flag, Settings, read_settings
 from katha.errors import InputFileError, RecordError, UsageError
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import make_decider, open_rule, settle
-from katha.eval_bridge.matching.verdicts import VERDICTS, RecordingRule, recording
+from katha.eval_bridge.matching.rules import VERDICTS, RecordingRule, make_decider, open_rule, recording, settle
 from katha.eval_bridge.people.agreement import alignment
 from katha.eval_bridge.people.ensemble import read_ensemble
-from katha.eval_bridge.people.files import read_judgments
+from katha.eval_bridge.people.judgments import read_judgments
 from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scoring
 from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
+from katha.eval_bridge.scoring.rows import power_estimate
 from katha.eval_bridge.scoring.scores import score as score_answers
-from katha.eval_bridge.scoring.statistics import power_estimate
 from katha.jsonio import write_json
-from katha.schema import Answer, PowerEstimate, Scores, Selection, StoryRecord
+from katha.schema import Answer, StoryRecord
+from katha.schema.scores import PowerEstimate, Scores, Selection
 from katha.stories import iter_records
 
 _STORY_FILES = ("annotations.jsonl", "story.jsonl", "stories.jsonl")

@@ -36,10 +36,10 @@ from katha.compass.tuning import (
 )
 from katha.config import RunConfig, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
-from katha.eval_bridge.judging.outcome import Outcome, outcome_of
+from katha.eval_bridge.judging.answers import Outcome, outcome_of
 from katha.eval_bridge.matching.rules import kept_rule
-from katha.eval_bridge.scoring.outcomes import collect
-from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, compare, row_counts, row_numbers
+from katha.eval_bridge.scoring.rows import FEWEST_STORIES, compare, row_counts, row_numbers
+from katha.eval_bridge.scoring.scores import collect
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import StoryBench
 from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, read_kept

@@ -8,12 +8,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from katha.configs import load_config
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.jsonio import digest, read_json
 from katha.protocols import BoardContext, Capabilities, FrameRequest
@@ -52,8 +50,8 @@ class FoundBoard:
 @cache
 def load_layouts() -> Mapping[str, Layout]:
     """Return every layout by its name, in the file's order."""
-    rows = yaml.safe_load(files("katha.configs").joinpath("boards.yaml").read_text(encoding="utf-8"))
-    return {name: Layout(name, **{**row, "paths": tuple(row["paths"])}) for name, row in rows.items()}
+    rows = load_config("boards.yaml").items()
+    return {name: Layout(name, **{**row, "paths": tuple(row["paths"])}) for name, row in rows}
 
 
 def find_board(root: Path, story_id: str, layout: str | None = None) -> FoundBoard:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from katha.app.reports import page
-from katha.eval_bridge.judging.outcome import Outcome
-from katha.schema import Comparison, Event, Stage
+from katha.eval_bridge.judging.answers import Outcome
+from katha.schema import Event, Stage
+from katha.schema.scores import Comparison
 from katha.store import Status
 
 if TYPE_CHECKING:

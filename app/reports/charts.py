@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import NamedTuple
 
-from katha.schema import Condition, ConfidenceRow
+from katha.schema import Condition
+from katha.schema.scores import ConfidenceRow
 from katha.schema.tables import CurvePoint
 
 _STATED = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}

@@ -24,7 +24,8 @@ from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import folder_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
-from katha.schema import Answer, Board, Candidates, Condition, Dimension, FrameKind, Plan, Question, Scores, StoryRecord
+from katha.schema import Answer, Board, Candidates, Condition, Dimension, FrameKind, Plan, Question, StoryRecord
+from katha.schema.scores import Scores
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

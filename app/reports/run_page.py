@@ -21,7 +21,8 @@ from katha.app.reports.page import (
     worded,
     write_page,
 )
-from katha.schema import DIMENSIONS, Board, Candidate, Dimension, DimensionScore, Frame, TransitionScore
+from katha.schema import DIMENSIONS, Board, Candidate, Dimension, Frame, TransitionScore
+from katha.schema.scores import DimensionScore
 
 _REPEATED = (
     *("command", "katha", "seeds", "config", "planner", "renderer", "bridge_renderer", "services", "judges"),

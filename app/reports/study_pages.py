@@ -8,7 +8,8 @@ from pathlib import Path
 from katha.app.reports.charts import Axis, curve
 from katha.app.reports.page import DASH, Picture, panel_uri, pictures, read_record, worded, write_page
 from katha.jsonio import read_json
-from katha.schema import DIMENSIONS, Board, Comparison
+from katha.schema import DIMENSIONS, Board
+from katha.schema.scores import Comparison
 from katha.schema.tables import (
     AblationRow,
     AblationTable,

@@ -27,7 +27,7 @@ from katha.errors import (
     UnknownPluginError,
     UsageError,
 )
-from katha.eval_bridge.people.files import Judgment, read_judgments
+from katha.eval_bridge.people.judgments import Judgment, read_judgments
 from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept
 from katha.jsonio import canonical, digest, sha256_hex, write_bytes_atomic, write_json
 from katha.registry import Family, default_registry

@@ -22,7 +22,7 @@ from katha.agents.state import OF_ONE_STORY, Emit, RunState, ignore_event
 from katha.compass.modes import Row
 from katha.compass.score import board_key
 from katha.errors import KathaError, MissingExtraError, PlanError, TransientRenderError, UnknownPluginError, UsageError
-from katha.eval_bridge.judging.outcome import FAILED, outcome_of
+from katha.eval_bridge.judging.answers import FAILED, outcome_of
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT

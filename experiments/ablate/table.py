@@ -9,13 +9,15 @@ import numpy as np
 from katha.compass.modes import Row
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule
+from katha.eval_bridge.scoring.rows import FEWEST_STORIES, row_numbers
 from katha.eval_bridge.scoring.scores import score
-from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, averages, row_numbers
+from katha.eval_bridge.scoring.statistics import averages
 from katha.experiments.ablate.conclusions import compared, conclude, repair_cases
 from katha.experiments.ablate.job import HELD_OUT, AblationJob, protocol_of
 from katha.experiments.ablate.tally import Tally, human_columns
 from katha.jsonio import write_json
-from katha.schema import CONDITIONS, MORAL_LABELS, RowNumbers
+from katha.schema import CONDITIONS, MORAL_LABELS
+from katha.schema.scores import RowNumbers
 from katha.schema.tables import AblationBudget, AblationRow, AblationTable, RowComparison
 
 # ---

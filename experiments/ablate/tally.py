@@ -16,12 +16,12 @@ from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.people.agreement import Placed, correlation, localization
-from katha.eval_bridge.people.files import Judgment
-from katha.eval_bridge.people.report import board_sections
-from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
-from katha.eval_bridge.scoring.statistics import RowCounts, row_counts
+from katha.eval_bridge.people.judgments import Judgment, board_sections
+from katha.eval_bridge.scoring.rows import RowCounts, row_counts
+from katha.eval_bridge.scoring.scores import MISSING, RIGHT, Outcomes, collect
 from katha.experiments.ablate.job import AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of
-from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, Selection, StoryRecord
+from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
+from katha.schema.scores import Selection
 from katha.schema.tables import DefectsFound, HumanColumns, VerdictAgreement
 
 Floats = NDArray[np.float64]

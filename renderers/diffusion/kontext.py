@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from katha.prompting import load_prompt
+from katha.configs import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
 from katha.renderers.diffusion.images import at_most, find_references, open_picture, scaled

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib.resources import files
 from importlib.util import find_spec
 from typing import Literal, get_args
 
-import yaml
 from pydantic import TypeAdapter
 
+from katha.configs import load_config
 from katha.errors import MissingExtraError, UsageError
 
 Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
@@ -87,7 +86,7 @@ class DiffusionData:
 @cache
 def diffusion_data() -> DiffusionData:
     """Return the data file's content."""
-    read = yaml.safe_load(files("katha.configs").joinpath("diffusion.yaml").read_text(encoding="utf-8"))
+    read = load_config("diffusion.yaml")
     families = {name: {"name": name, **row} for name, row in read["families"].items()}
     return TypeAdapter(DiffusionData).validate_python({**read, "families": families})
 

@@ -13,14 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
+from katha.configs import load_config, load_prompt
 from katha.errors import KathaError, RefusedFrameError, RenderError, TransientRenderError, UnfitFrameError, UsageError
-from katha.prompting import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 
 _LOCAL = frozenset(("127.0.0.1", "localhost", "::1"))
@@ -65,7 +62,7 @@ class Fault(Exception):
 @cache
 def load_service(name: str) -> Service:
     """The data of one service."""
-    row = yaml.safe_load(files("katha.configs").joinpath("image_services.yaml").read_text(encoding="utf-8"))[name]
+    row = load_config("image_services.yaml")[name]
     return Service(**{**row, "key": tuple(row["key"])})
 
 

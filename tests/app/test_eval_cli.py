@@ -21,7 +21,7 @@ from katha.eval_bridge.scoring.scores import score
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, estimate, name_judges
 from katha.protocols import JudgeReply
-from katha.schema import Scores
+from katha.schema.scores import Scores
 from katha.store import Store
 
 

@@ -30,7 +30,8 @@ from katha.experiments.compare import CompareJob, CompareResult, run_comparison
 from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.jsonio import read_json
 from katha.protocols import Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
-from katha.schema import Plan, Scores, StoryRecord
+from katha.schema import Plan, StoryRecord
+from katha.schema.scores import Scores
 
 SEEDS = (42, 123)
 

@@ -17,7 +17,7 @@ from katha.compass.modes import load_suite
 from katha.compass.tuning import Grid, Setting, Table, best_setting, fold_gaps, sample_settings
 from katha.config import RunConfig
 from katha.errors import InputFileError, JudgeError, UsageError
-from katha.eval_bridge.scoring.statistics import row_numbers
+from katha.eval_bridge.scoring.rows import row_numbers
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.tune import TuneJob, choose, tune

@@ -128,7 +128,7 @@ def _annotated(who: str, other: str) -> StoryRecord:
 def _train(out: Path, work: Path, other: bool) -> object:
     from tiny_gemma import build_gemma
 
-    from katha.planners.training.train import load_settings, train_planner
+    from katha.planners.training import load_settings, train_planner
 
     records = [_annotated("fox", "hen"), _annotated("lion", "mouse")]
     base = work / "gemma"
