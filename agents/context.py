@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
 from katha.compass.lock import read_lock
 from katha.compass.modes import Mode, load_mode
-from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
+from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import Settings
 from katha.errors import BudgetError, OutputFolderError, PlanError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges

@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from katha.agents.context import RunContext
 from katha.agents.frames import images_of, numbered, together
 from katha.agents.state import Emit
-from katha.compass.bridge import dice, transition_text
-from katha.compass.score import (
+from katha.compass.repair import (
     BoardFeatures,
     TransitionFeatures,
     adjacent_similarities,
     board_key,
+    dice,
     span,
     transition_score,
     transition_similarity,
+    transition_text,
     weigh,
 )
 from katha.eval_bridge.judging.engine import Inquiry

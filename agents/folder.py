@@ -23,6 +23,7 @@ from pydantic import BaseModel, SerializerFunctionWrapHandler, ValidationError, 
 
 from katha.config import Settings, identity_of, katha_version
 from katha.errors import OutputFolderError, StoreError
+from katha.eval_bridge.judging.answers import answer_line
 from katha.jsonio import canonical, digest, read_json, sha256_hex, write_bytes_atomic, write_json
 from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
 from katha.schema.scores import Scores
@@ -153,7 +154,7 @@ class RunFolder(Workspace[RunRecord]):
 
     def append_answers(self, rows: Iterable[Answer]) -> None:
         """Add rows to the log in one write; `sync_answers` makes them survive a power cut."""
-        data = b"".join(map(_line, rows))
+        data = b"".join(map(answer_line, rows))
         if not data:
             return
         with self._log() as file:
@@ -188,7 +189,7 @@ class RunFolder(Workspace[RunRecord]):
 
     def write_answers(self, rows: Iterable[Answer]) -> None:
         """Replace the log by `rows`, atomically."""
-        write_bytes_atomic(self.answers, b"".join(map(_line, sorted(rows, key=_order))))
+        write_bytes_atomic(self.answers, b"".join(map(answer_line, sorted(rows, key=_order))))
 
     def save_plan(self, plan: Plan, story: StoryRecord) -> None:
         """Write `plan.json` and `story.jsonl`, atomically."""
@@ -251,10 +252,6 @@ class RunFolder(Workspace[RunRecord]):
     def whole(self) -> bool:
         """Return whether every file of a finished run is there (its panels apart)."""
         return all(path.is_file() for path in (self.story, self.plan, *self._versioned))
-
-
-def _line(row: Answer) -> bytes:
-    return canonical(row.model_dump(mode="json")) + b"\n"
 
 
 def _order(row: Answer) -> tuple[str, ...]:

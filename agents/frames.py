@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
 from katha.agents.state import BridgeTask, Emit
-from katha.compass.bridge import Insertion, insertion, transition_text
+from katha.compass.repair import Insertion, insertion, transition_text
 from katha.errors import BlankFrameError, KathaError, RenderError, UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer

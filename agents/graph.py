@@ -31,8 +31,7 @@ from katha.agents.state import (
     ReviewRequest,
     RunState,
 )
-from katha.compass.bridge import random_pair, replan
-from katha.compass.score import Acceptance, accept, best_candidate, weakest_transition
+from katha.compass.repair import Acceptance, accept, best_candidate, random_pair, replan, weakest_transition
 from katha.errors import ReplyError, TransientRenderError, UsageError
 from katha.protocols import MakesRemarks
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage

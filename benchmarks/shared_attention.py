@@ -12,10 +12,16 @@ from typing import Any
 from benchmarks.diffusion_shapes import SHAPES, random_pipeline
 from katha.protocols import FrameRequest
 from katha.renderers.consistory import DIFT_TIMESTEP, inject
-from katha.renderers.shared_attention.attention_processor import shared_grids, shared_layers, shown_bytes, wired
-from katha.renderers.shared_attention.coupling import Bank, Coupling, Member, QueryBlend, SharingRules
-from katha.renderers.shared_attention.denoise import Denoiser, make_scheduler, size_conditioning
-from katha.renderers.shared_attention.masks import SubjectMaps
+from katha.renderers.shared_attention.coupling import Bank, Coupling, Member, QueryBlend, SharingRules, SubjectMaps
+from katha.renderers.shared_attention.denoise import (
+    Denoiser,
+    make_scheduler,
+    shared_grids,
+    shared_layers,
+    shown_bytes,
+    size_conditioning,
+    wired,
+)
 from katha.renderers.shared_attention.renderer import Session
 from katha.schema import Character
 

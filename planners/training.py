@@ -21,8 +21,8 @@ from katha.configs import config_names, load_config
 from katha.errors import KathaError, ModelError, UnknownPluginError, UsageError
 from katha.jsonio import digest, write_json
 from katha.language import read_scene
-from katha.models.checkpoints import ADAPTER_NOTE, ModelSource
-from katha.models.local import best_device, find_language_model, load_weights, require_local
+from katha.models.checkpoints import ADAPTER_NOTE, ModelSource, best_device, require_local
+from katha.models.local import find_language_model, load_weights
 from katha.planners.base import parts_without, restrict
 from katha.planners.draft import TIMES, draft_problems, read_draft, windows_of
 from katha.planners.gemma_st import plan_prompt

@@ -8,6 +8,7 @@ subject's mask whose best match in the anchors is near enough, `STRENGTH` of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.options import at_least
-from katha.renderers.shared_attention.coupling import Anchor, Member, QueryBlend, SharingRules, StepRecord
+from katha.renderers.shared_attention.coupling import Anchor, Grid, Member, QueryBlend, SharingRules, StepRecord, otsu
 from katha.renderers.shared_attention.denoise import Trajectory
-from katha.renderers.shared_attention.masks import Grid, otsu
-from katha.renderers.shared_attention.memory_estimate import Load
 from katha.renderers.shared_attention.renderer import (
+    Load,
     Part,
     Session,
     SharedOptions,
@@ -92,36 +92,32 @@ def match_tokens(member: Member, features: Tensor, labels: Tensor, anchors: Mapp
     return Match(tokens[near], numbers[place[near]], places[place[near]])
 
 
+@dataclass(frozen=True)
 class Injector:
     """Mixes the outputs of the layers on `grid` during the steps `window`; `Coupling.after` of one trajectory.
 
     Anchors show their outputs as they are before mixing, so the frames of a call do not depend on their order.
     """
 
-    def __init__(
-        self,
-        members: Sequence[Member],
-        matches: Sequence[Match | None],
-        anchors: Mapping[int, Anchor],
-        grid: Grid,
-        window: range,
-    ) -> None:
-        self._members, self._matches, self._anchors = members, matches, anchors
-        self._tokens, self._window = grid[0] * grid[1], window
+    members: Sequence[Member]
+    matches: Sequence[Match | None]
+    anchors: Mapping[int, Anchor]
+    grid: Grid
+    window: range
 
     def __call__(self, layer: str, output: Tensor, record: StepRecord, step: int) -> Tensor:
         """Return `output` (halves * F, n, C) of one layer, its positive half mixed."""
         import torch
 
-        if step not in self._window or output.shape[1] != self._tokens:
+        if step not in self.window or output.shape[1] != math.prod(self.grid):
             return output
-        frames = len(self._members)
+        frames = len(self.members)
         mixed = output.clone()
         positive = output[-frames:]
-        for number, member in enumerate(self._members):
-            if member.source is not None and member.source in self._anchors:
-                record.outputs[layer, member.source] = positive[number, self._anchors[member.source].tokens]
-        for number, match in enumerate(self._matches):
+        for number, member in enumerate(self.members):
+            if member.source is not None and member.source in self.anchors:
+                record.outputs[layer, member.source] = positive[number, self.anchors[member.source].tokens]
+        for number, match in enumerate(self.matches):
             if match is None:
                 continue
             taken = torch.empty_like(positive[number, match.tokens])
@@ -135,17 +131,24 @@ class Injector:
 
 def inject(session: Session, sources: Sequence[Trajectory], readers: Sequence[Trajectory]) -> None:
     """Denoise anew, from the same noise, every frame that reads; the others are finished as they are."""
-    anchors, again, final = session.bank.anchors, [], list(readers)
+    anchors, final = session.bank.anchors, list(readers)
     known = [_features(run) for run in sources]
     for parts, (features, labels, _) in zip(session.sources, known, strict=False):
         for number, (_, member) in enumerate(parts):
             if member.source is not None:
                 anchors[member.source] = anchor_of(member, features[number], labels[number])
-    for parts, seen in zip(session.sources, known, strict=False):
-        again.append(_second(session, parts, *seen))
+
+    def second(parts: Sequence[Part], features: Tensor, labels: Tensor, grid: Grid) -> Trajectory:
+        """Return a trajectory from the first noise, with the injection of its frames."""
+        run, members = session.trajectory(parts), [member for _, member in parts]
+        matches = [match_tokens(member, features[at], labels[at], anchors) for at, member in enumerate(members)]
+        run.coupling.after = Injector(members, matches, anchors, grid, injection_window(session.denoiser.steps))
+        return run
+
+    again = [second(parts, *seen) for parts, seen in zip(session.sources, known, strict=False)]
     reading = [number for number, parts in enumerate(session.readers) if any(any(part[1].reads) for part in parts)]
     for number in reading:
-        final[number] = _second(session, session.readers[number], *_features(readers[number]))
+        final[number] = second(session.readers[number], *_features(readers[number]))
     session.denoiser.run(again, [final[number] for number in reading], session.bank, "inject")
     session.finish(again, final)
 
@@ -159,15 +162,6 @@ def _features(run: Trajectory) -> tuple[Tensor, Tensor, Grid]:
     labels = maps.labels(grid)
     assert labels is not None
     return smooth_features(features), labels, grid
-
-
-def _second(session: Session, parts: Sequence[Part], features: Tensor, labels: Tensor, grid: Grid) -> Trajectory:
-    """Return a trajectory from the first noise, with the injection of its frames."""
-    anchors, run = session.bank.anchors, session.trajectory(parts)
-    members = [member for _, member in parts]
-    matches = [match_tokens(member, features[at], labels[at], anchors) for at, member in enumerate(members)]
-    run.coupling.after = Injector(members, matches, anchors, grid, injection_window(session.denoiser.steps))
-    return run
 
 
 def injection_window(steps: int) -> range:
@@ -198,7 +192,6 @@ class ConsistoryOptions(SharedOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least(1, anchors=self.anchors)
-        at_least(0, keep_gib=self.keep_gib)
         if not 0 <= self.dropout < 1:
             raise UsageError(f"dropout is at least 0 and below 1, not {self.dropout}.")
 

@@ -50,8 +50,8 @@ class FoundBoard:
 @cache
 def load_layouts() -> Mapping[str, Layout]:
     """Return every layout by its name, in the file's order."""
-    rows = load_config("boards.yaml").items()
-    return {name: Layout(name, **{**row, "paths": tuple(row["paths"])}) for name, row in rows}
+    rows = load_config("boards.yaml")
+    return {name: Layout(name, **{**row, "paths": tuple(row["paths"])}) for name, row in rows.items()}
 
 
 def find_board(root: Path, story_id: str, layout: str | None = None) -> FoundBoard:
@@ -219,8 +219,22 @@ class FolderRenderer:
         """
         if not requests:
             return
-        board = self._board(requests[0].story_id)
-        self._check_count(board, requests)
+        story_id, board = requests[0].story_id, find_board(self._root, requests[0].story_id, self._layout)
+        if board.single and self._single not in (None, story_id):
+            raise InputFileError(
+                f"{str(board.folder)!r} holds the pictures of {self._single!r} and none of {story_id!r}.",
+                hint="Give a folder with a folder per story.",
+            )
+        self._single = story_id if board.single else self._single
+        # Every scene that is asked for has to be there, and a whole board has no picture more.
+        scenes, count = {request.scene or 0 for request in requests}, len(board.pictures)
+        whole = len(requests) > 1 and scenes == set(range(1, len(requests) + 1))
+        if not scenes <= set(range(1, count + 1)) or (whole and count != len(requests)):
+            raise InputFileError(
+                f"{str(board.folder)!r} holds {count} pictures; the plan of {story_id!r} has "
+                f"{max(len(requests), *scenes)} panels.",
+                hint=f"Set --panels {count}, or complete the folder.",
+            )
         for request in requests:
             place = request.scene or 0
             yield read_picture(board.pictures[place - 1], f"Frame {place} of {request.story_id!r}")
@@ -228,28 +242,6 @@ class FolderRenderer:
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """Refuse: there is nobody here who could draw it (RenderError)."""
         raise RenderError("The renderer 'folder' cannot draw a frame.", hint="Give --bridge-renderer NAME.")
-
-    def _board(self, story_id: str) -> FoundBoard:
-        board = find_board(self._root, story_id, self._layout)
-        if board.single:
-            if self._single not in (None, story_id):
-                raise InputFileError(
-                    f"{str(board.folder)!r} holds the pictures of {self._single!r} and none of {story_id!r}.",
-                    hint="Give a folder with a folder per story.",
-                )
-            self._single = story_id
-        return board
-
-    def _check_count(self, board: FoundBoard, requests: Sequence[FrameRequest]) -> None:
-        """Check that every scene that is asked for is there, and that a whole board has no picture more."""
-        scenes, count = {request.scene or 0 for request in requests}, len(board.pictures)
-        whole = len(requests) > 1 and scenes == set(range(1, len(requests) + 1))
-        if not scenes <= set(range(1, count + 1)) or (whole and count != len(requests)):
-            raise InputFileError(
-                f"{str(board.folder)!r} holds {count} pictures; the plan of {requests[0].story_id!r} has "
-                f"{max(len(requests), *scenes)} panels.",
-                hint=f"Set --panels {count}, or complete the folder.",
-            )
 
 
 def _fingerprint(root: Path) -> str:

@@ -8,9 +8,8 @@ from typing import Any, Literal, get_args
 from katha.configs import load_prompt
 from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest
-from katha.renderers.diffusion.options import at_least
-from katha.renderers.shared_attention.attention_processor import shown_bytes
 from katha.renderers.shared_attention.coupling import Member, SharingRules
+from katha.renderers.shared_attention.denoise import shown_bytes
 from katha.renderers.shared_attention.renderer import Part, SharedOptions, SharedRenderer, StoryBoard, frame_key
 from katha.schema import Character
 
@@ -78,7 +77,6 @@ class StoryDiffusionOptions(SharedOptions):
             raise UsageError("identity_images and bank_mib are at least 1.")
         if not 0 < self.sampling <= 1:
             raise UsageError(f"sampling is above 0 and at most 1, not {self.sampling}.")
-        at_least(0, keep_gib=self.keep_gib)
 
 
 class StoryDiffusionRenderer(SharedRenderer):
@@ -122,6 +120,5 @@ class StoryDiffusionRenderer(SharedRenderer):
         return tuple(map(len, self._identities(board)))
 
     def _identities(self, board: StoryBoard) -> list[list[FrameRequest]]:
-        """Return the identity images' requests, by character."""
         images, kind = self.options.identity_images, self.options.identity
         return [identity_images(board, number, images, kind) for number in range(len(board.subjects))]

@@ -17,7 +17,7 @@ from katha.app.reports.study_pages import advice, people_words
 from katha.app.studies import estimate
 from katha.config import Settings
 from katha.experiments.inputs import EvalOptions
-from katha.experiments.runner import Result
+from katha.experiments.runner import ExperimentState, Result
 from katha.schema.tables import AblationRow, AblationTable, CompareTable, HumanColumns, TuningResult
 
 if TYPE_CHECKING:
@@ -31,11 +31,12 @@ _ROW = "  {:<26}{:>7}{:>7}{:>8}{:>17}{:>8}{:>8}{:>8}{:>8}"
 _METHOD = "  {:<30}{:>8}{:>9}{:>7}{:>7}{:>7}{:>8}{:>17}"
 _SHOWN = 8
 
+S = TypeVar("S", bound=ExperimentState)
 T = TypeVar("T", bound=BaseModel)
 
 
 def _conclude(
-    result: Result[T], tell: Callable[[T], None], as_json: bool, told: Mapping[str, object] | None = None
+    result: Result[S, T], tell: Callable[[T], None], as_json: bool, told: Mapping[str, object] | None = None
 ) -> None:
     """Print the table that a study gave, as text or as one JSON object, and leave with the study's exit code."""
     report = str(result.out / "report.html")

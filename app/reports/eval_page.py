@@ -35,7 +35,15 @@ from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import folder_rule
 from katha.jsonio import iter_lines, read_json
 from katha.schema import DIMENSIONS, Answer, StoryRecord
-from katha.schema.scores import BlockName, ConfidenceRow, ControlResult, LeftCount, LeftQuestion, MethodScores, Scores
+from katha.schema.scores import (
+    BlockName,
+    ConfidenceRow,
+    ControlResult,
+    LeftCount,
+    LeftQuestion,
+    MethodScores,
+    Scores,
+)
 
 STORY_PAGES = "stories"
 """The folder of the pages of those stories that are not in the report itself."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judging.abilities import BatchApi, BatchResult
 from katha.eval_bridge.packets.instructions import parse_reply, question_text
-from katha.models.client import Backoff, Fault, ProviderClient, Received, Request, find_vendor
+from katha.models.client import Backoff, ChatClient, Fault, Received, Request, find_vendor
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
 T = TypeVar("T")
@@ -23,9 +23,9 @@ _DECODING = ("temperature", "max_tokens", "api_version", "reasoning_effort")
 
 class ApiJudge(ABC):
     """One question a call over a vendor's own SDK. `CLIENT` is the vendor's, `PROVIDER` its section of
-    `configs/judges.yaml`."""
+    `configs/providers.yaml`."""
 
-    CLIENT: ClassVar[type[ProviderClient]]
+    CLIENT: ClassVar[type[ChatClient]]
     PROVIDER: ClassVar[str]
 
     def __init__(

@@ -26,8 +26,15 @@ from katha.eval_bridge.judges.local_model import (
 from katha.eval_bridge.packets.instructions import parse_reply, prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import digest, sha256_hex
-from katha.models.checkpoints import ModelSource, device_models, find_folder, folder_revision, read_config
-from katha.models.local import best_device, free_bytes
+from katha.models.checkpoints import (
+    ModelSource,
+    best_device,
+    device_models,
+    find_folder,
+    folder_revision,
+    free_bytes,
+    read_config,
+)
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
 # The gate of prefix reuse: a sample of questions is asked again the naive way, and answers that flip are counted.

@@ -68,6 +68,11 @@ class LineLog:
         self._file.close()
 
 
+def answer_line(answer: Answer) -> bytes:
+    """Return `answer` as one line of `answers.jsonl`, with its line feed."""
+    return canonical(answer.model_dump(mode="json")) + b"\n"
+
+
 class AnswerLog(LineLog):
     """`answers.jsonl`, appended as answers arrive."""
 
@@ -77,7 +82,7 @@ class AnswerLog(LineLog):
         Raises:
             StoreError: the disk refused the write.
         """
-        self.write(canonical(answer.model_dump(mode="json")) + b"\n")
+        self.write(answer_line(answer))
 
 
 def iter_log(path: Path, parse: Callable[[bytes, int], T]) -> Iterator[T]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,39 +12,23 @@ from typing import TYPE_CHECKING, Any
 from katha.config import cache_folder
 from katha.errors import AbsentModelError, InputFileError, KathaError, UsageError, first_line, unreadable
 from katha.jsonio import digest, read_json, write_json
+from katha.models.checkpoints import HUB_NAME, file_sha256, hub_commit
 from katha.renderers.diffusion.options import DiffusionOptions, Family, Kind, diffusion_data
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model")
 _TEXTS = (".json", ".txt", ".model")
 _LONGEST_HEADER = 100 << 20
 _PREFIX = "model.diffusion_model."
 """What whole checkpoints of other programs put before the denoiser's names."""
+Shapes = Mapping[str, tuple[int, ...]]
+"""The tensors of one safetensors file, by name."""
 
 
-@dataclass(frozen=True)
-class Header:
-    """The tensors of one safetensors file: name to shape."""
-
-    shapes: Mapping[str, tuple[int, ...]]
-
-    @property
-    def numbers(self) -> int:
-        """How many numbers the file holds."""
-        return sum(map(math.prod, self.shapes.values()))
-
-    @property
-    def largest(self) -> int:
-        """How many numbers its largest tensor holds."""
-        return max(map(math.prod, self.shapes.values()), default=0)
-
-
-def read_header(file: Path) -> Header:
-    """Return the header of a safetensors file; no tensor is read.
+def read_header(file: Path) -> Shapes:
+    """Return the shapes of a safetensors file's tensors; none is read.
 
     Raises:
         InputFileError: it is no whole safetensors file.
@@ -67,7 +49,7 @@ def read_header(file: Path) -> Header:
         raise broken from error
     if file.stat().st_size < 8 + length + end:
         raise InputFileError(f"{str(file)!r} is cut off.", hint="Download it again.")
-    return Header(shapes)
+    return shapes
 
 
 def weight_files(folder: Path, variant: str | None) -> list[Path]:
@@ -85,26 +67,17 @@ def files_sha256(files: Mapping[str, Path]) -> str:
         InputFileError: a file cannot be read.
     """
     memory = cache_folder() / "checkpoints.json"
-    keys = {name: _state(path) for name, path in files.items()}
+    states = {name: path.stat() for name, path in files.items()}
+    keys = {name: f"{files[name].resolve()}|{at.st_size}|{at.st_mtime_ns}" for name, at in states.items()}
     known = _remembered(memory)
-    fresh = {keys[name]: _sha256(path) for name, path in files.items() if keys[name] not in known}
+    try:
+        fresh = {keys[name]: file_sha256(path) for name, path in files.items() if keys[name] not in known}
+    except OSError as error:
+        raise unreadable(Path(str(error.filename)), error) from error
     if fresh:
         memory.parent.mkdir(parents=True, exist_ok=True)
         write_json(memory, {**_remembered(memory), **fresh})  # read again: another process may have added some
     return digest({name: {**known, **fresh}[key] for name, key in keys.items()})
-
-
-def _state(path: Path) -> str:
-    state = path.stat()
-    return f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
-
-
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise unreadable(path, error) from error
 
 
 def _remembered(memory: Path) -> dict[str, str]:
@@ -177,57 +150,49 @@ def find_checkpoint(family: Family, argument: str | None, options: DiffusionOpti
     path = Path(named).expanduser()
     if path.is_file():
         return _single_file(family, named, path.resolve(), options)
-    return _from_folder(family, named, _folder(family, named, options), options.variant)
+    folder = _folder(family, named, options)
+    found = Checkpoint(named, folder, None, "", *_read_index(family, named, folder), options.variant)
+    if not found.weights():
+        wanted = f"weights of the variant {options.variant!r}" if options.variant else "weights (*.safetensors)"
+        raise InputFileError(
+            f"{named!r} holds no {wanted}.", hint="Download the whole checkpoint; pickles are not read."
+        )
+    return replace(found, revision=hub_commit(folder) or _hashed(found))
 
 
 def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
+    """Return the folder, or the hub's snapshot in the cache of this machine, fetched first if it may be."""
     path = Path(named).expanduser()
     if path.is_dir():
         if options.revision is not None:
             raise UsageError(f"A folder has no revision: {named!r}.", hint="Leave the revision out.")
         return path.resolve()
-    if path.is_absolute() or named.startswith((".", "~")) or not _HUB_NAME.fullmatch(named):
+    if path.is_absolute() or named.startswith((".", "~")) or not HUB_NAME.fullmatch(named):
         raise InputFileError(
             f"There is no checkpoint {named!r}.",
             hint="Give a diffusers folder (with model_index.json), a .safetensors file, or OWNER/NAME of the hub.",
         )
-    return _snapshot(family, named, options)
-
-
-def _snapshot(family: Family, name: str, options: DiffusionOptions) -> Path:
-    """Return the hub's snapshot in the cache of this machine, fetched first if it may be."""
     from huggingface_hub import snapshot_download
 
     revision = options.revision
-    wanted = f"{name} --revision {revision}" if revision else name
+    wanted = f"{named} --revision {revision}" if revision else named
     try:
         if options.download:
             import diffusers
 
             pipeline = getattr(diffusers, family.pipelines[0])
-            return Path(pipeline.download(name, revision=revision, variant=options.variant, use_safetensors=True))
-        return Path(snapshot_download(name, revision=revision, local_files_only=True))
+            return Path(pipeline.download(named, revision=revision, variant=options.variant, use_safetensors=True))
+        return Path(snapshot_download(named, revision=revision, local_files_only=True))
     except (OSError, ValueError, RuntimeError) as error:
         if not options.download:
             raise AbsentModelError(
-                f"The checkpoint {name!r} is not on this machine.",
+                f"The checkpoint {named!r} is not on this machine.",
                 hint=f"Run `hf download {wanted}` where there is a network, or give its folder.",
             ) from error
         raise UsageError(
-            f"The checkpoint {name!r} cannot be fetched: {first_line(error)}.",
+            f"The checkpoint {named!r} cannot be fetched: {first_line(error)}.",
             hint=f"Try again, or run `hf download {wanted}`: what is there already is kept.",
         ) from error
-
-
-def _from_folder(family: Family, named: str, folder: Path, variant: str | None) -> Checkpoint:
-    found = Checkpoint(named, folder, None, "", *_read_index(family, named, folder), variant)
-    if not found.weights():
-        wanted = f"weights of the variant {variant!r}" if variant else "weights (*.safetensors)"
-        raise InputFileError(
-            f"{named!r} holds no {wanted}.", hint="Download the whole checkpoint; pickles are not read."
-        )
-    in_cache = folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name)
-    return replace(found, revision=folder.name if in_cache else _hashed(found))
 
 
 def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str, str]]:
@@ -246,7 +211,9 @@ def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str
     rows = {name: row for name, row in index.items() if isinstance(row, list) and len(row) == 2 and row[1]}
     missing = next((name for name, row in rows.items() if not _is_there(folder / name, str(row[1]))), None)
     if missing is not None:
-        raise InputFileError(f"{named!r} lacks its {missing!r}.", hint=_again(named))
+        hub = HUB_NAME.fullmatch(named) and not Path(named).exists()
+        again = f"Run `hf download {named}` again." if hub else "Download the whole checkpoint again."
+        raise InputFileError(f"{named!r} lacks its {missing!r}.", hint=again)
     return index["_class_name"], {name: str(row[1]) for name, row in rows.items()}
 
 
@@ -254,11 +221,6 @@ def _is_there(folder: Path, kind: str) -> bool:
     """Return whether a component's files are there. Without a vocabulary the loaders would make an empty tokenizer."""
     reads = "Tokenizer" in kind or "Processor" in kind
     return folder.is_dir() and (not reads or any((folder / name).is_file() for name in _VOCABULARIES))
-
-
-def _again(named: str) -> str:
-    hub = _HUB_NAME.fullmatch(named) and not Path(named).exists()
-    return f"Run `hf download {named}` again." if hub else "Download the whole checkpoint again."
 
 
 def _single_file(family: Family, named: str, file: Path, options: DiffusionOptions) -> Checkpoint:
@@ -291,7 +253,7 @@ def _find_kind(family: Family, named: str, file: Path) -> Kind:
     Raises:
         UsageError: nothing that `family` draws with, or weights packed for another program.
     """
-    tensors, data = read_header(file).shapes, diffusion_data()
+    tensors, data = read_header(file), diffusion_data()
     names = [name.removeprefix(_PREFIX) for name in tensors]
     unknown = Kind("", "no checkpoint that is known here")
     kind = next((kind for kind in data.single_files if any(name.startswith(kind.starts) for name in names)), unknown)
@@ -318,7 +280,7 @@ def _check_base(kind: Kind, found: Checkpoint, file: Path, base: str) -> None:
             f"{named!r} holds {kind.what}, and the base {base!r} has a {theirs}.",
             hint="Give base=FOLDER of the same model.",
         )
-    shapes = {name.removeprefix(_PREFIX): shape for name, shape in read_header(file).shapes.items()}
+    shapes = {name.removeprefix(_PREFIX): shape for name, shape in read_header(file).items()}
     guided = any(name.startswith("guidance_in.") for name in shapes)
     if guided != found.config("transformer").get("guidance_embeds", False):
         has, lacks = ("file", "base") if guided else ("base", "file")
@@ -336,7 +298,7 @@ def _check_base(kind: Kind, found: Checkpoint, file: Path, base: str) -> None:
 
 def part_numbers(file: Path) -> int:
     """Return how many numbers the denoiser's tensors hold; none is read."""
-    shapes = read_header(file).shapes
+    shapes = read_header(file)
     return sum(math.prod(shapes[name]) for name in _part(shapes))
 
 

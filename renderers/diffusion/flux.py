@@ -41,19 +41,21 @@ class FluxRenderer(DiffusionRenderer):
     """Tokens that a renderer keeps free for words of its own around a plan's prompt."""
 
     def __init__(self, argument: str | None = None, options: FluxOptions | None = None) -> None:
-        """Find the checkpoint; nothing is loaded.
-
-        Raises:
-            UsageError: no such checkpoint, adapter or option value, or an option that would change nothing.
-            MissingExtraError: a package is missing.
-        """
+        """Find the checkpoint; nothing is loaded. An option that would change nothing is refused, too."""
         super().__init__(argument, options)
         wanted, own = self.options.prompt_tokens, self.prompt_tokens
         if wanted is not None and not 1 <= wanted <= own:
             raise UsageError(f"prompt_tokens is 1 to {own} for this model, not {wanted}.")
         self.prompt_tokens = wanted or own
         self.calling: Calling = diffusion_data().calls[self.checkpoint.pipeline]
-        self._check_guidance()
+        if self.options.true_cfg != 1 and self.calling.away != "true_cfg":
+            raise UsageError("true_cfg is for FLUX.1 models.", hint="This one has guidance only.")
+        if (negative := self.options.negative) and not self._guided_away(negative):
+            raise UsageError(
+                "The option negative changes nothing with "
+                f"guidance={self.guidance:g}, true_cfg={self.options.true_cfg:g}.",
+                hint="FLUX.1 needs true_cfg above 1; distilled FLUX.2 models know no negative prompt.",
+            )
         room = max(1, self.prompt_tokens - self.wording_tokens)
         self.capabilities = replace(self.capabilities, prompt_tokens=room)
         self.reader = reader_for(self.checkpoint, self.prompt_tokens)
@@ -77,7 +79,7 @@ class FluxRenderer(DiffusionRenderer):
 
         def read(text: str) -> Encoded:
             key = f"{self.prompt_tokens} {marks} {text}"
-            return loaded.prompts.get(key, lambda: self.reader.read(loaded.pipe, text, seen))
+            return loaded.encoded(key, lambda: self.reader.read(loaded.pipe, text, seen))
 
         wanted, negative = read(frame_prompt(request.prompt, request.style)), self.negative_of(request)
         if negative is None:
@@ -95,20 +97,7 @@ class FluxRenderer(DiffusionRenderer):
         return {self.calling.scale: self.guidance} | ({"true_cfg_scale": self.options.true_cfg} if twice else {})
 
     def _guided_away(self, negative: str | None) -> bool:
-        counts: Mapping[str, bool] = {
-            "true_cfg": self.options.true_cfg > 1 and bool(negative),
-            "guidance": self.guidance > 1 and not self.facts["is_distilled"],
-            "never": False,
-        }
-        return counts[self.calling.away]
-
-    def _check_guidance(self) -> None:
-        """Refuse options that would change nothing."""
-        options = self.options
-        if options.true_cfg != 1 and self.calling.away != "true_cfg":
-            raise UsageError("true_cfg is for FLUX.1 models.", hint="This one has guidance only.")
-        if options.negative and not self._guided_away(options.negative):
-            raise UsageError(
-                f"The option negative changes nothing with guidance={self.guidance:g}, true_cfg={options.true_cfg:g}.",
-                hint="FLUX.1 needs true_cfg above 1; distilled FLUX.2 models know no negative prompt.",
-            )
+        away = self.calling.away
+        if away == "true_cfg":
+            return self.options.true_cfg > 1 and bool(negative)
+        return away == "guidance" and self.guidance > 1 and not self.facts["is_distilled"]

@@ -3,15 +3,19 @@ reference images; a character without one gets a portrait, drawn once from its a
 
 from __future__ import annotations
 
+import io
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katha.configs import load_prompt
+from katha.errors import InputFileError, UsageError
+from katha.jsonio import sha256_hex
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
-from katha.renderers.diffusion.images import at_most, find_references, open_picture, scaled
 from katha.renderers.diffusion.memory import Loaded
 from katha.renderers.diffusion.prompt_encoding import Encoded
 from katha.renderers.diffusion.renderer import Job
@@ -25,6 +29,90 @@ if TYPE_CHECKING:
 _PORTRAITS = 64
 _SMALLEST_PICTURE = 64
 """Sides below this many pixels are refused by FLUX.2's own input check."""
+_SMALLEST = 16
+_LONGEST = 8
+"""The longest side over the shortest that FLUX.2's own input check takes."""
+
+
+def find_references(given: Sequence[str]) -> dict[str, bytes]:
+    """Return the pictures of `NAME=FILE`, as bytes, by character name.
+
+    Raises:
+        UsageError: no NAME=FILE, or a name twice. InputFileError: no such file, or no picture.
+    """
+    found: dict[str, bytes] = {}
+    for item in given:
+        name, equals, file = (part.strip() for part in item.partition("="))
+        if not (name and equals and file):
+            raise UsageError(f"The reference {item!r} is not NAME=FILE.", hint="For example reference=lion=lion.png.")
+        if name in found:
+            raise UsageError(f"The character {name!r} has two references.", hint="Give one picture a character.")
+        found[name] = _read(name, Path(file).expanduser())
+    return found
+
+
+def _read(name: str, path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputFileError(f"Cannot read the reference of {name!r}, {str(path)!r}: {error.strerror}.") from error
+    try:
+        picture = open_picture(data)
+    except (OSError, ValueError, SyntaxError) as error:  # Pillow's ways of saying that it cannot decode a file
+        raise InputFileError(
+            f"The reference of {name!r}, {str(path)!r}, is no picture.", hint="Give a PNG, JPEG or WebP file."
+        ) from error
+    hint = ""
+    if min(picture.size) < _SMALLEST:
+        hint = f"Give a picture of at least {_SMALLEST}x{_SMALLEST}."
+    elif max(picture.size) > _LONGEST * min(picture.size):
+        hint = f"Give a picture of which no side is more than {_LONGEST} times the other."
+    if hint:
+        size = f"{picture.width}x{picture.height} pixels"
+        raise InputFileError(f"The reference of {name!r}, {str(path)!r}, has {size}.", hint=hint)
+    return data
+
+
+def open_picture(data: bytes) -> Image:
+    """Return the picture in `data`, upright, as RGB, decoded whole."""
+    from PIL import Image, ImageOps
+
+    with Image.open(io.BytesIO(data)) as image:
+        upright = ImageOps.exif_transpose(image)
+        return upright.convert("RGB")
+
+
+def joined(pictures: Sequence[Image]) -> Image:
+    """Return one picture of all, each as tall as the first: in a row, from four on in rows, nearly a square."""
+    from PIL import Image
+
+    columns = len(pictures) if len(pictures) < 4 else math.ceil(len(pictures) ** 0.5)
+    height = pictures[0].height
+    fitted = [one.resize((max(1, round(one.width * height / one.height)), height)) for one in pictures]
+    rows = [fitted[start : start + columns] for start in range(0, len(fitted), columns)]
+    whole = Image.new("RGB", (max(sum(one.width for one in row) for row in rows), height * len(rows)), "white")
+    for number, row in enumerate(rows):
+        left = 0
+        for one in row:
+            whole.paste(one, (left, number * height))
+            left += one.width
+    return whole
+
+
+def at_most(pictures: Sequence[Image], count: int) -> list[Image]:
+    """Return `count` pictures at most: those that are too many stand together in the last one."""
+    if len(pictures) <= count:
+        return list(pictures)
+    return [*pictures[: count - 1], joined(pictures[count - 1 :])]
+
+
+def scaled(picture: Image, pixels: int, step: int, smallest: int = 0) -> Image:
+    """Return `picture` at about `pixels` pixels, its shape kept, sides multiples of `step` and at least `smallest`."""
+    from PIL import Image
+
+    factor = (pixels / (picture.width * picture.height)) ** 0.5
+    width, height = (max(step, smallest, round(side * factor / step) * step) for side in picture.size)
+    return picture.resize((width, height), Image.Resampling.LANCZOS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +139,7 @@ class KontextRenderer(FluxRenderer):
     wording_tokens = 64
 
     def __init__(self, argument: str | None = None, options: KontextOptions | None = None) -> None:
-        """Find the checkpoint and read the reference images; nothing is loaded.
-
-        Raises:
-            UsageError: no such checkpoint, adapter or option value. InputFileError: a reference is no picture.
-            MissingExtraError: a package is missing.
-        """
+        """Find the checkpoint and read the reference images; nothing is loaded."""
         super().__init__(argument, options)
         self.references = find_references(self.options.reference)
         self._drawn: OrderedDict[tuple[object, ...], Image] = OrderedDict()
@@ -66,13 +149,13 @@ class KontextRenderer(FluxRenderer):
         spec = {name: value for name, value in super().spec().items() if name not in ("reference", "portraits")}
         return {
             **spec,
-            "references": {name: found.sha256 for name, found in sorted(self.references.items())},
+            "references": {name: sha256_hex(data) for name, data in sorted(self.references.items())},
             "portraits": self.options.portraits,
             "prompts": [load_prompt(f"renderers/kontext_{kind}").sha256 for kind in ("scene", "bridge")],
         }
 
     def check_prompt(self, request: FrameRequest) -> None:
-        """Refuse a prompt that is too long once it says what the pictures are (UsageError)."""
+        """Refuse a prompt that is too long once it says what the pictures are (UnfitFrameError)."""
         names = [character.name for character in request.characters]
         for kind in ("scene", "bridge"):
             super().check_prompt(replace(request, prompt=_worded(kind, request.prompt, names, 2)))
@@ -99,18 +182,14 @@ class KontextRenderer(FluxRenderer):
         return torch.cat([self._draw_from(pipe, job, self._characters(job.request)) for job in jobs])
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        """Return the PNG of a frame drawn from the pictures on both sides of it and from the characters' references.
-
-        Raises:
-            UsageError: the prompt or the size does not fit the model. BlankFrameError: it came out black or NaN.
-        """
+        """Return the PNG of a frame drawn from the pictures on both sides of it and from the characters' references."""
         around = context.images[max(0, context.position - 1) : context.position + 1]
         if not around:
             return next(iter(self.render_board([request])))
         self.check(request)
         known = [character for character in request.characters if character.name in self.references]
         worded = _worded("bridge", request.prompt, [character.name for character in known], len(around))
-        pictures = [open_picture(png) for png in around] + [self._reference(item.name) for item in known]
+        pictures = [*map(open_picture, around), *(open_picture(self.references[item.name]) for item in known)]
         pictures = at_most(pictures, self.calling.pictures)
         with self.pipeline([request]) as loaded, self.device_failures():
             job = Job(request, self.encode_with(loaded, replace(request, prompt=worded), pictures))
@@ -127,7 +206,9 @@ class KontextRenderer(FluxRenderer):
 
     def _characters(self, request: FrameRequest) -> list[Image]:
         pictures = [
-            self._reference(item.name) if item.name in self.references else self._drawn[_portrait_key(item, request)]
+            open_picture(self.references[item.name])
+            if item.name in self.references
+            else self._drawn[_portrait_key(item, request)]
             for item in request.characters
             if self._has_picture(item)
         ]
@@ -135,9 +216,6 @@ class KontextRenderer(FluxRenderer):
 
     def _has_picture(self, character: Character) -> bool:
         return self.options.portraits or character.name in self.references
-
-    def _reference(self, name: str) -> Image:
-        return open_picture(self.references[name].data)
 
     def _draw_portrait(self, loaded: Loaded, character: Character, request: FrameRequest) -> None:
         """Draw `character` alone, from its anchor prompt, with the frame's seed, style and size."""

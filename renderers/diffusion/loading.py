@@ -54,23 +54,19 @@ def _find(given: str) -> Lora:
         named, number = given, "1"
     path = Path(named).expanduser()
     if not path.is_file() and (match := _HUB_FILE.fullmatch(named)):
-        path = _from_hub(match[1], match[2])
+        from huggingface_hub import hf_hub_download
+
+        try:
+            path = Path(hf_hub_download(match[1], match[2], local_files_only=True))
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"The LoRA {named} is not on this machine.", hint=f"Run `hf download {match[1]} {match[2]}`."
+            ) from error
     if not path.is_file():
         raise InputFileError(f"There is no LoRA {named!r}.", hint="Give a .safetensors file, with @WEIGHT if you like.")
-    if not any(key for key in read_header(path).shapes if "lora" in key):
+    if not any("lora" in key for key in read_header(path)):
         raise UsageError(f"{named!r} holds no LoRA.", hint="Its tensors would have 'lora' in their names.")
     return Lora(named, path.resolve(), float(number), files_sha256({"lora": path.resolve()}))
-
-
-def _from_hub(name: str, file: str) -> Path:
-    from huggingface_hub import hf_hub_download
-
-    try:
-        return Path(hf_hub_download(name, file, local_files_only=True))
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"The LoRA {name}/{file} is not on this machine.", hint=f"Run `hf download {name} {file}`."
-        ) from error
 
 
 def apply_loras(pipe: Any, loras: Sequence[Lora]) -> None:
@@ -79,6 +75,17 @@ def apply_loras(pipe: Any, loras: Sequence[Lora]) -> None:
     Raises:
         UsageError: one was trained for another model (a layer of its is missing here, or has another shape).
     """
+    if not loras:
+        return
+    import torch
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    def misfit(lora: Lora, reason: str) -> UsageError:
+        return UsageError(
+            f"The LoRA {lora.name!r} does not fit {type(pipe).__name__}: {reason}.",
+            hint="Use one that was trained on the same base model.",
+        )
+
     names = [f"lora{number}" for number in range(len(loras))]
     for name, lora in zip(names, loras, strict=True):
         try:
@@ -88,33 +95,14 @@ def apply_loras(pipe: Any, loras: Sequence[Lora]) -> None:
                 pipe.load_lora_weights(lora.file.parent, adapter_name=name, **place)
         except Exception as error:  # the loaders raise many kinds, all meaning that it does not fit
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise _misfit(pipe, lora, reason[:200]) from error
-        wanted = sum(any(mark in key for mark in _DOWN) for key in read_header(lora.file).shapes)
-        fitted = _layers(pipe, name)
+            raise misfit(lora, reason[:200]) from error
+        wanted = sum(any(mark in key for mark in _DOWN) for key in read_header(lora.file))
+        models = [part for part in pipe.components.values() if isinstance(part, torch.nn.Module)]
+        layers = [layer for model in models for layer in model.modules() if isinstance(layer, BaseTunerLayer)]
+        fitted = sum(name in getattr(layer, "lora_A", {}) for layer in layers)
         if fitted < wanted or not fitted:
-            raise _misfit(pipe, lora, f"only {fitted} of its {wanted} layers are there")
-    if names:
-        pipe.set_adapters(names, [lora.weight for lora in loras])
-
-
-def _misfit(pipe: Any, lora: Lora, reason: str) -> UsageError:
-    return UsageError(
-        f"The LoRA {lora.name!r} does not fit {type(pipe).__name__}: {reason}.",
-        hint="Use one that was trained on the same base model.",
-    )
-
-
-def _layers(pipe: Any, name: str) -> int:
-    """Return how many layers of the pipeline carry the adapter."""
-    import torch
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
-    models = [part for part in pipe.components.values() if isinstance(part, torch.nn.Module)]
-    return sum(
-        isinstance(module, BaseTunerLayer) and name in getattr(module, "lora_A", {})
-        for model in models
-        for module in model.modules()
-    )
+            raise misfit(lora, f"only {fitted} of its {wanted} layers are there")
+    pipe.set_adapters(names, [lora.weight for lora in loras])
 
 
 @contextmanager
@@ -127,22 +115,6 @@ def unwarned(library: Literal["diffusers", "transformers"]) -> Iterator[None]:
         yield
     finally:
         logging.set_verbosity(level)
-
-
-def best_device() -> str:
-    """Return the accelerator if there is one, else `cpu`."""
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
-
-
-def default_dtype(device: str, family: str) -> str:
-    """Return float32 for a CPU; elsewhere bfloat16, and float16 for SDXL, which was published in it."""
-    if device.startswith("cpu"):
-        return "float32"
-    return "float16" if family == "sdxl" else "bfloat16"
 
 
 def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None = None) -> Any:
@@ -214,7 +186,7 @@ def _check_weights(checkpoint: Checkpoint, pipe: Any) -> None:
     parts = [(name, part) for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)]
     for name, files in checkpoint.weights().items() if checkpoint.file is None else ():
         model = getattr(pipe, name)
-        stored = {tensor for file in files for tensor in read_header(file).shapes}
+        stored = {tensor for file in files for tensor in read_header(file)}
         wanted = dict(model.named_parameters())
         missing = sorted(set(wanted) - stored) if hasattr(model, "register_to_config") else []
         if missing or len(stored) < len(wanted):

@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -16,10 +17,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from katha.errors import UsageError, first_line
-from katha.models.checkpoints import device_models
-from katha.renderers.diffusion.checkpoint import Checkpoint, Header, read_header
+from katha.models.checkpoints import device_models, free_bytes
+from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, read_header
 from katha.renderers.diffusion.options import DTYPES, Rung
-from katha.renderers.diffusion.prompt_encoding import PromptCache
+from katha.renderers.diffusion.prompt_encoding import Encoded
 from katha.store import LockTaken, file_lock
 
 _SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$")
@@ -27,23 +28,16 @@ _SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out
 `wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye)."""
 _TILE = 512
 _LIVE_MAPS = 3
-
-
-@dataclass(frozen=True)
-class Work:
-    """Bytes that drawing takes beyond weights and the decoder, on the device and in host memory: what frames that are
-    denoised together hold."""
-
-    device: int = 0
-    host: int = 0
+_PROMPTS = 512
 
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes that a rung needs on the device, and in host memory."""
+    """Bytes that drawing needs on the device and in host memory: on a rung, or beyond weights and the decoder, what
+    frames that are denoised together hold."""
 
-    device: int
-    host: int
+    device: int = 0
+    host: int = 0
 
     def on(self, device: str) -> int:
         """Return what is needed on `device`; on a CPU, host memory is the device's."""
@@ -57,7 +51,7 @@ def needs_of(
     *,
     batch: int = 1,
     tiling: bool = False,
-    work: Work | None = None,
+    work: Need | None = None,
     loaded: Rung | None = None,
 ) -> dict[Rung, Need]:
     """Return what drawing `batch` frames of `pixels` pixels at once needs on each rung; nothing is loaded.
@@ -71,11 +65,14 @@ def needs_of(
     Raises:
         InputFileError: a weight file is broken.
     """
-    width, beyond = DTYPES[dtype], work or Work()
+    width, beyond = DTYPES[dtype], work or Need()
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
-    parts = {name: width * sum(header.numbers for header in found) for name, found in headers.items()}
+    sizes = {
+        name: [math.prod(shape) for shapes in found for shape in shapes.values()] for name, found in headers.items()
+    }
+    parts = {name: width * sum(found) for name, found in sizes.items()}
     light = {name: parts[name] if name == "vae" else _light_bytes(found, width) for name, found in headers.items()}
-    largest = max((width * header.largest for found in headers.values() for header in found), default=0)
+    largest = max((width * size for found in sizes.values() for size in found), default=0)
     frame = max(_frame_bytes(checkpoint, dtype, pixels, batch, tiling), beyond.device)
     total = sum(parts.values())
     host = {rung: beyond.host + (0 if rung == loaded else total) for rung in get_args(Rung)}
@@ -87,9 +84,9 @@ def needs_of(
     }
 
 
-def _light_bytes(headers: Sequence[Header], width: int) -> int:
+def _light_bytes(headers: Sequence[Shapes], width: int) -> int:
     """Return the bytes of a component kept in 8 bits, but for norms (vectors only) and layers that are skipped."""
-    shapes = [(name.rsplit(".", 1)[0], shape) for header in headers for name, shape in header.shapes.items()]
+    shapes = [(name.rsplit(".", 1)[0], shape) for header in headers for name, shape in header.items()]
     matrices = {layer for layer, shape in shapes if len(shape) > 1}
     light = {layer for layer in matrices if not any(re.search(one, layer) for one in _SKIPPED)}
     return sum(math.prod(shape) * (1 if layer in light else width) for layer, shape in shapes)
@@ -106,19 +103,6 @@ def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, ti
     return _LIVE_MAPS * channels * area * width
 
 
-def free_bytes(device: str) -> tuple[int, int]:
-    """Return the free bytes on the device and in host memory (on a CPU the same); torch's reserve is free, too."""
-    import psutil
-    import torch
-
-    host = int(psutil.virtual_memory().available)
-    if device.startswith("cuda"):
-        there = torch.device(device)
-        reserve = torch.cuda.memory_reserved(there) - torch.cuda.memory_allocated(there)
-        return int(torch.cuda.mem_get_info(there)[0]) + reserve, host
-    return host, host
-
-
 def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[int, int] | None = None) -> str:
     """Return a sentence that `rung` fits, or refuse.
 
@@ -129,7 +113,7 @@ def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[
     Raises:
         UsageError: no such device, or too little memory; the number of bytes missing is named.
     """
-    on_device, on_host = free or free_bytes(device)
+    on_device, on_host = free or (free_bytes(device) or 0, free_bytes("cpu") or 0)
 
     def lacking(need: Need) -> tuple[int, str]:
         return max((need.on(device) - on_device, repr(device)), (need.host - on_host, "the host"))
@@ -188,12 +172,21 @@ def _quantize(pipe: Any, dtype: str, denoiser: str) -> None:
 
 @dataclass
 class Loaded:
-    """A pipeline in memory, the prompts that it has read, and the most pixels and bytes of work that were found to
-    fit beside it."""
+    """A pipeline in memory, the prompts that it has read last (on the CPU), and the most pixels and bytes of work that
+    were found to fit beside it."""
 
     pipe: Any
-    prompts: PromptCache = field(default_factory=PromptCache)
+    prompts: OrderedDict[str, Encoded] = field(default_factory=OrderedDict)
     checked: tuple[int, int] | None = None
+
+    def encoded(self, key: str, encode: Callable[[], Encoded]) -> Encoded:
+        """Return what was encoded under `key`, from `encode` the first time."""
+        if key not in self.prompts:
+            self.prompts[key] = {name: value.cpu() for name, value in encode().items()}
+            while len(self.prompts) > _PROMPTS:
+                self.prompts.popitem(last=False)
+        self.prompts.move_to_end(key)
+        return self.prompts[key]
 
 
 class PipelinePool:
@@ -232,7 +225,12 @@ class PipelinePool:
             self._key = self._loaded = None
             device_models().release(self)
             gc.collect()
-            _empty_caches()
+            import torch
+
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            elif torch.backends.mps.is_available():
+                torch.mps.empty_cache()
             self._held.close()  # last: who waits for the device finds its memory free
 
     close = release
@@ -255,32 +253,19 @@ def hold_device(device: str) -> Iterator[None]:
     if device.startswith("cpu"):
         yield
         return
+    import torch
+
+    name = device.replace(":", "-")
+    if device.startswith("cuda") and torch.cuda.is_available():  # the same in every process, whatever is hidden from it
+        index = torch.device(device).index
+        name = f"cuda-{torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid}"
     folder = Path(tempfile.gettempdir()) / f"katha-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
     with ExitStack() as stack:
         try:
-            stack.enter_context(file_lock(folder / f"{_device_name(device)}.lock", wait=False))
+            stack.enter_context(file_lock(folder / f"{name}.lock", wait=False))
         except LockTaken as error:
             raise UsageError(
                 f"Another katha run draws on {device!r}.",
                 hint="Wait until it is done, or give --renderer-option device=",
             ) from error
         yield
-
-
-def _device_name(device: str) -> str:
-    """Return a name that is the same in every process, whatever devices are hidden from it."""
-    import torch
-
-    if device.startswith("cuda") and torch.cuda.is_available():
-        index = torch.device(device).index
-        return f"cuda-{torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid}"
-    return device.replace(":", "-")
-
-
-def _empty_caches() -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    elif torch.backends.mps.is_available():
-        torch.mps.empty_cache()

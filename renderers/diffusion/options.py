@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib.util import find_spec
 from typing import Literal, get_args
 
 from pydantic import TypeAdapter
 
 from katha.configs import load_config
-from katha.errors import MissingExtraError, UsageError
+from katha.errors import UsageError
 
 Rung = Literal["full", "model-offload", "sequential-offload", "quantized"]
 """Where a model is kept while it draws: everything on the device; one component, or one layer, at a time on the device
@@ -73,7 +72,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class DiffusionData:
-    """What is known of model families: `configs/diffusion.yaml`, where the fields are explained."""
+    """What is known of model families; the fields are explained in the data file."""
 
     packages: tuple[str, ...]
     families: Mapping[str, Family]
@@ -85,23 +84,10 @@ class DiffusionData:
 
 @cache
 def diffusion_data() -> DiffusionData:
-    """Return the data file's content."""
+    """Return the content of `configs/diffusion.yaml`."""
     read = load_config("diffusion.yaml")
     families = {name: {"name": name, **row} for name, row in read["families"].items()}
     return TypeAdapter(DiffusionData).validate_python({**read, "families": families})
-
-
-def require_packages(who: str) -> None:
-    """Check that everything the diffusion renderers need is installed; nothing is imported.
-
-    Raises:
-        MissingExtraError: with the names of the packages and the command.
-    """
-    missing = [name for name in diffusion_data().packages if find_spec(name) is None]
-    if missing:
-        raise MissingExtraError(
-            f"The renderer {who!r} needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
-        )
 
 
 def one_of(name: str, value: str, known: Iterable[str]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
 Encoded = Mapping[str, "Tensor"]
 _CLIP_WORDS = 75
 """Tokens of a prompt that CLIP holds beside those for start and end."""
-
-
-class PromptCache:
-    """Encoded prompts on the CPU, the most recent `limit` of them."""
-
-    def __init__(self, limit: int = 512) -> None:
-        self._known: OrderedDict[str, Encoded] = OrderedDict()
-        self._limit = limit
-
-    def get(self, key: str, encode: Callable[[], Encoded]) -> Encoded:
-        """Return what was encoded under `key`, from `encode` the first time."""
-        if key not in self._known:
-            self._known[key] = {name: value.cpu() for name, value in encode().items()}
-            while len(self._known) > self._limit:
-                self._known.popitem(last=False)
-        self._known.move_to_end(key)
-        return self._known[key]
 
 
 def frame_prompt(prompt: str, style: str) -> str:
@@ -243,8 +226,7 @@ def first_words(tokenizer: Any, text: str, limit: int) -> str:
     if token_count(tokenizer, text) <= limit:
         return text
     words = text.split()
-    low, high = 0, len(words)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if token_count(tokenizer, " ".join(words[:middle])) <= limit else (low, middle - 1)
+    low = bisect.bisect_right(
+        range(1, len(words) + 1), limit, key=lambda count: token_count(tokenizer, " ".join(words[:count]))
+    )
     return " ".join(words[:low])

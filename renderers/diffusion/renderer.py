@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,21 +10,35 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from katha.errors import RenderError, UnfitFrameError, UsageError
+from katha.errors import BlankFrameError, RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
-from katha.models.checkpoints import device_models
+from katha.models.checkpoints import best_device, device_models, require_local
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
-from katha.renderers.diffusion.images import check_frame, frame_name, generator_of, to_png
-from katha.renderers.diffusion.loading import Lora, apply_loras, best_device, default_dtype, find_loras, load_pipeline
-from katha.renderers.diffusion.memory import Loaded, PipelinePool, Work, apply_rung, check_fits, needs_of, process_pool
-from katha.renderers.diffusion.options import DiffusionOptions, Family, diffusion_data, require_packages
+from katha.renderers.diffusion.loading import Lora, apply_loras, find_loras, load_pipeline
+from katha.renderers.diffusion.memory import Loaded, Need, PipelinePool, apply_rung, check_fits, needs_of, process_pool
+from katha.renderers.diffusion.options import DiffusionOptions, Family, diffusion_data
 from katha.renderers.diffusion.prompt_encoding import frame_prompt
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
+
+_FLAT = 2 / 255
+
+
+def generator_of(seed: int) -> Generator:
+    """Return a private generator on the CPU: the same noise on every device, and torch's global one is not touched."""
+    import torch
+
+    return torch.Generator("cpu").manual_seed(seed)
+
+
+def frame_name(request: FrameRequest) -> str:
+    """Return what a request draws, in words."""
+    return f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
 
 
 @dataclass(frozen=True)
@@ -41,10 +56,8 @@ class Job:
 
 
 class DiffusionRenderer(ABC):
-    """Base of the renderers that draw with a diffusers pipeline on this machine.
-
-    A subclass names its `family_name` and its options, counts a prompt's tokens and encodes it.
-    """
+    """Base of the renderers that draw with a diffusers pipeline on this machine: a subclass names its `family_name` and
+    its options, counts a prompt's tokens and encodes it."""
 
     family_name: ClassVar[str]
     renderer_name: ClassVar[str]
@@ -55,14 +68,12 @@ class DiffusionRenderer(ABC):
     def __init__(self, argument: str | None = None, options: DiffusionOptions | None = None) -> None:
         """Find the checkpoint; nothing is loaded.
 
-        Args:
-            argument: a diffusers folder, a single file, or OWNER/NAME of the hub; the family's own model unless told.
-            options: an `options_class`.
+        argument: a diffusers folder, a single file, or OWNER/NAME of the hub; the family's own model unless told.
 
         Raises:
             MissingExtraError: a package is missing. UsageError: no such checkpoint, adapter or option value.
         """
-        require_packages(self.renderer_name)
+        require_local(f"The renderer {self.renderer_name!r}", diffusion_data().packages)
         self.options = options or self.options_class()
         self.family: Family = diffusion_data().families[self.family_name]
         self.checkpoint: Checkpoint = find_checkpoint(self.family, argument, self.options)
@@ -86,8 +97,9 @@ class DiffusionRenderer(ABC):
 
     @cached_property
     def dtype(self) -> str:
-        """What it computes in."""
-        return self.options.dtype or default_dtype(self.device, self.family_name)
+        """What it computes in: float32 on a CPU, else bfloat16, and float16 for SDXL, which was published in it."""
+        own = "float16" if self.family_name == "sdxl" else "bfloat16"
+        return self.options.dtype or ("float32" if self.device.startswith("cpu") else own)
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings and versions: everything that can change the pixels."""
@@ -152,11 +164,8 @@ class DiffusionRenderer(ABC):
         return self.call(pipe, jobs)
 
     def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
-        """Call the pipeline with the jobs' embeddings; every frame has its own noise. more: arguments of the pipeline.
-
-        Returns:
-            Images of shape (B, 3, H, W) with values 0 to 1.
-        """
+        """Return what the pipeline makes of the jobs' embeddings, each frame with its own noise: images of shape
+        (B, 3, H, W) with values 0 to 1. more: arguments of the pipeline."""
         import torch
 
         device, request = pipe._execution_device, jobs[0].request
@@ -174,13 +183,23 @@ class DiffusionRenderer(ABC):
         return {"guidance_scale": self.guidance}
 
     def png(self, pipe: Any, image: Tensor, request: FrameRequest) -> bytes:
-        """Return the PNG of an image of shape (3, H, W).
+        """Return the PNG of an image of shape (3, H, W) and values 0 to 1, rounded to 8 bits as diffusers rounds.
 
         Raises:
-            BlankFrameError: it is of one colour or not a number.
+            BlankFrameError: it holds NaN (an overflow in half precision), or is black or another colour all over.
         """
-        check_frame(image, request, self.renderer_name)
-        return to_png(image, pipe.image_processor)
+        import torch
+
+        what = f"The renderer {self.renderer_name!r} drew {frame_name(request)} with seed {request.seed} as"
+        if not bool(torch.isfinite(image).all()):
+            hint = "Another seed may do; if all fail, set dtype=bfloat16 or float32."
+            raise BlankFrameError(f"{what} NaN.", hint=hint)
+        low, high = image.amin(dim=(1, 2)), image.amax(dim=(1, 2))
+        if float((high - low).max()) <= _FLAT:
+            raise BlankFrameError(f"{what} one colour.", hint="Another seed or prompt may do.")
+        processor, buffer = pipe.image_processor, io.BytesIO()
+        processor.numpy_to_pil(processor.pt_to_numpy(image[None]))[0].save(buffer, "PNG")
+        return buffer.getvalue()
 
     def negative_of(self, request: FrameRequest) -> str | None:
         """Return what the frame shall not show, None where the model is not asked for that."""
@@ -192,30 +211,39 @@ class DiffusionRenderer(ABC):
         Raises:
             UsageError: its size. UnfitFrameError: its prompt, which another frame does not have; the limit is named.
         """
-        self._check_size(request.width, request.height)
-        try:
-            self.check_prompt(request)
-        except UsageError as error:
-            raise UnfitFrameError(error.message, hint=error.hint) from error
+        width, height = request.width, request.height
+        step, native = self.family.size_multiple, self._native_side() ** 2
+        who = f"The renderer {self.renderer_name!r} cannot draw {width}x{height}"
+        if width < step or height < step or width % step or height % step:
+            raise UsageError(f"{who}.", hint=f"Sides are multiples of {step}.")
+        low, high = (round(share * native) for share in self.family.pixels)
+        if not self.options.any_size and not low <= width * height <= high:
+            raise UsageError(
+                f"{who}: the model was trained for about {native:,} pixels.",
+                hint=f"Choose {low:,} to {high:,} pixels, or give any_size=true.",
+            )
+        if not self.options.any_size and max(width, height) > self.family.aspect * min(width, height):
+            raise UsageError(
+                f"{who}: one side is more than {self.family.aspect:g} times the other.",
+                hint="Choose a squarer size, or give any_size=true.",
+            )
+        self.check_prompt(request)
 
     def check_prompt(self, request: FrameRequest) -> None:
-        """Refuse a prompt that would be cut (UsageError); both numbers are named."""
+        """Refuse a prompt that would be cut (UnfitFrameError); both numbers are named."""
         for text in filter(None, (frame_prompt(request.prompt, request.style), self.negative_of(request))):
             count = self.count_tokens(text)
             if count > self.prompt_tokens:
-                raise UsageError(
+                raise UnfitFrameError(
                     f"The prompt of {frame_name(request)} has {count} tokens; the model reads {self.prompt_tokens}.",
                     hint=f"Shorten it; it begins {text[:60]!r}.",
                 )
 
     @contextmanager
-    def pipeline(self, requests: Sequence[FrameRequest], work: Work | None = None) -> Iterator[Loaded]:
+    def pipeline(self, requests: Sequence[FrameRequest], work: Need | None = None) -> Iterator[Loaded]:
         """Context manager: the pipeline as `Loaded`, in memory and on its rung, for nobody else meanwhile.
 
-        work: what denoising holds beyond weights.
-
-        Raises:
-            UsageError: too little memory for these frames; the number of bytes missing is named.
+        work: what denoising holds beyond weights. Too little memory for these frames is refused (UsageError).
         """
         pixels = max(request.width * request.height for request in requests)
         asked = (pixels * self.at_once, work.device if work is not None else 0)
@@ -244,7 +272,7 @@ class DiffusionRenderer(ABC):
                 hint="Give a lower --memory rung, vae_tiling=true, a smaller batch or smaller frames.",
             ) from error
 
-    def _check_memory(self, pixels: int, work: Work | None, *, loaded: bool) -> None:
+    def _check_memory(self, pixels: int, work: Need | None, *, loaded: bool) -> None:
         """Say that drawing fits into memory, other models let go if need be, or refuse."""
         options = self.options
         needs = needs_of(
@@ -264,7 +292,7 @@ class DiffusionRenderer(ABC):
             fits = check_fits(needs, options.memory, self.device)
         self._remarks.append(fits)
 
-    def _load(self, pixels: int, work: Work | None) -> Any:
+    def _load(self, pixels: int, work: Need | None) -> Any:
         options = self.options
         self._check_memory(pixels, work, loaded=False)
         pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=options.scheduler)
@@ -286,32 +314,9 @@ class DiffusionRenderer(ABC):
         side: int = self.checkpoint.config(self.family.denoiser).get("sample_size", 128)
         return side << self.checkpoint.latent_halvings
 
-    def _check_size(self, width: int, height: int) -> None:
-        step, native = self.family.size_multiple, self._native_side() ** 2
-        who = f"The renderer {self.renderer_name!r} cannot draw {width}x{height}"
-        if width < step or height < step or width % step or height % step:
-            raise UsageError(f"{who}.", hint=f"Sides are multiples of {step}.")
-        if self.options.any_size:
-            return
-        low, high = (round(share * native) for share in self.family.pixels)
-        if not low <= width * height <= high:
-            raise UsageError(
-                f"{who}: the model was trained for about {native:,} pixels.",
-                hint=f"Choose {low:,} to {high:,} pixels, or give any_size=true.",
-            )
-        if max(width, height) > self.family.aspect * min(width, height):
-            raise UsageError(
-                f"{who}: one side is more than {self.family.aspect:g} times the other.",
-                hint="Choose a squarer size, or give any_size=true.",
-            )
-
 
 def _grouped(jobs: Sequence[Job], size: int) -> Iterator[list[Job]]:
     """Yield neighbouring jobs that may share a batch, at most `size` together."""
-    group: list[Job] = []
-    for job in jobs:
-        if group and (len(group) == size or job.kind != group[0].kind):
-            yield group
-            group = []
-        group.append(job)
-    yield group
+    for _, alike in groupby(jobs, key=lambda job: job.kind):
+        group = list(alike)
+        yield from (group[at : at + size] for at in range(0, len(group), size))

@@ -45,7 +45,7 @@ class SdxlRenderer(DiffusionRenderer):
         pipe = loaded.pipe
 
         def read(text: str) -> Encoded:
-            return loaded.prompts.get(text, lambda: encode_sdxl(pipe, text))
+            return loaded.encoded(text, lambda: encode_sdxl(pipe, text))
 
         wanted, negative = read(frame_prompt(request.prompt, request.style)), self.negative_of(request) or ""
         if not negative and pipe.config.force_zeros_for_empty_prompt:

@@ -1,45 +1,159 @@
-"""Who shares what: the rules, what sources show and others read of it at a step, and what is kept for later frames."""
+"""Who shares what: where each subject is (cross-attention maps cut by Otsu's threshold, at the positions of its words
+in the prompt), the rules, what sources show and others read of it at a step, and what is kept for later frames."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from katha.renderers.shared_attention.masks import Grid, SubjectMaps, bytes_of
+from katha.renderers.diffusion.prompt_encoding import chunk_tokens
+from katha.schema import Character
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+Grid = tuple[int, int]
+"""(height, width) of the tokens that a layer works on."""
+WINDOW = 20
+"""Steps whose maps are averaged."""
 
-def grid_of(tokens: int, latent: Grid) -> Grid:
-    """Return the grid of `tokens` tokens inside a UNet that halves its latent, rounding up, from level to level.
+
+def otsu(values: ArrayLike) -> float:
+    """Return the threshold whose two classes, `<= threshold` and `> threshold`, have the largest variance between them.
+
+    Otsu, IEEE Transactions on Systems, Man, and Cybernetics 9(1), 1979, but exact: over every split of the sorted
+    values instead of a histogram's bins. Equal values have no split: their value is returned, and nothing lies above.
 
     Raises:
-        ValueError: no halving of the latent has that many tokens.
+        ValueError: no values.
     """
-    height, width = latent
-    while height * width > tokens:
-        height, width = (height + 1) // 2, (width + 1) // 2
-        if (height, width) == (1, 1):
-            break
-    if height * width != tokens:
-        raise ValueError(f"{tokens} tokens are no halving of a latent of {latent[0]}x{latent[1]}")
-    return height, width
+    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=None)
+    if not ordered.size:
+        raise ValueError("no values to split")
+    ends = np.flatnonzero(np.diff(ordered))
+    if not ends.size:
+        return float(ordered[-1])
+    below = ends + 1
+    sums = np.cumsum(ordered)[ends]
+    above = ordered.size - below
+    between = below * above * ((ordered.sum() - sums) / above - sums / below) ** 2
+    return float(ordered[ends[np.argmax(between)]])
+
+
+class SubjectMaps:
+    """Where S subjects are in F frames: cross-attention maps on one grid, averaged and cut by Otsu's threshold.
+
+    Only one map a step is kept, the mean over its layers, and `WINDOW` steps: every layer has one map a step, so the
+    mean is the same as over every layer's last `WINDOW` maps.
+    """
+
+    def __init__(self, window: int = WINDOW) -> None:
+        self._steps: deque[Tensor] = deque(maxlen=window)
+        self._sum: Tensor | None = None
+        self._layers = 0
+        self._grid: Grid = (0, 0)
+        self._labels: dict[Grid, Tensor] = {}
+
+    def add(self, maps: Tensor, grid: Grid) -> None:
+        """Add one layer's maps, (F, S, n) on `grid`."""
+        self._sum = maps if self._sum is None else self._sum + maps
+        self._layers += 1
+        self._grid = grid
+
+    def close_step(self) -> None:
+        """End a step: from now on its maps count."""
+        if self._sum is not None:
+            self._steps.append(self._sum / self._layers)
+            self._labels.clear()
+        self._sum, self._layers = None, 0
+
+    def labels(self, grid: Grid) -> Tensor | None:
+        """Return the subjects that each token shows, bool (F, n, S) on `grid`; None before the first step has ended."""
+        import torch
+        from torch.nn.functional import interpolate
+
+        if not self._steps:
+            return None
+        if grid not in self._labels:
+            mean = torch.stack(list(self._steps)).mean(0)
+            maps = mean.view(*mean.shape[:2], *self._grid)
+            if grid != self._grid:
+                maps = interpolate(maps, size=grid, mode="bilinear", align_corners=False)
+            flat = maps.flatten(2).cpu()
+            cuts = torch.tensor([[otsu(item.numpy()) for item in frame] for frame in flat], dtype=flat.dtype)
+            self._labels[grid] = (flat > cuts[..., None]).transpose(1, 2).contiguous().to(maps.device)
+        return self._labels[grid]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return bytes_of((*self._steps, *self._labels.values(), *([] if self._sum is None else [self._sum])))
+
+
+def bytes_of(tensors: Iterable[Tensor]) -> int:
+    """Return the bytes of `tensors`."""
+    return sum(item.numel() * item.element_size() for item in tensors)
+
+
+def token_positions(tokenizer: Any, prompt: str, character: Character) -> tuple[int, ...]:
+    """Return the positions of the words that name `character` in the encoders' sequence; empty where it is not named.
+
+    The words are its kind inside its appearance phrase, else its name, else its kind, else the last word of its kind. A
+    prompt of several pieces (of 77 positions, each with a start token) is counted piece by piece.
+    """
+    ids = _ids(tokenizer, prompt)
+    last = character.kind.split()[-1] if character.kind.split() else ""
+    looks = _spans(ids, _ids(tokenizer, character.appearance))
+    kinds = _spans(ids, _ids(tokenizer, character.kind))
+    within = [span for span in kinds if any(set(span) <= set(look) for look in looks)]
+    phrases = (character.name, character.kind, last)
+    choices = [within, *(_spans(ids, _ids(tokenizer, phrase)) for phrase in phrases)]
+    found = next((spans for spans in choices if spans), [])
+    length, where = tokenizer.model_max_length, list[int]()
+    for number, (start, stop) in enumerate(chunk_tokens(tokenizer.convert_ids_to_tokens(ids), length - 2)):
+        where += range(number * length + 1, number * length + 1 + stop - start)
+    return tuple(where[place] for span in found for place in span)
+
+
+def _ids(tokenizer: Any, text: str) -> list[int]:
+    ids: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] if text.strip() else []
+    return ids
+
+
+def _spans(ids: Sequence[int], wanted: Sequence[int]) -> list[range]:
+    """Return every place where `wanted` stands in `ids`."""
+    size = len(wanted)
+    starts = range(len(ids) - size + 1) if size else range(0)
+    return [range(at, at + size) for at in starts if list(ids[at : at + size]) == list(wanted)]
 
 
 def halvings(latent: Grid, count: int) -> list[Grid]:
-    """Return the grids of `latent` halved 0 to `count` times."""
+    """Return the grids of `latent` halved 0 to `count` times, rounded up, as a UNet halves from level to level."""
     grids = [latent]
     for _ in range(count):
         height, width = grids[-1]
         grids.append(((height + 1) // 2, (width + 1) // 2))
     return grids
+
+
+def grid_of(tokens: int, latent: Grid) -> Grid:
+    """Return the grid of `tokens` tokens inside a UNet.
+
+    Raises:
+        ValueError: no halving of the latent has that many tokens.
+    """
+    found = next((grid for grid in halvings(latent, max(latent).bit_length()) if math.prod(grid) == tokens), None)
+    if found is None:
+        raise ValueError(f"{tokens} tokens are no halving of a latent of {latent[0]}x{latent[1]}")
+    return found
 
 
 def keyed_rng(*key: int | str) -> np.random.Generator:
@@ -56,10 +170,7 @@ def kept_tokens(count: int, probability: float, *key: int | str) -> NDArray[np.b
 @dataclass(frozen=True)
 class QueryBlend:
     """Queries of a pass without sharing, blended in for the share `until` of the steps, with a weight from `first` to
-    `last`.
-
-    The first step shares nothing; with few steps the window is still long enough for the one after it.
-    """
+    `last`. The first step shares nothing; with few steps the window is still long enough for the one after it."""
 
     first: float
     last: float
@@ -97,12 +208,8 @@ class SharingRules:
 
 @dataclass(frozen=True)
 class Member:
-    """One frame's part in the sharing.
-
-    reads: the subjects that it reads. shows: the subjects that it shows as a source. words: for each subject the
-    positions of its words in the prompt. source: its number among the sources, or None. key: what its
-    draws are keyed by.
-    """
+    """One frame's part in the sharing: the subjects that it reads, those that it shows as a source, for each subject
+    the positions of its words in the prompt, its number among the sources, and what its draws are keyed by."""
 
     reads: tuple[bool, ...]
     shows: tuple[bool, ...]
@@ -113,11 +220,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Offer:
-    """What one source shows on one grid at one step.
-
-    tokens: indices into the source's tokens, of shape (K,). subjects: which subjects each of them shows, bool of shape
-    (K, S).
-    """
+    """What one source shows on one grid at one step: indices of its tokens, of shape (K,), and which subjects each of
+    them shows, bool of shape (K, S)."""
 
     tokens: Tensor
     subjects: Tensor
@@ -125,10 +229,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class Group:
-    """Tokens of one frame with the same keys: all of the frame's own, and those read from the sources.
-
-    queries: indices of shape (Q,), or None for every token. reads: by source, positions among what it offers.
-    """
+    """Tokens of one frame, indices of shape (Q,) or None for every one, with the same keys: all of the frame's own, and
+    those that they read, by source positions among what it offers."""
 
     queries: Tensor | None
     reads: Mapping[int, Tensor]
@@ -140,16 +242,14 @@ def make_offer(
     """Return what the source `member` shows on `grid` at `step`, or None where that is nothing.
 
     The draw is keyed by seed, step, grid and the source's key, so every reader finds the same tokens whenever it is
-    drawn, whatever else the board holds.
-
-    Args:
-        labels: the subjects that its tokens show, bool of shape (n, S), or None before there are masks.
+    drawn, whatever else the board holds. labels: the subjects that its tokens show, bool of shape (n, S), or None
+    before there are masks.
     """
     import torch
 
     if member.source is None or (rules.masked and labels is None):
         return None
-    tokens = grid[0] * grid[1]
+    tokens = math.prod(grid)
     kept = torch.from_numpy(kept_tokens(tokens, rules.keep, rules.seed, "keep", step, *grid, member.key)).to(device)
     shows = torch.tensor(member.shows, device=device)
     subjects = labels & shows if rules.masked and labels is not None else shows.expand(tokens, -1)
@@ -158,16 +258,11 @@ def make_offer(
 
 
 def group_tokens(present: Tensor, offers: Mapping[int, Offer], labels: Tensor | None = None) -> tuple[Group, ...]:
-    """Return the groups of one frame; empty where it reads nothing.
+    """Return the groups of one frame with the subjects `present`, bool of shape (S,); empty where it reads nothing.
 
     A token that shows some of the frame's subjects reads those subjects only, any other token reads all of them, so
-    that two characters of one frame do not take each other's looks.
-
-    Args:
-        present: the subjects in the frame, bool of shape (S,).
-        offers: what each source shows.
-        labels: the subjects that each of the frame's tokens shows, bool of shape (n, S), or None: every token reads
-        all.
+    that two characters of one frame do not take each other's looks. labels: the subjects that each of the frame's
+    tokens shows, bool of shape (n, S), or None: every token reads all.
     """
     import torch
 
@@ -237,8 +332,7 @@ class Bank:
         self._keeping = limit > 0
         self.anchors: dict[int, Anchor] = {}
         self.latents: dict[int, Tensor] = {}
-        self.complete = False
-        self.peak = 0
+        self.complete, self.peak = False, 0
 
     def open(self, phase: str, step: int) -> StepRecord:
         """Return the record of a step: an empty one, or the one that was kept."""
@@ -287,11 +381,8 @@ class Coupling:
         halves: int = 2,
         lengths: Sequence[int] = (),
     ) -> None:
-        self.members = tuple(members)
-        self.latent = latent
-        self.maps = maps
-        self.halves = halves
-        self.lengths = tuple(lengths)
+        self.members, self.latent, self.maps = tuple(members), latent, maps
+        self.halves, self.lengths = halves, tuple(lengths)
         self.after: After | None = None
         self.watching = False
         self._rules = rules

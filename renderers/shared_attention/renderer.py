@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,23 +13,33 @@ from typing import TYPE_CHECKING, Any
 from katha.errors import UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, FrameRequest
-from katha.renderers.diffusion.memory import Loaded, Work
+from katha.renderers.diffusion.memory import Loaded, Need
+from katha.renderers.diffusion.options import at_least
 from katha.renderers.diffusion.prompt_encoding import Encoded, frame_prompt
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
-from katha.renderers.shared_attention.attention_processor import wired
-from katha.renderers.shared_attention.coupling import Bank, Coupling, Member, SharingRules
+from katha.renderers.shared_attention.coupling import (
+    WINDOW,
+    Bank,
+    Coupling,
+    Grid,
+    Member,
+    SharingRules,
+    SubjectMaps,
+    halvings,
+    token_positions,
+)
 from katha.renderers.shared_attention.denoise import (
     Conditioning,
     Denoiser,
     Trajectory,
+    attention_layers,
     decode,
-    latent_grid,
     make_scheduler,
     noise_of,
+    shared_layers,
     size_conditioning,
+    wired,
 )
-from katha.renderers.shared_attention.masks import Grid, SubjectMaps, token_positions
-from katha.renderers.shared_attention.memory_estimate import Load, sharing_work
 from katha.schema import Character
 
 if TYPE_CHECKING:
@@ -37,6 +48,10 @@ if TYPE_CHECKING:
 Part = tuple[FrameRequest, Member]
 """A frame and its part in the sharing."""
 _GIB = 1 << 30
+_FLOAT = 4
+_ATTENTION, _RESNET, _FREEU = 20, 3, 28
+"""Numbers per token and channel that a transformer block and a residual block hold at once; bytes that FreeU does."""
+_WORDS = 77
 
 
 @dataclass(frozen=True)
@@ -115,7 +130,8 @@ class Session:
 
         members = [member for _, member in parts]
         texts = [self._text(request) for request, _ in parts]
-        grid: Grid = latent_grid(self.pipe, parts[0][0].width, parts[0][0].height)
+        first, factor = parts[0][0], self.pipe.vae_scale_factor
+        grid = first.height // factor, first.width // factor
         maps = SubjectMaps() if any(any(member.words) for member in members) else None
         lengths = [text.embeds.shape[1] for text in texts]
         coupling = Coupling(members, self.rules, grid, maps, self.denoiser.halves, lengths)
@@ -149,6 +165,91 @@ class Session:
         )
 
 
+@dataclass(frozen=True)
+class Load:
+    """How much one drawing shares.
+
+    sources: how many frames that others read are denoised together, group by group. readers: how many frames only read,
+    `batch` of them in one call. keep: the probability that a token of a source is shown. halves: 2 with guidance.
+    blend: queries without sharing are kept. injection: a second pass, along correspondences. keep_bytes: main memory in
+    which the sources are kept.
+    """
+
+    sources: tuple[int, ...]
+    readers: int
+    batch: int
+    subjects: int
+    keep: float
+    halves: int
+    steps: int
+    blend: bool = False
+    injection: bool = False
+    keep_bytes: int = 0
+
+    @property
+    def shown(self) -> int:
+        """Frames that others read."""
+        return sum(self.sources)
+
+    @property
+    def together(self) -> int:
+        """The most frames in one call of the UNet."""
+        return max(*self.sources, min(self.batch, self.readers), 1) if self.sources else max(1, self.batch)
+
+
+def shown_share(tokens: int, keep: float) -> float:
+    """Return the share of `tokens` tokens that is shown at most: `keep`, and four deviations of that."""
+    return float(min(1.0, keep + 2 / tokens**0.5)) if keep < 1 else 1.0
+
+
+def sharing_work(unet: Any, latent: Grid, load: Load) -> Need:
+    """Return the bytes of `load` on frames of the grid `latent`; of `unet` only shapes and dtype count."""
+    layers, width = shared_layers(unet, latent).values(), unet.dtype.itemsize
+    grids = {grid: math.prod(grid) for grid, _ in layers}
+    whole = load.halves * width * sum(math.prod(grid) * channels for grid, channels in layers)
+    record = load.shown * load.halves * width * sum(
+        round(shown_share(math.prod(grid), load.keep) * math.prod(grid)) * channels for grid, channels in layers
+    )  # fmt: skip
+    outputs, held, matching = _injection(unet, latent, load, width) if load.injection else (0, 0, 0)
+    queries = load.together * whole if load.blend and load.shown else 0
+    read = max((4 * (load.shown + 1) * math.prod(grid) * channels for grid, channels in layers), default=0)
+    call = load.together * load.halves * _row_bytes(unet, latent, width) + load.halves * width * read
+    frames = load.shown + load.readers
+    # Of one frame: a window of means on the deepest grid and labels on every grid that shares; and its embeddings, as
+    # they came and side by side with the others'.
+    maps = load.subjects * (_FLOAT * (WINDOW + 4) * min(grids.values(), default=0) + sum(grids.values()))
+    held += frames * (maps + int(2 * load.halves * _WORDS * unet.config.cross_attention_dim * width))
+    device = held + max(call + record + queries + outputs, matching)
+    kept = (1 + load.injection) * load.steps * (record + outputs)
+    return Need(device, min(load.keep_bytes + record + outputs, kept) if load.keep_bytes else 0)
+
+
+def _injection(unet: Any, latent: Grid, load: Load, width: int) -> tuple[int, int, int]:
+    """Return the bytes of outputs that anchors show at one step, of features held between passes, and of matching."""
+    levels = halvings(latent, len(unet.up_blocks) - 1)
+    count = math.prod(levels[max(0, len(levels) - 2)])
+    channels = unet.config.block_out_channels[-1]
+    feature = count * channels
+    outputs = sum(size for grid, size in attention_layers(unet, latent).values() if math.prod(grid) == count)
+    held = (load.shown + load.readers) * feature * width + 2 * load.shown * feature * _FLOAT
+    smoothing = 3 * load.together * feature * _FLOAT
+    return load.shown * count * outputs * width, held, smoothing + 9 * count * load.shown * count
+
+
+def _row_bytes(unet: Any, latent: Grid, width: int) -> int:
+    """Return the bytes of one row of the UNet's batch: the skip connections, and the block that holds most."""
+    channels, layers = unet.config.block_out_channels, unet.config.layers_per_block
+    depth = layers if isinstance(layers, int) else max(layers)
+    sizes = [math.prod(grid) for grid in halvings(latent, len(channels) - 1)]
+    skips, block = channels[0] * sizes[0], 0
+    for level, (own, count) in enumerate(zip(channels, sizes, strict=True)):
+        below = min(level + 1, len(channels) - 1)
+        skips += depth * own * count + (own * sizes[below] if below > level else 0)
+        residual = (_RESNET * (own + channels[below]) + 2 * own) * count * width
+        block = max(block, residual, _ATTENTION * own * count * width, _FREEU * own * count)
+    return int(skips * width + block)
+
+
 class SharedOptions(SdxlOptions):
     """What both renderers have, each where it belongs among its own options.
 
@@ -161,6 +262,10 @@ class SharedOptions(SdxlOptions):
     separate: bool
     freeu: bool
     keep_gib: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(0, keep_gib=self.keep_gib)
 
 
 class SharedRenderer(SdxlRenderer):
@@ -208,7 +313,7 @@ class SharedRenderer(SdxlRenderer):
             keep_bytes=int(self.options.keep_gib * _GIB) if groups else 0,
         )
 
-    def work(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Work:
+    def work(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Need:
         """Return the bytes that drawing `wanted` holds beyond weights, at most."""
         return sharing_work(self.shapes, self.grid(wanted[0]), self.load(board, wanted))
 
@@ -247,12 +352,7 @@ class SharedRenderer(SdxlRenderer):
         return request.height >> halvings, request.width >> halvings
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
-        """Yield one PNG per request, in order; frames advance in step, so that they are ready together.
-
-        Raises:
-            UsageError: a size or prompt that the model cannot take, or too little memory, before anything is drawn.
-            BlankFrameError: a frame is black or not a number. RenderError: the device failed.
-        """
+        """Yield one PNG per request, in order; frames advance in step, so that they are ready together."""
         if requests:
             yield from self._draw(board_of(requests), requests)
 
@@ -261,17 +361,6 @@ class SharedRenderer(SdxlRenderer):
         return next(self._draw(board_with(request, context), [request]))
 
     def _draw(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Iterator[bytes]:
-        self._check_board(board, wanted)
-        with self.pipeline(wanted, self.work(board, wanted)) as loaded, self.device_failures():
-            try:
-                images = [decode(loaded.pipe, item).cpu() for item in self._denoise(loaded, board, wanted)]
-            finally:
-                loaded.pipe.maybe_free_model_hooks()
-        for request, image in zip(wanted, images, strict=True):
-            yield self.png(loaded.pipe, image, request)
-
-    def _check_board(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> None:
-        """Refuse a frame that cannot be drawn, and frames of different sizes (UsageError)."""
         for request in (*board.scenes, *wanted):
             self.check(request)
         sizes = sorted({(request.width, request.height) for request in (*board.scenes, *wanted)})
@@ -281,6 +370,13 @@ class SharedRenderer(SdxlRenderer):
                 f"The renderer {self.renderer_name!r} cannot share between frames of {both}.",
                 hint="Draw all frames of a board, and those added to it, in one size.",
             )
+        with self.pipeline(wanted, self.work(board, wanted)) as loaded, self.device_failures():
+            try:
+                images = [decode(loaded.pipe, item).cpu() for item in self._denoise(loaded, board, wanted)]
+            finally:
+                loaded.pipe.maybe_free_model_hooks()
+        for request, image in zip(wanted, images, strict=True):
+            yield self.png(loaded.pipe, image, request)
 
     def _denoise(self, loaded: Loaded, board: StoryBoard, wanted: Sequence[FrameRequest]) -> list[Tensor]:
         """Return the latents (1, C, h, w) of `wanted`."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from doubles import BlockRenderer, PixelJudge, ScenePlanner, plugins, prepare, story, tale
 
 from katha.agents.context import require_prices
 from katha.agents.run import run_story
 from katha.compass.modes import load_suite
 from katha.config import RunConfig
+from katha.configs import load_config
 from katha.errors import BudgetError, TransientRenderError, UnfitFrameError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.ablate.job import AblationJob
@@ -133,9 +132,10 @@ def test_what_a_picture_is_expected_to_cost(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_every_price_has_a_date_and_a_source() -> None:
-    services = yaml.safe_load(files("katha.configs").joinpath("image_services.yaml").read_text(encoding="utf-8"))
-    for service in services.values():
-        for row in service["prices"].values():
+    services = [provider["pictures"] for provider in load_config("providers.yaml").values() if "pictures" in provider]
+    assert len(services) == 2
+    for service in services:
+        for row in service["models"].values():
             assert row["date"].year >= 2026
             assert row["source"].startswith("https://")
             assert min(row["picture_tokens"].values()) > 0

@@ -15,8 +15,8 @@ from katha.agents.folder import RunFolder
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.app.reports.run_page import write_report
-from katha.compass.bridge import replan, weakest_prompts
 from katha.compass.modes import load_mode, load_suite
+from katha.compass.repair import replan, weakest_prompts
 from katha.config import RunConfig
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation

@@ -14,13 +14,13 @@ from tuning_data import by_rules, random_stories
 from katha.agents.context import Plugins
 from katha.compass.lock import read_lock
 from katha.compass.modes import load_suite
-from katha.compass.tuning import Grid, Setting, Table, best_setting, fold_gaps, sample_settings
+from katha.compass.tuning import Grid, Setting, Table, best_setting, choose, fold_gaps, sample_settings
 from katha.config import RunConfig
 from katha.errors import InputFileError, JudgeError, UsageError
 from katha.eval_bridge.scoring.rows import row_numbers
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.tune import TuneJob, choose, tune
+from katha.experiments.tune import TuneJob, tune
 from katha.schema import CompassSettings, StoryRecord
 from katha.schema.tables import TuningResult
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.errors import InputFileError, MissingExtraError, ModelError, OutputFolderError, ReplyError, UsageError
-from katha.models import local
+from katha.models import checkpoints, local
 from katha.models.base import Turn, grammar_schema
 from katha.models.local import LocalModel
 from katha.planners.base import ABOUT, parts_without, validate_plan
@@ -244,8 +244,8 @@ def test_broken_models_and_missing_packages_are_named(
         LocalModel()
     with pytest.raises(UsageError, match="dtype is"):
         LocalModel(str(gemma), dtype="int3")
-    found = local.find_spec
-    monkeypatch.setattr(local, "find_spec", lambda name: None if name == "peft" else found(name))
+    found = checkpoints.find_spec
+    monkeypatch.setattr(checkpoints, "find_spec", lambda name: None if name == "peft" else found(name))
     with pytest.raises(MissingExtraError, match=r"needs peft.*pip install 'katha\[local\]'"):
         LocalModel(str(gemma))
 

@@ -30,8 +30,7 @@ from katha.renderers.consistory import (
 from katha.renderers.diffusion.memory import process_pool
 from katha.renderers.diffusion.prompt_encoding import encode_sdxl
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
-from katha.renderers.shared_attention.coupling import Anchor, Member, StepRecord
-from katha.renderers.shared_attention.masks import otsu, token_positions
+from katha.renderers.shared_attention.coupling import Anchor, Member, StepRecord, otsu, token_positions
 
 STEPS = 3
 

@@ -76,9 +76,9 @@ def test_listing_renderers_imports_neither_torch_nor_diffusers() -> None:
 
 
 def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    from katha.renderers.diffusion import options as families
+    from katha.models import checkpoints
 
-    monkeypatch.setattr(families, "find_spec", lambda name: None if name in ("diffusers", "peft") else object())
+    monkeypatch.setattr(checkpoints, "find_spec", lambda name: None if name in ("diffusers", "peft") else object())
     with pytest.raises(MissingExtraError, match=r"'sdxl' needs diffusers, peft\. .*pip install 'katha\[local\]'"):
         SdxlRenderer("anything")
 

@@ -16,8 +16,7 @@ from PIL import Image
 from katha.configs import load_prompt
 from katha.errors import InputFileError, UsageError
 from katha.protocols import BoardContext, FrameRequest
-from katha.renderers.diffusion.images import at_most, joined
-from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer
+from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer, at_most, joined
 from katha.renderers.diffusion.memory import process_pool
 from katha.schema import Character
 

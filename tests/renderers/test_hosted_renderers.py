@@ -6,6 +6,7 @@ import io
 import json
 import sys
 import threading
+import time
 from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -61,6 +62,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.service, self.rule, self.lock = service, rule, threading.Lock()
         self.bodies: list[bytes] = []
+        self.times: list[float] = []
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
 
@@ -78,6 +80,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         with self.server.lock:
+            self.server.times.append(time.monotonic())
             number = len(self.server.bodies)
             self.server.bodies.append(body)
             self.server.paths.append(self.path)
@@ -97,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
-        self.send_header("retry-after-ms", "1")
+        self.send_header("retry-after-ms", step.get("wait", "1"))
         self.end_headers()
         self.wfile.write(data[: len(data) // 2] if step.get("cut") else data)
 
@@ -277,6 +280,12 @@ def test_a_busy_server_is_asked_again(serve: Serve) -> None:
     assert len(list(renderer.render_board([request()]))) == 1
     assert len(server.bodies) == 3
     assert server.bodies[0] == server.bodies[2]
+
+
+def test_a_busy_server_is_asked_again_when_it_says(serve: Serve) -> None:
+    server, renderer = serve({"status": 429, "wait": "900"}, {}, retries=1)
+    assert len(list(renderer.render_board([request()]))) == 1
+    assert server.times[1] - server.times[0] >= 0.85
 
 
 def test_a_prompt_that_is_too_long_is_refused_not_cut(serve: Serve) -> None:

@@ -13,15 +13,8 @@ from diffusers import DDIMScheduler, StableDiffusionXLPipeline
 from skimage.filters import threshold_otsu
 from tiny_diffusion import build
 
-from katha.renderers.shared_attention.attention_processor import (
-    FREEU,
-    Hub,
-    concept_maps,
-    gathered_attention,
-    shared_grids,
-    wired,
-)
 from katha.renderers.shared_attention.coupling import (
+    WINDOW,
     Bank,
     Coupling,
     Group,
@@ -29,13 +22,24 @@ from katha.renderers.shared_attention.coupling import (
     Offer,
     QueryBlend,
     SharingRules,
+    SubjectMaps,
     grid_of,
     group_tokens,
     kept_tokens,
     keyed_rng,
+    otsu,
 )
-from katha.renderers.shared_attention.denoise import Conditioning, Denoiser, Trajectory
-from katha.renderers.shared_attention.masks import WINDOW, SubjectMaps, otsu
+from katha.renderers.shared_attention.denoise import (
+    FREEU,
+    Conditioning,
+    Denoiser,
+    Hub,
+    Trajectory,
+    concept_maps,
+    gathered_attention,
+    shared_grids,
+    wired,
+)
 
 LATENT = (12, 16)
 STEPS = 3

@@ -17,10 +17,9 @@ from torch.utils._pytree import tree_leaves
 from katha.errors import UsageError
 from katha.protocols import FrameRequest
 from katha.renderers.consistory import ConsistoryRenderer
-from katha.renderers.diffusion.memory import Work, needs_of, process_pool
-from katha.renderers.shared_attention.attention_processor import shared_layers
-from katha.renderers.shared_attention.memory_estimate import shown_share
-from katha.renderers.shared_attention.renderer import board_of
+from katha.renderers.diffusion.memory import Need, needs_of, process_pool
+from katha.renderers.shared_attention.denoise import shared_layers
+from katha.renderers.shared_attention.renderer import board_of, shown_share
 from katha.renderers.storydiffusion import StoryDiffusionRenderer
 from katha.schema import Character
 
@@ -90,8 +89,8 @@ def made(kind: Any, folder: Path, **options: Any) -> Any:
     )
 
 
-def worked_out(renderer: Any, frames: list[FrameRequest]) -> Work:
-    found: Work = renderer.work(board_of(frames), frames)
+def worked_out(renderer: Any, frames: list[FrameRequest]) -> Need:
+    found: Need = renderer.work(board_of(frames), frames)
     return found
 
 

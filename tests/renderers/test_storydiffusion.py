@@ -18,7 +18,7 @@ from katha.errors import UsageError
 from katha.protocols import BoardContext, FrameRequest
 from katha.registry import default_registry
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.shared_attention.attention_processor import shown_bytes
+from katha.renderers.shared_attention.denoise import shown_bytes
 from katha.renderers.shared_attention.renderer import board_of
 from katha.renderers.storydiffusion import (
     VIEWS,

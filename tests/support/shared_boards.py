@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from katha.protocols import FrameRequest
-from katha.renderers.shared_attention.attention_processor import FREEU
+from katha.renderers.shared_attention.denoise import FREEU
 from katha.schema import Character
 
 LION = Character(name="Leo", kind="lion", appearance="the lion", anchor_prompt="the lion walks")

@@ -9,9 +9,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from katha.schema import AnswerStatus
 
-# ---
-# What a language model is to katha: instructions and a JSON schema in, one typed completion out.
-
 
 @dataclass(frozen=True)
 class Turn:
@@ -39,20 +36,14 @@ class TextModel(Protocol):
     """A language model that is held to a schema."""
 
     def spec(self) -> Mapping[str, Any]:
-        """Model, revision, decoding and everything else that can change a reply; never a key."""
-        ...
+        """Return model, revision, decoding and everything else that can change a reply; never a key."""
 
     def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
-        """The reply to `turns`, one JSON object of `schema` where the model can be held to it.
+        """Return the reply to `turns`, one JSON object of `schema` where the model can be held to it.
 
         Raises:
             UsageError: the model or the key is wrong. ModelError: it cannot be used (memory, credit).
         """
-        ...
-
-
-# ---
-# JSON schemas as each kind of model takes them.
 
 
 _UNSUPPORTED = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "pattern", "default"})
@@ -61,7 +52,7 @@ _TEXT = '[^"\\\\\\x00-\\x1f\\x7f]'
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`schema` in the subset that OpenAI's strict mode takes: bounds are left to the validator."""
+    """Return `schema` in the subset that OpenAI's strict mode takes: bounds are left to the validator."""
     return {name: _strict(value) for name, value in schema.items() if name not in _UNSUPPORTED}
 
 
@@ -75,7 +66,7 @@ def _strict(value: Any) -> Any:
 
 
 def grammar_schema(schema: Any) -> Any:
-    """`schema` for xgrammar: every free text bounded by a pattern that cannot leave its JSON string.
+    """Return `schema` for xgrammar: every free text bounded by a pattern that cannot leave its JSON string.
 
     `maxLength` alone lets raw control characters through and `minLength` raw blanks; a pattern without quotation mark
     and backslash cannot close the string early. Repeats are split because the compiler fails on more than 128.
@@ -98,12 +89,8 @@ def _bounded(least: int, most: int) -> str:
     return f"^{''.join(parts)}$"
 
 
-# ---
-# Text that goes into a local model's prompt.
-
-
 def neutral(text: str, tokenizer: Any) -> str:
-    """`text` in which no special token can be forged: a blank goes into each."""
+    """Return `text` in which no special token can be forged: a blank goes into each."""
     special = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
     names = sorted(special | set(tokenizer.all_special_tokens), key=len, reverse=True)
     if not names:

@@ -1,6 +1,5 @@
-"""Models on this machine: where their files lie, what they are, the extras they need, and whose weights are on
-which device.
-"""
+"""Models on this machine: where their files lie, what they are, the extras they need, and whose weights are on which
+device."""
 
 from __future__ import annotations
 
@@ -12,19 +11,19 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 from katha.errors import InputFileError, MissingExtraError, ModelError, UsageError, first_line
 from katha.jsonio import digest, read_json
 
-# ---
-# Where a local model lies: a folder, or a snapshot in the Hugging Face cache; what it is, by its own files.
-
-
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _HASHED = (".json", ".safetensors", ".jinja", ".txt", ".model")
+_NEEDED = ("torch", "transformers", "xgrammar", "peft", "accelerate")
+ADAPTER_NOTE = "katha_adapter.json"
+"""What `katha train planner` writes beside an adapter: the base model's name and revision, and how it was trained."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class ModelSource:
 
 
 def find_folder(argument: str, *, revision: str | None = None, local_files_only: bool = True) -> Path:
-    """The folder of `MODEL_OR_PATH`, whatever kind of model it holds.
+    """Return the folder of `MODEL_OR_PATH`, whatever kind of model it holds.
 
     Raises:
         UsageError: a folder with a revision. InputFileError: no such folder. ModelError: not on this machine.
@@ -59,73 +58,64 @@ def find_folder(argument: str, *, revision: str | None = None, local_files_only:
         if revision is not None:
             raise UsageError(f"A folder has no revision: {argument!r}.", hint="Leave the revision out.")
         return path.resolve()
-    if path.is_absolute() or argument.startswith((".", "~")) or not _HUB_NAME.fullmatch(argument):
+    if path.is_absolute() or argument.startswith((".", "~")) or not HUB_NAME.fullmatch(argument):
         raise InputFileError(
             f"There is no model folder {argument!r}.", hint="Give a folder with config.json, or OWNER/NAME."
         )
-    return _snapshot(argument, revision, local_files_only=local_files_only)
-
-
-def _snapshot(name: str, revision: str | None, *, local_files_only: bool) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name, revision=revision, local_files_only=local_files_only))
+        return Path(snapshot_download(argument, revision=revision, local_files_only=local_files_only))
     except (OSError, ValueError, RuntimeError) as error:
-        wanted = f"{name} --revision {revision}" if revision else name
+        wanted = f"{argument} --revision {revision}" if revision else argument
         reason = "is not on this machine" if local_files_only else f"cannot be fetched: {first_line(error)}"
         raise ModelError(
-            f"The model {name!r} {reason}.",
+            f"The model {argument!r} {reason}.",
             hint=f"Run `hf download {wanted}` where there is a network, or give the folder that it lies in.",
         ) from error
 
 
 def read_config(name: str, folder: Path) -> Mapping[str, Any]:
-    """A model's `config.json`, with an architecture named in it and weights beside it.
+    """Return a model's `config.json`, with an architecture named in it and weights beside it.
 
     Raises:
         InputFileError: there is none, or no weights in safetensors.
     """
-    path = folder / "config.json"
+    path, again = folder / "config.json", "Download the whole model again."
     if not path.is_file():
-        raise InputFileError(f"{name!r} holds no config.json.", hint="Download the whole model again.")
+        raise InputFileError(f"{name!r} holds no config.json.", hint=again)
     try:
         config = read_json(path)
     except InputFileError as error:
-        raise InputFileError(error.message, hint="Download the whole model again.") from error
-    known = isinstance(config, dict) and config.get("architectures") and config.get("model_type")
-    if not known:
-        raise InputFileError(f"{str(path)!r} names no architecture.", hint="Download the whole model again.")
+        raise InputFileError(error.message, hint=again) from error
+    if not (isinstance(config, dict) and config.get("architectures") and config.get("model_type")):
+        raise InputFileError(f"{str(path)!r} names no architecture.", hint=again)
     if not any(folder.glob("*.safetensors")):
         raise InputFileError(
             f"{name!r} holds no weights (*.safetensors).", hint="Download the whole model again; pickles are not read."
         )
-    checked: Mapping[str, Any] = config
-    return checked
+    return config
+
+
+def hub_commit(folder: Path) -> str | None:
+    """Return the commit of a snapshot in the hub's cache, None for any other folder."""
+    return folder.name if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name) else None
+
+
+def file_sha256(path: Path) -> str:
+    """Return the hash of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def folder_revision(folder: Path) -> str:
-    """The commit of a hub snapshot, else the hash of the files' names and bytes."""
-    if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name):
-        return folder.name
-    hashes: dict[str, str] = {}
-    for path in sorted(folder.iterdir()):
-        if path.suffix in _HASHED:
-            with path.open("rb") as file:
-                hashes[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return f"sha256:{digest(hashes)}"
-
-
-# ---
-# LoRA adapters (peft): which base model they belong to, and how they are put on it.
-
-
-ADAPTER_NOTE = "katha_adapter.json"
-"""What `katha train planner` writes beside an adapter: the base model's name and revision, and how it was trained."""
+    """Return the commit of a hub snapshot, else the hash of the files' names and bytes."""
+    hashed = (path for path in sorted(folder.iterdir()) if path.suffix in _HASHED)
+    return hub_commit(folder) or f"sha256:{digest({path.name: file_sha256(path) for path in hashed})}"
 
 
 def check_adapter(folder: Path, source: ModelSource) -> Path:
-    """The adapter's folder, if it is a LoRA adapter of that base model.
+    """Return the adapter's folder, if it is a LoRA adapter of that base model.
 
     Raises:
         InputFileError: it is no adapter, or one of another base model.
@@ -144,43 +134,40 @@ def check_adapter(folder: Path, source: ModelSource) -> Path:
 
 
 def adapter_note(folder: Path) -> dict[str, Any]:
-    """What was written beside the adapter when it was trained; empty for an adapter from elsewhere."""
+    """Return what was written beside the adapter when it was trained; empty for an adapter from elsewhere."""
     path = folder.expanduser() / ADAPTER_NOTE
     return dict(read_json(path)) if path.is_file() else {}
 
 
 def load_adapter(model: Any, folder: Path, name: str) -> Any:
-    """The model with the adapter on it.
+    """Return the model with the adapter on it.
 
     Raises:
-        InputFileError: its weights have other shapes than the model's, or other names.
+        InputFileError: its weights have other shapes than the model's, or other names, which peft would pass over.
     """
     from peft import PeftModel
-
-    if not _fits(model, folder):
-        config = read_json(folder / "adapter_config.json")
-        raise _other(folder, str(config.get("base_model_name_or_path")), name)
-    return PeftModel.from_pretrained(model, str(folder), local_files_only=True)
-
-
-def _fits(model: Any, folder: Path) -> bool:
-    """Whether every matrix of the adapter has a layer of its shape; peft itself passes over names that it misses."""
     from safetensors import SafetensorError, safe_open
 
     layers = dict(model.named_modules())
-    try:
-        for path in folder.glob("*.safetensors"):
+    for path in folder.glob("*.safetensors"):
+        try:
             with safe_open(path, framework="pt") as file:
                 shapes = {key: file.get_slice(key).get_shape() for key in file.keys()}  # noqa: SIM118
-            if not all(_fits_layer(layers, key, shape) for key, shape in shapes.items()):
-                return False
-    except SafetensorError as error:
-        raise InputFileError(f"The adapter {str(folder)!r} cannot be read: {error}.", hint="Train it again.") from error
-    return True
+        except SafetensorError as error:
+            raise InputFileError(
+                f"The adapter {str(folder)!r} cannot be read: {error}.", hint="Train it again."
+            ) from error
+        if not all(_fits_layer(layers, key, shape) for key, shape in shapes.items()):
+            config = read_json(folder / "adapter_config.json")
+            raise _other(folder, str(config.get("base_model_name_or_path")), name)
+    return PeftModel.from_pretrained(model, str(folder), local_files_only=True)
 
 
 def _fits_layer(layers: Mapping[str, Any], key: str, shape: Sequence[int]) -> bool:
-    """A key is `base_model.model.LAYER.lora_A.weight` (rank x inputs) or `...lora_B.weight` (outputs x rank)."""
+    """Return whether there is a layer of the shape of matrix `key`.
+
+    It is `base_model.model.LAYER.lora_A.weight` (rank x inputs) or `...lora_B.weight` (outputs x rank).
+    """
     name, _, matrix = key.removeprefix("base_model.model.").removesuffix(".weight").rpartition(".lora_")
     weight = getattr(layers.get(name), "weight", None)
     if weight is None:
@@ -200,7 +187,6 @@ class HoldsModel(Protocol):
 
     def close(self) -> None:
         """Let go of the model once nobody uses it; it is loaded again when it is next needed."""
-        ...
 
 
 class DeviceModels:
@@ -214,7 +200,7 @@ class DeviceModels:
     def register(self, device: str, holder: HoldsModel) -> None:
         """Note that `holder` has a model in the memory of `device`. A holder that is gone is forgotten."""
         with self._lock:
-            self._known.setdefault(_kind(device), weakref.WeakSet()).add(holder)
+            self._known.setdefault(device.split(":")[0], weakref.WeakSet()).add(holder)
 
     def release(self, holder: HoldsModel) -> None:
         """Note that `holder` has none any more."""
@@ -225,7 +211,7 @@ class DeviceModels:
     def make_room(self, device: str, newcomer: HoldsModel) -> bool:
         """Have all others of `device` let go of their models; return whether there was any."""
         with self._lock:
-            others = [holder for holder in self._known.get(_kind(device), ()) if holder is not newcomer]
+            others = [holder for holder in self._known.get(device.split(":")[0], ()) if holder is not newcomer]
         for holder in others:
             holder.close()
             self.release(holder)
@@ -238,12 +224,45 @@ def device_models() -> DeviceModels:
     return DeviceModels()
 
 
-def _kind(device: str) -> str:
-    return device.split(":")[0]
+def best_device() -> str:
+    """Return the accelerator if there is one, else `cpu`."""
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def free_bytes(device: str) -> int | None:
+    """Return the free memory of a device, torch's own reserve included; None where there is no such device."""
+    if not device.startswith("cuda"):
+        import psutil
+
+        return int(psutil.virtual_memory().available)
+    import torch
+
+    if not torch.cuda.is_available():
+        return None
+    there = torch.device(device)
+    reserve = torch.cuda.memory_reserved(there) - torch.cuda.memory_allocated(there)
+    return int(torch.cuda.mem_get_info(there)[0]) + reserve
+
+
+def require_local(what: str, packages: Sequence[str] = _NEEDED) -> None:
+    """Check that `packages` of the extra `local` are there; nothing is imported.
+
+    Raises:
+        MissingExtraError: with the names of those that are missing and the command.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"{what} needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
+        )
 
 
 def need(module: str, what: str, extra: str = "stats") -> Any:
-    """The module, imported now; `what` says what it is needed for.
+    """Return the module, imported now; `what` says what it is needed for.
 
     Raises:
         MissingExtraError: it is not installed; the hint is the command that installs it.

@@ -1,8 +1,8 @@
 """One client per vendor of models: what is known of the vendor, the gate before it, and calls through its own SDK.
 
-Judges, planners and whoever else asks a served model go through `ProviderClient`: requests in, typed replies out, tried
-again with the same bytes while the server is busy or broken. tenacity does the trying; `Backoff` says how often and how
-long, and `Pacer` how many calls may be under way at once.
+Judges, planners and image services all go through `ProviderClient`: calls in, replies or typed faults out, tried again
+with the same bytes while the server is busy or broken. tenacity does the trying; `Backoff` says how often and how long,
+and `Pacer` how many calls may be under way at once.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type
+from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from katha.configs import load_config
 from katha.errors import KathaError, ModelError, UsageError
@@ -36,6 +36,9 @@ Request = dict[str, Any]
 _LOCAL = frozenset(("127.0.0.1", "localhost", "::1"))
 _BUSY = frozenset((429, 529))
 _UNAUTHORISED = frozenset((401, 403))
+_WRONG_KEY = ("API_KEY_INVALID", "API key not valid")
+"""What Google says of a wrong key, under HTTP 400."""
+_UNWILLING = frozenset(("moderation_blocked", "content_policy_violation"))
 _SCHEMA_WORDS = ("response_format", "output_config", "json_schema", "schema", "structured")
 _SHRINK = 0.8
 _ANTHROPIC_STOPS: Mapping[str | None, AnswerStatus] = {
@@ -47,7 +50,8 @@ _OPENAI_STOPS: Mapping[str | None, AnswerStatus] = {"length": "truncated", "cont
 
 
 class Fault(Exception):
-    """One failed call. kind: busy (429, 529), broken (5xx, timeout, cut connection), refused (another 4xx)."""
+    """One failed call. kind: busy (429, 529), broken (5xx, timeout, cut connection), unwilling (for what was asked),
+    refused (another 4xx)."""
 
     def __init__(self, kind: str, message: str, *, status: int | None = None, wait: float | None = None) -> None:
         super().__init__(message)
@@ -65,21 +69,21 @@ class Backoff:
     sleep: Callable[[float], None] = time.sleep
 
     def allowed(self, kind: str) -> int:
-        """How many faults of `kind` one call survives."""
+        """Return how many faults of `kind` one call survives."""
         return {"busy": self.busy_retries, "broken": self.max_retries}.get(kind, 0)
 
     def wait(self, fault: Fault, failures: int) -> float:
-        """Seconds before another try: what the server asked for, else twice as long as last time."""
+        """Return the seconds before another try: what the server asked for, else twice as long as last time."""
         grown = min(self.longest_wait, self.first_wait * 2 ** (failures - 1))
         return grown if fault.wait is None else min(self.longest_wait, max(0.0, fault.wait))
 
 
-def retry_after(value: str | None) -> float | None:
-    """The seconds in a `Retry-After` header; None when it holds none (a date is left to the backoff)."""
-    try:
-        return float(value) if value is not None else None
-    except ValueError:
-        return None
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait; None where it names none (a date is left to the backoff)."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(KeyError, ValueError):
+            return float(headers[name]) / unit
+    return None
 
 
 class Pacer:
@@ -112,7 +116,9 @@ class Pacer:
                 self._free.wait()
             self._under_way += 1
         try:
-            self._wait_out()
+            left = self._held_until - self._clock()
+            if left > 0:
+                self._sleep(left)
             with self._free:
                 self._begun += 1
                 number = self._begun
@@ -123,7 +129,7 @@ class Pacer:
                 self._free.notify()
 
     def grow(self) -> None:
-        """A call went well."""
+        """Note that a call went well."""
         with self._free:
             step = 1.0 if self._shrunk_at < 0 else 1.0 / self._limit
             self._limit = min(float(self._most), self._limit + step)
@@ -141,13 +147,6 @@ class Pacer:
         with self._free:
             self._held_until = max(self._held_until, self._clock() + seconds)
 
-    def _wait_out(self) -> None:
-        with self._free:
-            until = self._held_until
-        left = until - self._clock()
-        if left > 0:
-            self._sleep(left)
-
 
 @dataclass(frozen=True)
 class Received:
@@ -161,7 +160,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Vendor:
-    """One model of one vendor. card: its section of `configs/judges.yaml`. The key is never shown."""
+    """One model of one vendor. card: its row of `configs/providers.yaml`. The key is never shown."""
 
     provider: str
     model: str
@@ -177,52 +176,65 @@ class Vendor:
         return f"{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path.rstrip('/')}"
 
     def fault(self, error: Exception) -> Fault:
-        """What an SDK's error means, with the key blotted out.
+        """Return what an SDK's error means, with the key blotted out.
 
         Raises:
             UsageError: the key or the model is wrong. ModelError: the account has no credit left.
         """
-        status = getattr(error, "status_code", None)
+        status = getattr(error, "status_code", getattr(error, "code", None))  # Google's SDK calls it code
         message = f"{type(error).__name__}: {error}".replace(self.key, "[key]")[:500]
         if not isinstance(status, int):
             return Fault("broken", message)
-        if status in _UNAUTHORISED:
+        if status in _UNAUTHORISED or any(words in message for words in _WRONG_KEY):
             raise UsageError(
                 f"{self.provider} refused the key for {self.model!r} (HTTP {status}).", hint=f"Check {self.variable}."
             ) from None
         if status == 404:
             raise UsageError(f"{self.provider} knows no model {self.model!r} at {self.endpoint}.") from None
-        if getattr(error, "code", None) == "insufficient_quota":
+        code = getattr(error, "code", None)
+        if code == "insufficient_quota":
             raise ModelError(f"The {self.provider} account has no credit left.") from None
         headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", {})
         kind = "busy" if status in _BUSY else "broken" if status >= 500 or status in {408, 409} else "refused"
-        return Fault(kind, f"HTTP {status}: {message}", status=status, wait=retry_after(headers.get("retry-after")))
+        kind = "unwilling" if code in _UNWILLING else kind
+        return Fault(kind, f"HTTP {status}: {message}", status=status, wait=retry_after(headers))
 
     def rejects_schema(self, fault: Fault) -> bool:
-        """Whether the server said that it cannot be held to a schema."""
+        """Return whether the server said that it cannot be held to a schema."""
         return fault.status in {400, 422} and any(word in fault.message.lower() for word in _SCHEMA_WORDS)
 
+    def cost(self, tokens: Mapping[str, int]) -> float | None:
+        """Return US dollars for `tokens` by kind; None where there are none or a price is unknown."""
+        price = self.card.get("price")
+        return float(sum(tokens[kind] * price[kind] for kind in tokens)) / 1e6 if price and tokens else None
+
     def usage(self, received: Received | None, retries: int, *, plain: bool) -> dict[str, Any]:
-        """Schema mode, retries, model, token counts, and the cost in US dollars (None where a price is unknown)."""
+        """Return schema mode, retries, model, token counts, and the cost in US dollars (None where unknown)."""
         mode = {"schema_mode": "plain" if plain else "native", "retries": retries}
         if received is None:
             return {**mode, "cost": None}
-        price, tokens = self.card.get("price"), dict(received.tokens)
-        cost = sum(tokens[name] * price[name] for name in tokens) / 1e6 if price and tokens else None
-        return {**mode, "model": received.model, "tokens": tokens, "cost": cost}
+        tokens = dict(received.tokens)
+        return {**mode, "model": received.model, "tokens": tokens, "cost": self.cost(tokens)}
 
 
-def find_vendor(provider: str, model: str, *, base_url: str | None = None, what: str = "judge") -> Vendor:
-    """The vendor's data for `model` (its longest matching prefix), with the key from the environment.
+def find_vendor(
+    provider: str,
+    model: str,
+    *,
+    base_url: str | None = None,
+    what: Literal["judge", "language model", "renderer"] = "judge",
+) -> Vendor:
+    """Return the vendor's data for `model` (its longest matching prefix), with the key from the environment.
 
     Raises:
         UsageError: the key's variable is not set; servers on this machine need none.
     """
-    data = load_config("judges.yaml")[provider]
+    section = load_config("providers.yaml")[provider]
+    data = section["pictures" if what == "renderer" else "text"]
     url = base_url or os.environ.get(data["url_variable"]) or str(data["base_url"])
-    names = sorted((name for name in data["models"] if model.startswith(name)), key=len)
-    card: dict[str, Any] = data["default"] | (data["models"][names[-1]] if names else {})
-    variable = str(data["key"])
+    prefix = max((name for name in data["models"] if model.startswith(name)), key=len, default="")
+    card: dict[str, Any] = data["default"] | data["models"].get(prefix, {})
+    variable = next((name for name in section["key"] if os.environ.get(name)), section["key"][0])
     key = os.environ.get(variable) or ("unused" if urlsplit(url).hostname in _LOCAL else "")
     if not key:
         raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
@@ -245,8 +257,6 @@ class Exchange:
 class ProviderClient(ABC):
     """One model of one vendor over the vendor's own SDK. Safe between threads."""
 
-    PROVIDER: ClassVar[str]
-
     def __init__(
         self, vendor: Vendor, *, timeout: float, backoff: Backoff | None = None, at_once: int = 16, plain: bool = False
     ) -> None:
@@ -258,6 +268,71 @@ class ProviderClient(ABC):
     @abstractmethod
     def sdk(self) -> Any:
         """The SDK's client, with its own retries off."""
+
+    def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        sdk = self.__dict__.pop("sdk", None)
+        if sdk is not None:
+            sdk.close()
+
+    def typed(self, call: Callable[[], T]) -> T:
+        """Return what `call` gives; whatever the SDK raises in it becomes a `Fault` or a `KathaError`."""
+        try:
+            return call()
+        except (KathaError, Fault):
+            raise
+        except Exception as error:
+            # The SDKs let half a body or another shape through as ValueError, TypeError, AttributeError or IndexError.
+            raise self.vendor.fault(error) from None
+
+    def patiently(self, call: Callable[[], T], failed: Counter[str] | None = None) -> T:
+        """Return what `call` gives, a call of the SDK, paced and tried again while `Backoff` allows.
+
+        failed: counts the faults by kind.
+
+        Raises:
+            UsageError: the key or the model is wrong. ModelError: the account has no credit left.
+            Fault: the server stayed broken, or refused the call.
+        """
+        failed = Counter() if failed is None else failed
+
+        def once() -> T:
+            with self._pacer.slot() as number:
+                try:
+                    given = self.typed(call)
+                except Fault as fault:
+                    failed[fault.kind] += 1
+                    if fault.kind == "busy":
+                        self._pacer.shrink(number)
+                    raise
+            self._pacer.grow()
+            return given
+
+        def again(error: BaseException) -> bool:
+            return isinstance(error, Fault) and failed[error.kind] <= self.backoff.allowed(error.kind)
+
+        def wait(state: RetryCallState) -> float:
+            """A wait that a busy server named holds for every call, the growing one for this call alone."""
+            assert state.outcome is not None
+            fault = state.outcome.exception()
+            assert isinstance(fault, Fault)
+            seconds = self.backoff.wait(fault, failed[fault.kind])
+            if fault.kind == "busy" and fault.wait is not None:
+                self._pacer.hold(seconds)
+                return 0.0
+            return seconds
+
+        def sleep(seconds: float) -> None:
+            if seconds > 0:
+                self.backoff.sleep(seconds)
+
+        return Retrying(retry=retry_if_exception(again), wait=wait, sleep=sleep)(once)
+
+
+class ChatClient(ProviderClient):
+    """A client of language models: messages and a schema in, a text out."""
+
+    PROVIDER: ClassVar[str]
 
     @abstractmethod
     def request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None, limit: int) -> Request:
@@ -271,15 +346,6 @@ class ProviderClient(ABC):
     def read(self, message: Any) -> Received:
         """Return what the SDK's object for a reply says."""
 
-    def _answer(self, request: Request) -> Received:
-        return self.read(self.send(request))
-
-    def close(self) -> None:
-        """Close the connections; the next call opens new ones."""
-        sdk = self.__dict__.pop("sdk", None)
-        if sdk is not None:
-            sdk.close()
-
     def exchange(self, build: Callable[[bool], Request]) -> Exchange:
         """Make the call whose body `build` gives (for the schema in words: True), paced and tried again.
 
@@ -289,84 +355,24 @@ class ProviderClient(ABC):
             UsageError: the key or the model is wrong. ModelError: the account has no credit left.
         """
         plain, failed = self.plain, Counter[str]()
-
-        def once() -> Received:
-            nonlocal plain
-            while True:
-                try:
-                    with self._pacer.slot() as number:
-                        received = self._called(partial(self._answer, build(plain)))
-                except Fault as fault:
-                    if plain or not self.vendor.rejects_schema(fault):
-                        if fault.kind == "busy":
-                            self._pacer.shrink(number)
-                        raise
-                    self.plain = plain = True
+        received: Received | None = None
+        error: str | None = None
+        while received is None and error is None:
+            try:
+                received = self.patiently(partial(self._answer, build(plain)), failed)
+            except Fault as fault:
+                if plain or not self.vendor.rejects_schema(fault):
+                    error = fault.message
                 else:
-                    self._pacer.grow()
-                    return received
+                    self.plain = plain = True
+                    del failed[fault.kind]
+        return Exchange(received, error, self.vendor.usage(received, failed.total(), plain=plain), plain)
 
-        try:
-            received, error = self._tried(once, failed), None
-        except Fault as fault:
-            received, error = None, fault.message
-        usage = self.vendor.usage(received, failed.total(), plain=plain)
-        return Exchange(received, error, usage, plain)
-
-    def patiently(self, call: Callable[[], T]) -> T:
-        """Return what `call` gives, a call of the SDK that is no question (of batches, of files), tried again.
-
-        Raises:
-            UsageError: the key is wrong. Fault: the server stayed broken or refused the call.
-        """
-        return self._tried(lambda: self._called(call), Counter())
-
-    def _tried(self, call: Callable[[], T], failed: Counter[str]) -> T:
-        """`call`, tried again while `Backoff` allows; `failed` counts the faults by kind."""
-
-        def fault_of(state: RetryCallState) -> Fault:
-            assert state.outcome is not None
-            fault = state.outcome.exception()
-            assert isinstance(fault, Fault)
-            return fault
-
-        def count(state: RetryCallState) -> None:
-            failed[fault_of(state).kind] += 1
-
-        def stop(state: RetryCallState) -> bool:
-            kind = fault_of(state).kind
-            return failed[kind] > self.backoff.allowed(kind)
-
-        def wait(state: RetryCallState) -> float:
-            """A wait that a busy server named holds for every call, the growing one for this call alone."""
-            fault = fault_of(state)
-            seconds = self.backoff.wait(fault, failed[fault.kind])
-            if fault.kind == "busy" and fault.wait is not None:
-                if not stop(state):  # tenacity asks for the wait before it asks whether to stop
-                    self._pacer.hold(seconds)
-                return 0.0
-            return seconds
-
-        retrying = Retrying(
-            retry=retry_if_exception_type(Fault), after=count, stop=stop, wait=wait, sleep=self._sleep, reraise=True
-        )
-        return retrying(call)
-
-    def _sleep(self, seconds: float) -> None:
-        if seconds > 0:
-            self.backoff.sleep(seconds)
-
-    def _called(self, call: Callable[[], T]) -> T:
-        try:
-            return call()
-        except (KathaError, Fault):
-            raise
-        except Exception as error:
-            # The SDKs let half a body or another shape through as ValueError, TypeError, AttributeError or IndexError.
-            raise self.vendor.fault(error) from None
+    def _answer(self, request: Request) -> Received:
+        return self.read(self.send(request))
 
 
-class AnthropicClient(ProviderClient):
+class AnthropicClient(ChatClient):
     """Claude over the Messages API."""
 
     PROVIDER = "anthropic"
@@ -414,7 +420,7 @@ class AnthropicClient(ProviderClient):
         return Received(text, message.model, _ANTHROPIC_STOPS.get(message.stop_reason), tokens)
 
 
-class OpenAIClient(ProviderClient):
+class OpenAIClient(ChatClient):
     """Any server that speaks the Chat Completions protocol, by `base_url` or OPENAI_BASE_URL."""
 
     PROVIDER = "openai"
@@ -445,12 +451,9 @@ class OpenAIClient(ProviderClient):
         choice = message.choices[0]
         stop = "refused" if choice.message.refusal else _OPENAI_STOPS.get(choice.finish_reason)
         text = choice.message.refusal or choice.message.content or ""
-        return Received(text, message.model, stop, _openai_tokens(message.usage))
-
-
-def _openai_tokens(usage: Any) -> dict[str, int]:
-    if usage is None:
-        return {}
-    details = usage.prompt_tokens_details
-    cached = (details.cached_tokens or 0) if details is not None else 0
-    return {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
+        usage, tokens = message.usage, {}
+        if usage is not None:
+            details = usage.prompt_tokens_details
+            cached = (details.cached_tokens or 0) if details is not None else 0
+            tokens = {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
+        return Received(text, message.model, stop, tokens)

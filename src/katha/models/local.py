@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError, first_line
+from katha.errors import InputFileError, KathaError, ModelError, UsageError, first_line
 from katha.models.base import Completion, Turn, grammar_schema, neutral
 from katha.models.checkpoints import (
     ModelSource,
+    best_device,
     check_adapter,
     device_models,
     find_folder,
     folder_revision,
+    free_bytes,
     load_adapter,
     read_config,
+    require_local,
 )
 
 DEFAULT_MODEL = "google/gemma-3-4b-it"
-_NEEDED = ("torch", "transformers", "xgrammar", "peft", "accelerate")
 _WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
 _WRITING: Mapping[str, Any] = {"any_whitespace": False, "strict_mode": True}
 """How grammars are compiled. Free white space lets a model write blanks up to the limit."""
 
 
-def require_local(what: str) -> None:
-    """Check that the packages are there; nothing is imported.
-
-    Raises:
-        MissingExtraError: with the names of the packages and the command.
-    """
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise MissingExtraError(
-            f"{what} needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
-        )
-
-
 def find_language_model(argument: str | None, revision: str | None = None) -> ModelSource:
-    """The files of `MODEL_OR_PATH` (default Gemma 3 4B); nothing is downloaded.
+    """Return the files of `MODEL_OR_PATH` (default Gemma 3 4B); nothing is downloaded.
 
     Raises:
         InputFileError: no such folder, or a broken one. ModelError: not on this machine. UsageError: it writes no text.
@@ -99,7 +87,7 @@ class LocalModel:
         self._loaded: _Loaded | None = None
 
     def spec(self) -> Mapping[str, Any]:
-        """Revision, adapter, dtype, device, decoding, grammar and versions."""
+        """Return revision, adapter, dtype, device, decoding, grammar and versions."""
         return {
             "name": f"local:{self._source.name}",
             "revision": self._source.revision,
@@ -112,13 +100,17 @@ class LocalModel:
         }
 
     def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
-        """The reply, held to `schema` token by token.
+        """Return the reply, held to `schema` token by token.
 
         Raises:
             InputFileError: the weights cannot be loaded. ModelError: they do not fit into memory.
         """
         loaded = self._load()
-        ids = self._prompt(loaded, turns)
+        rows = [{"role": turn.role, "content": neutral(turn.text, loaded.tokenizer)} for turn in turns]
+        batch = loaded.tokenizer.apply_chat_template(
+            rows, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+        )
+        ids = batch["input_ids"].to(self._device)
         room = min(self._max_tokens, loaded.window - ids.shape[1])
         if room < 1:
             error = f"the prompt has {ids.shape[1]} tokens, the model reads {loaded.window}"
@@ -135,16 +127,7 @@ class LocalModel:
         """Let go of the model and its memory; the next call loads it again."""
         self._loaded = None
 
-    def _prompt(self, loaded: _Loaded, turns: Sequence[Turn]) -> Any:
-        rows = [{"role": turn.role, "content": neutral(turn.text, loaded.tokenizer)} for turn in turns]
-        batch = loaded.tokenizer.apply_chat_template(
-            rows, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
-        )
-        return batch["input_ids"].to(self._device)
-
     def _generate(self, loaded: _Loaded, ids: Any, schema: Mapping[str, Any], room: int) -> list[int]:
-        import json
-
         import torch
         from xgrammar.contrib.hf import LogitsProcessor
 
@@ -166,17 +149,18 @@ class LocalModel:
         if self._loaded is None:
             import xgrammar
 
-            if _lacks_room(self._source, self._device, self._dtype):
+            try:
+                _check_room(self._source, self._device, self._dtype)
+            except ModelError:
                 device_models().make_room(self._device, self)
             model, tokenizer = load_weights(self._source, self._device, self._dtype)
             device_models().register(self._device, self)
             if self._adapter is not None:
                 model = load_adapter(model, self._adapter, self._source.name)
             model.eval()
-            stops = _stops(model, tokenizer)
+            stops = _plain_decoding(model, tokenizer)
             width = model.get_output_embeddings().weight.shape[0]
             info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=width, stop_token_ids=list(stops))
-            _plain_decoding(model, tokenizer, stops)
             window = int(model.config.get_text_config().max_position_embeddings)
             compiler = xgrammar.GrammarCompiler(info, max_threads=1)
             self._loaded = _Loaded(model, tokenizer, compiler, stops, window)
@@ -184,7 +168,7 @@ class LocalModel:
 
 
 def load_weights(source: ModelSource, device: str, dtype: str) -> tuple[Any, Any]:
-    """Model and tokenizer from the folder (safetensors only); nothing is fetched.
+    """Return model and tokenizer from the folder (safetensors only); nothing is fetched.
 
     Raises:
         InputFileError: weights or tokenizer are missing, damaged or without a chat template. ModelError: no room.
@@ -210,47 +194,33 @@ def load_weights(source: ModelSource, device: str, dtype: str) -> tuple[Any, Any
         )
     if not tokenizer.chat_template:
         raise InputFileError(f"{source.name!r} has no chat template.", hint="Use an instruction-tuned model.")
-    return _on_device(model, source.name, device), tokenizer
-
-
-def _on_device(model: Any, name: str, device: str) -> Any:
     import torch
 
     try:
-        return model.to(device)
+        return model.to(device), tokenizer
     except torch.OutOfMemoryError as error:
-        raise _no_room(name, device) from error
+        raise _no_room(source.name, device) from error
     except (RuntimeError, AssertionError) as error:
         reason = first_line(error)
         raise UsageError(f"The model cannot be put on {device!r}: {reason}", hint="Choose another device.") from error
 
 
-def _stops(model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """The ids that end a reply: the tokenizer's, the model's, and the chat format's end of a turn."""
+def _plain_decoding(model: Any, tokenizer: Any) -> tuple[int, ...]:
+    """Replace the checkpoint's sampling defaults with greedy decoding, and return the ids that end a reply: the
+    tokenizer's, the model's, and the chat format's end of a turn."""
+    from transformers import GenerationConfig
+
     given = model.generation_config.eos_token_id if model.generation_config is not None else None
     found = {tokenizer.eos_token_id, *(given if isinstance(given, list) else [given])}
     turn = tokenizer.convert_tokens_to_ids("<end_of_turn>")
-    if turn is not None and turn != tokenizer.unk_token_id:
+    if turn != tokenizer.unk_token_id:
         found.add(turn)
-    return tuple(sorted(one for one in found if one is not None))
-
-
-def _plain_decoding(model: Any, tokenizer: Any, stops: tuple[int, ...]) -> None:
-    """Replace the checkpoint's sampling defaults with greedy decoding."""
-    from transformers import GenerationConfig
-
+    stops = tuple(sorted(one for one in found if one is not None))
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else stops[0]
     model.generation_config = GenerationConfig(
         do_sample=False, num_beams=1, repetition_penalty=1.0, eos_token_id=list(stops), pad_token_id=pad, use_cache=True
     )
-
-
-def best_device() -> str:
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+    return stops
 
 
 def _stored_dtype(source: ModelSource) -> str:
@@ -258,31 +228,10 @@ def _stored_dtype(source: ModelSource) -> str:
     return str(next((name for name in stored if name), "float32"))
 
 
-def weight_bytes(source: ModelSource, dtype: str) -> int:
-    """What the weights take in memory: their files' size, for the width of `dtype`."""
-    stored = sum(path.stat().st_size for path in source.folder.glob("*.safetensors"))
-    return stored * _WIDTHS[dtype] // _WIDTHS.get(_stored_dtype(source), 4)
-
-
-def free_bytes(device: str) -> int | None:
-    """Free memory of a device; None where it cannot be told."""
-    if device.startswith("cuda"):
-        import torch
-
-        return int(torch.cuda.mem_get_info(device)[0]) if torch.cuda.is_available() else None
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return None
-
-
-def _lacks_room(source: ModelSource, device: str, dtype: str) -> bool:
-    free = free_bytes(device)
-    return free is not None and weight_bytes(source, dtype) > free
-
-
 def _check_room(source: ModelSource, device: str, dtype: str) -> None:
-    need, free = weight_bytes(source, dtype), free_bytes(device)
+    """Refuse weights that outgrow the free memory: their files' size, for the width of `dtype` (ModelError)."""
+    stored = sum(path.stat().st_size for path in source.folder.glob("*.safetensors"))
+    need, free = stored * _WIDTHS[dtype] // _WIDTHS.get(_stored_dtype(source), 4), free_bytes(device)
     if free is not None and need > free:
         raise ModelError(
             f"{source.name!r} needs {need / 2**30:.1f} GiB in {dtype}; {device} has {free / 2**30:.1f} GiB free.",

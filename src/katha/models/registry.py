@@ -2,55 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from katha.errors import UsageError
-from katha.models.api import AnthropicModel, OpenAIModel
-from katha.models.base import TextModel
+from katha.models.base import Completion, TextModel, Turn, strict_schema
+from katha.models.client import AnthropicClient, Backoff, ChatClient, OpenAIClient, Request, find_vendor
 from katha.models.local import LocalModel
 
-_PROVIDERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {"anthropic": AnthropicModel, "openai": OpenAIModel, "local": LocalModel}
-)
+_SERVED: Mapping[str, type[ChatClient]] = MappingProxyType({"anthropic": AnthropicClient, "openai": OpenAIClient})
 _LOCAL_ONLY = ("adapter", "device", "dtype", "revision")
 _SERVED_ONLY = ("base_url",)
 
 
-def make_model(
-    name: str | None,
-    *,
-    adapter: Path | None = None,
-    device: str | None = None,
-    dtype: str | None = None,
-    revision: str | None = None,
-    base_url: str | None = None,
-    max_tokens: int | None = None,
-) -> TextModel:
-    """The model behind `name`; nothing is loaded or called yet.
+class ServedModel:
+    """A language model behind the API of `provider`: one completion a call, held to a schema where the server can."""
+
+    def __init__(
+        self,
+        provider: str,
+        model: str | None,
+        *,
+        base_url: str | None = None,
+        max_tokens: int = 16_000,
+        timeout: float = 600.0,
+        backoff: Backoff | None = None,
+    ) -> None:
+        """Read the model's data and the key; nothing is called yet.
+
+        Raises:
+            UsageError: no model is named, or the key's variable is not set.
+        """
+        if not model:
+            raise UsageError(f"The language model {provider!r} needs a name.", hint=f"Write {provider}:MODEL.")
+        self.vendor = find_vendor(provider, model, base_url=base_url, what="language model")
+        self._client = _SERVED[provider](self.vendor, timeout=timeout, backoff=backoff)
+        self._max_tokens = max_tokens
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return model, endpoint and decoding; never the key."""
+        return {
+            "name": f"{self.vendor.provider}:{self.vendor.model}",
+            "endpoint": self.vendor.endpoint,
+            "decoding": {"temperature": self.vendor.card.get("temperature"), "max_tokens": self._max_tokens},
+        }
+
+    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+        """Return the reply, tried again with the same bytes while the server is busy or broken.
+
+        Raises:
+            UsageError: the key or the model is wrong. ModelError: the account has no credit left.
+        """
+        held = strict_schema(schema) if self.vendor.provider == "openai" else schema
+
+        def build(plain: bool) -> Request:
+            told = _in_words(turns, schema) if plain else turns
+            messages = [{"role": turn.role, "content": turn.text} for turn in told]
+            return self._client.request(messages, None if plain else held, self._max_tokens)
+
+        done = self._client.exchange(build)
+        received = done.received
+        if received is None:
+            return Completion("transport_failed", error=done.error, usage=done.usage)
+        error = f"the model stopped early ({received.stop})" if received.stop else None
+        return Completion(received.stop or "ok", received.text, error, done.usage)
+
+
+def _in_words(turns: Sequence[Turn], schema: Mapping[str, Any]) -> list[Turn]:
+    """Return the conversation with the schema in its first turn, for servers that cannot enforce it."""
+    first = turns[0]
+    text = json.dumps(schema, ensure_ascii=False)
+    asked = f"{first.text}\n\nReturn one JSON object and nothing else. It must satisfy this JSON schema: {text}"
+    return [Turn(first.role, asked), *turns[1:]]
+
+
+class ModelOptions(TypedDict, total=False):
+    """What a language model can be told; None is its own default."""
+
+    adapter: Path | None
+    device: str | None
+    dtype: str | None
+    revision: str | None
+    base_url: str | None
+    max_tokens: int | None
+
+
+def make_model(name: str | None, **given: Unpack[ModelOptions]) -> TextModel:
+    """Return the model behind `name`; nothing is loaded or called yet.
 
     Raises:
         UsageError: an option that this kind of model does not have. KathaError: it cannot be used.
     """
     provider, colon, rest = (name or "local").partition(":")
-    if provider not in _PROVIDERS:
+    if provider not in (*_SERVED, "local"):
         provider, rest = "local", name or ""
     elif not colon:
         rest = ""
-    given = {
-        "adapter": adapter,
-        "device": device,
-        "dtype": dtype,
-        "revision": revision,
-        "base_url": base_url,
-        "max_tokens": max_tokens,
-    }
-    wrong = _SERVED_ONLY if provider == "local" else _LOCAL_ONLY
-    refused = next((option for option in wrong if given[option] is not None), None)
+    options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
+    refused = next(
+        (option for option in (_SERVED_ONLY if provider == "local" else _LOCAL_ONLY) if option in options), None
+    )
     if refused is not None:
         raise UsageError(f"A model of {provider!r} has no option {refused!r}.", hint="Leave it out.")
-    options = {option: value for option, value in given.items() if value is not None}
-    made: TextModel = _PROVIDERS[provider](rest or None, **options)
-    return made
+    return (
+        LocalModel(rest or None, **options) if provider == "local" else ServedModel(provider, rest or None, **options)
+    )
