@@ -16,8 +16,7 @@ from katha.jsonio import sha256_hex
 from katha.prompting import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
-from katha.renderers.diffusion.memory import Loaded
-from katha.renderers.diffusion.prompt_encoding import Encoded
+from katha.renderers.diffusion.memory import Encoded, Loaded
 from katha.renderers.diffusion.renderer import Job
 from katha.schema import Character
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from katha.renderers.diffusion.prompt_encoding import chunk_tokens
+from katha.renderers.diffusion.sdxl import chunk_tokens
 from katha.schema import Character
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from katha.errors import UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, FrameRequest
-from katha.renderers.diffusion.memory import Loaded, Need
+from katha.renderers.diffusion.memory import Encoded, Loaded, Need
 from katha.renderers.diffusion.options import at_least
-from katha.renderers.diffusion.prompt_encoding import Encoded, frame_prompt
+from katha.renderers.diffusion.renderer import frame_prompt
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.renderers.shared_attention.coupling import (
     WINDOW,
