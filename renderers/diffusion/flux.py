@@ -26,10 +26,8 @@ _CLIP_WORDS = 75
 
 
 class PromptReader(ABC):
-    """How one kind of pipeline reads a prompt: what its text encoders hold, and the pipeline's arguments they make.
-
-    A prompt of at most `limit` tokens is read. sees: the text encoder reads the pictures together with the prompt.
-    """
+    """How one kind of pipeline reads a prompt of at most `limit` tokens: what its text encoders hold, and the pipeline's
+    arguments they make. sees: the text encoder reads the pictures together with the prompt."""
 
     sees = False
     tokenizer_folder = "tokenizer"
@@ -55,11 +53,7 @@ class PromptReader(ABC):
 
 
 class T5Reader(PromptReader):
-    """FLUX.1: T5 reads the whole prompt; CLIP gives one vector of the prompt's beginning.
-
-    CLIP is given as many whole words as it holds, so that nothing is cut inside it; every word of the prompt is in T5's
-    embeddings.
-    """
+    """FLUX.1: T5 reads the whole prompt; CLIP gives one vector of its beginning, of as many whole words as it holds."""
 
     tokenizer_folder = "tokenizer_2"
 

@@ -56,11 +56,8 @@ class Lora:
 
 
 def find_loras(given: Sequence[str]) -> tuple[Lora, ...]:
-    """Find the adapters behind `FILE`, `FILE@WEIGHT` or `OWNER/NAME/FILE.safetensors@WEIGHT` (of the hub's cache).
-
-    Raises:
-        UsageError: no such file, a broken one, a weight that is no number, or the same adapter twice.
-    """
+    """Find the adapters behind `FILE`, `FILE@WEIGHT` or `OWNER/NAME/FILE.safetensors@WEIGHT` (of the hub's cache);
+    a file that is none, a weight that is no number, or the same adapter twice is a UsageError."""
     found = [_find(item) for item in given]
     twice = next((item for at, item in enumerate(found) if item.sha256 in {other.sha256 for other in found[:at]}), None)
     if twice is not None:
@@ -92,11 +89,8 @@ def _find(given: str) -> Lora:
 
 
 def apply_loras(pipe: Any, loras: Sequence[Lora]) -> None:
-    """Put every adapter on `pipe` with its weight.
-
-    Raises:
-        UsageError: one was trained for another model (a layer of its is missing here, or has another shape).
-    """
+    """Put every adapter on `pipe` with its weight, or refuse one that was trained for another model: a layer of its is
+    missing here, or has another shape (UsageError)."""
     if not loras:
         return
     import torch
@@ -267,13 +261,8 @@ def needs_of(
     """Return what drawing `batch` frames of `pixels` pixels at once needs on each rung; nothing is loaded.
 
     What a frame needs beyond weights is estimated from the sizes of the decoder's widest layers, its largest consumer,
-    or is `work`, if that is more: frames are decoded after they are denoised.
-
-    Args:
-        loaded: the rung on which the weights are in their place already; there, what is needed beside them.
-
-    Raises:
-        InputFileError: a weight file is broken.
+    or is `work`, if that is more: frames are decoded after they are denoised. loaded: the rung on which the weights are
+    in their place already; there, what is needed beside them.
     """
     width, beyond = DTYPES[dtype], work or Need()
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
@@ -314,14 +303,9 @@ def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, ti
 
 
 def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[int, int] | None = None) -> str:
-    """Return a sentence that `rung` fits, or refuse.
+    """Return a sentence that `rung` fits, or refuse (UsageError) with the number of bytes missing and a rung that fits.
 
-    Args:
-        needs: of every rung; one that fits is named where this one does not.
-        free: bytes on the device and on the host; looked up unless told.
-
-    Raises:
-        UsageError: no such device, or too little memory; the number of bytes missing is named.
+    free: bytes on the device and on the host; looked up unless told.
     """
     on_device, on_host = free or (free_bytes(device) or 0, free_bytes("cpu") or 0)
 
@@ -340,11 +324,7 @@ def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[
 
 
 def apply_rung(pipe: Any, rung: Rung, device: str, dtype: str, denoiser: str, *, tiling: bool = False) -> None:
-    """Put `pipe` on `device` as `rung` says.
-
-    Raises:
-        UsageError: there is no such device.
-    """
+    """Put `pipe` on `device` as `rung` says; UsageError where there is no such device."""
     import torch
 
     try:
@@ -411,11 +391,8 @@ class PipelinePool:
 
     @contextmanager
     def use(self, key: str, device: str, load: Callable[[], Any]) -> Iterator[Loaded]:
-        """The pipeline of `key`, loaded by `load` unless it is the one in memory; nobody else uses it meanwhile.
-
-        Raises:
-            UsageError: another process draws on `device`.
-        """
+        """Context manager: the pipeline of `key`, loaded by `load` unless it is the one in memory, for nobody else
+        meanwhile (UsageError where another process draws on `device`)."""
         with self._lock:
             if self._loaded is None or self._key != key:
                 self.release()
@@ -455,11 +432,7 @@ def process_pool() -> PipelinePool:
 
 @contextmanager
 def hold_device(device: str) -> Iterator[None]:
-    """Keep other processes of this user off an accelerator; a CPU is not held.
-
-    Raises:
-        UsageError: another process has it.
-    """
+    """Keep other processes of this user off an accelerator (UsageError where one has it); a CPU is not held."""
     if device.startswith("cpu"):
         yield
         return

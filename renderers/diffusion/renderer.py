@@ -227,11 +227,8 @@ class DiffusionRenderer(ABC):
         return ", ".join(part for part in (request.negative_prompt, self.options.negative) if part)
 
     def check(self, request: FrameRequest) -> None:
-        """Refuse a frame that the model cannot draw.
-
-        Raises:
-            UsageError: its size. UnfitFrameError: its prompt, which another frame does not have; the limit is named.
-        """
+        """Refuse a frame that the model cannot draw: its size (UsageError), or its prompt, which another frame does not
+        have (UnfitFrameError); the limit is named."""
         width, height = request.width, request.height
         step, native = self.family.size_multiple, self._native_side() ** 2
         who = f"The renderer {self.renderer_name!r} cannot draw {width}x{height}"
@@ -262,10 +259,8 @@ class DiffusionRenderer(ABC):
 
     @contextmanager
     def pipeline(self, requests: Sequence[FrameRequest], work: Need | None = None) -> Iterator[Loaded]:
-        """Context manager: the pipeline as `Loaded`, in memory and on its rung, for nobody else meanwhile.
-
-        work: what denoising holds beyond weights. Too little memory for these frames is refused (UsageError).
-        """
+        """Context manager: the pipeline in memory and on its rung, for nobody else meanwhile (UsageError where these
+        frames do not fit). work: what denoising holds beyond weights."""
         pixels = max(request.width * request.height for request in requests)
         asked = (pixels * self.at_once, work.device if work is not None else 0)
         with self._pool.use(self._key(), self.device, lambda: self._load(pixels, work)) as loaded:

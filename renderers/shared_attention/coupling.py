@@ -31,9 +31,6 @@ def otsu(values: ArrayLike) -> float:
 
     Otsu, IEEE Transactions on Systems, Man, and Cybernetics 9(1), 1979, but exact: over every split of the sorted
     values instead of a histogram's bins. Equal values have no split: their value is returned, and nothing lies above.
-
-    Raises:
-        ValueError: no values.
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64), axis=None)
     if not ordered.size:
@@ -145,11 +142,7 @@ def halvings(latent: Grid, count: int) -> list[Grid]:
 
 
 def grid_of(tokens: int, latent: Grid) -> Grid:
-    """Return the grid of `tokens` tokens inside a UNet.
-
-    Raises:
-        ValueError: no halving of the latent has that many tokens.
-    """
+    """Return the grid of `tokens` tokens inside a UNet (ValueError where no halving of the latent has so many)."""
     found = next((grid for grid in halvings(latent, max(latent).bit_length()) if math.prod(grid) == tokens), None)
     if found is None:
         raise ValueError(f"{tokens} tokens are no halving of a latent of {latent[0]}x{latent[1]}")
