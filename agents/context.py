@@ -1,32 +1,29 @@
-"""What the nodes of a run work with and never keep in the state: settings, plug-ins, the cache and the run's files."""
+"""What a run begins with: its plug-ins, its plan, its settings under a lock, and the context of the machine's nodes."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from katha.agents.folder import RunFiles, RunFolder
+from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
+from katha.compass.lock import read_lock
 from katha.compass.modes import Mode, load_mode
-from katha.compass.score import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
-from katha.config import RunConfig
-from katha.errors import BudgetError, OutputFolderError, UsageError
+from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
+from katha.config import Settings
+from katha.errors import BudgetError, OutputFolderError, PlanError, UsageError
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.judging.engine import JudgingEngine
-from katha.eval_bridge.judging.make import make_judges
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import kept_rule
+from katha.eval_bridge.packets.instructions import STEERING_VARIANT
+from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.jsonio import digest
-from katha.protocols import (
-    CostsMoney,
-    Judge,
-    KeepsReceipts,
-    Planner,
-    Renderer,
-    Similarity,
-)
+from katha.protocols import CostsMoney, Judge, KeepsReceipts, Planner, PlanRequest, Renderer, Similarity
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
 from katha.store import Store
@@ -34,7 +31,7 @@ from katha.store import Store
 # Planners and renderers made from a run's settings: each with its options, and `memory` for those that have it.
 
 
-def make_planner(config: RunConfig) -> Planner:
+def make_planner(config: Settings) -> Planner:
     """Return the planner.
 
     Raises:
@@ -44,25 +41,17 @@ def make_planner(config: RunConfig) -> Planner:
     return made
 
 
-def make_renderer(config: RunConfig) -> Renderer:
-    """Return the board's renderer.
-
-    Raises:
-        UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
-    """
-    return _make(config.renderer, config.renderer_options, config.memory)
-
-
-def make_bridge(config: RunConfig) -> Renderer | None:
-    """Return who draws inserted frames, if that is not the board's renderer; errors are those of `make_renderer`."""
-    bridge = config.bridge_renderer
-    return _make(bridge, config.bridge_renderer_options, config.memory) if bridge is not None else None
-
-
-def _make(spec: str, options: Mapping[str, Any], memory: str | None) -> Renderer:
-    told = {"memory": memory} if memory is not None and "memory" in _options(spec) else {}
-    made: Renderer = default_registry("renderers").configure(spec, {**told, **options})
+def make_renderer(config: Settings) -> Renderer:
+    """Return the board's renderer; errors are those of `make_planner`."""
+    told = {"memory": config.memory} if config.memory is not None and "memory" in _options(config.renderer) else {}
+    made: Renderer = default_registry("renderers").configure(config.renderer, {**told, **config.renderer_options})
     return made
+
+
+def make_bridge(config: Settings) -> Renderer | None:
+    """Return who draws inserted frames, if that is not the board's renderer; errors are those of `make_planner`."""
+    drawer = {"renderer": config.bridge_renderer, "renderer_options": config.bridge_renderer_options}
+    return make_renderer(config.model_copy(update=drawer)) if config.bridge_renderer is not None else None
 
 
 def _options(spec: str) -> set[str]:
@@ -96,10 +85,7 @@ def require_memory(memory: str | None, specs: Iterable[str | None]) -> None:
 
 # Pictures within a command's budget: asked for before each one, settled with what it did cost.
 
-
 T = TypeVar("T")
-_STOPPED = "The budget is used up; what was paid for is kept."
-_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
 
 
 def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
@@ -112,20 +98,18 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
         return draw()
     each = renderer.frame_price or 0.0
     if not budget.grant(1, each):
-        raise BudgetError(_STOPPED, hint=_HINT)
+        raise BudgetError(
+            "The budget is used up; what was paid for is kept.",
+            hint="Give the same command again, with a higher --max-cost or --max-calls, to go on.",
+        )
     cost = 0.0  # a call that failed is a call; a service charges for pictures
     try:
         drawn = draw()
-        cost = _cost(renderer, each)
+        known = renderer.receipt().get("cost") if isinstance(renderer, KeepsReceipts) else None
+        cost = each if known is None else float(known)
     finally:
         budget.settle(each, cost)
     return drawn
-
-
-def _cost(renderer: Renderer, expected: float) -> float:
-    """Return what the frame given last did cost, or was expected to."""
-    known = renderer.receipt().get("cost") if isinstance(renderer, KeepsReceipts) else None
-    return expected if known is None else float(known)
 
 
 def require_prices(budget: Budget | None, renderers: Mapping[str, Renderer | None]) -> None:
@@ -175,36 +159,26 @@ class Plugins:
         }
 
 
-def load_plugins(config: RunConfig, budget: Budget | None = None) -> Plugins:
+def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
     """Make the plug-ins that `config` names, their pictures and replies within `budget`.
 
     Raises:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
         UsageError: the budget is in dollars and a price is unknown.
     """
-    judges = dict(
-        make_judges(
-            config.judges,
-            base_url=config.base_url,
-            verify_reuse=config.verify_reuse,
-            options=config.judge_options,
-        )
+    made = make_judges(
+        config.judges, base_url=config.base_url, verify_reuse=config.verify_reuse, options=config.judge_options
     )
+    judges = dict(made)
     if budget is not None:
         require_judge_prices(judges, budget)
     renderer, bridge = make_renderer(config), make_bridge(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
-    return Plugins(
-        planner=make_planner(config),
-        renderer=renderer,
-        judges=judges,
-        similarity=default_registry("similarities").create(config.similarity),
-        bridge=bridge,
-        budget=budget,
-    )
+    similarity = default_registry("similarities").create(config.similarity)
+    return Plugins(make_planner(config), renderer, judges, similarity, bridge, budget)
 
 
-def check_able(config: RunConfig, plugins: Plugins) -> None:
+def check_able(config: Settings, plugins: Plugins) -> None:
     """Refuse a run whose renderers cannot do what it asks, before anything is drawn.
 
     Raises:
@@ -220,7 +194,7 @@ def check_able(config: RunConfig, plugins: Plugins) -> None:
         )
 
 
-def frame_size(config: RunConfig, renderer: Renderer) -> tuple[int, int]:
+def frame_size(config: Settings, renderer: Renderer) -> tuple[int, int]:
     """Return the frames' width and height in pixels.
 
     Raises:
@@ -230,13 +204,131 @@ def frame_size(config: RunConfig, renderer: Renderer) -> tuple[int, int]:
     if able.source == "found" and config.size is not None:
         raise UsageError(f"The pictures of {config.renderer!r} have their own size.", hint="Leave --size out.")
     size = config.size or able.default_size
-    if able.sizes is not None and size not in able.sizes:
-        known = ", ".join(f"{width}x{height}" for width, height in able.sizes)
+    if able.sizes is not None:
+        fits, known = size in able.sizes, ", ".join(f"{width}x{height}" for width, height in able.sizes)
+    else:
+        fits, known = (
+            all(side > 0 and side % able.size_multiple == 0 for side in size),
+            f"multiples of {able.size_multiple}",
+        )
+    if not fits:
         raise UsageError(f"The renderer {config.renderer!r} cannot draw {size[0]}x{size[1]}.", hint=f"Use {known}.")
-    if able.sizes is None and any(side % able.size_multiple or side < 1 for side in size):
-        hint = f"Use multiples of {able.size_multiple}."
-        raise UsageError(f"The renderer {config.renderer!r} cannot draw {size[0]}x{size[1]}.", hint=hint)
     return size
+
+
+# Before anything is drawn: the plan, its fit with the story, and the questions with their halves and options.
+
+
+def make_plan(record: StoryRecord, config: Settings) -> Plan:
+    """Return the plan that a run with `config` would draw.
+
+    Raises:
+        UsageError: the story cannot be planned, with what to do.
+    """
+    return plan_within(make_planner(config), record, config, make_renderer(config).capabilities.prompt_tokens)
+
+
+def plan_within(planner: Planner, record: StoryRecord, config: Settings, prompt_tokens: int | None) -> Plan:
+    """Return the plan of `record` by `planner`, within a prompt limit in tokens, checked.
+
+    Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
+    every planner's board of a plain text is asked the same questions; `transitions_from` says so.
+    """
+    request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=prompt_tokens)
+    plan = planner.plan(record, request)
+    if not plan.transitions and not record.transitions:
+        derived = _derived_transitions(record, request)
+        plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
+    check_plan(plan, record, config)
+    return plan
+
+
+def _derived_transitions(record: StoryRecord, request: PlanRequest) -> list[Transition]:
+    """What the rule planner reads; nothing where it cannot read the story."""
+    from katha.planners.rule import RulePlanner
+
+    try:
+        return RulePlanner().plan(record, request).transitions
+    except PlanError:
+        return []
+
+
+def check_plan(plan: Plan, record: StoryRecord, config: Settings) -> None:
+    """Refuse a plan that does not fit its story.
+
+    Raises:
+        PlanError: another story's, panels or transitions out of order, or an unknown character; the place is named.
+    """
+    what, indices = f"The plan of {plan.story_id!r}", [panel.index for panel in plan.panels]
+    if plan.story_id != record.story_id:
+        raise PlanError(f"{what} is not of the story {record.story_id!r}.", hint="Give the plan of this story.")
+    if indices != list(range(1, len(indices) + 1)) or len(indices) < 2:
+        raise PlanError(f"{what} numbers its panels {indices}; at least two are needed, from 1, in order.")
+    if len(indices) != config.panels:
+        raise PlanError(f"{what} has {len(indices)} panels, the run {config.panels}.", hint="Set --panels to match.")
+    blank = next((panel.index for panel in plan.panels if not panel.prompt.strip()), None)
+    if blank is not None:
+        raise PlanError(f"{what}, panel {blank}, has no prompt.", hint="Say what the panel shows.")
+    pairs = [item.pair for item in plan.transitions]
+    wrong = next((pair for pair in pairs if pair[0] not in indices[:-1] or pair[1] != pair[0] + 1), None)
+    if wrong is not None:
+        raise PlanError(f"{what} has a transition {wrong[0]} to {wrong[1]}, which joins no adjacent panels.")
+    if len(set(pairs)) != len(pairs):
+        raise PlanError(f"{what} has a transition twice.")
+    known = {character.name for character in plan.characters}
+    named = ((panel.index, name) for panel in plan.panels for name in panel.characters)
+    index, stranger = next((item for item in named if item[1] not in known), (0, None))
+    if stranger is not None:
+        hint = "Add it to the plan's characters."
+        raise PlanError(f"{what}, panel {index}, names the unknown character {stranger!r}.", hint=hint)
+
+
+def prepare_story(record: StoryRecord, plan: Plan) -> StoryRecord:
+    """Return the story with the questions that will be asked: its own, or built from the transitions; with options."""
+    annotated = plan.model_copy(update={"transitions": record.transitions}) if record.transitions else plan
+    questions = record.recoverability_questions or plan.questions or build_questions(record, annotated)
+    prepared = prepare_questions(questions, (), seed=42)
+    return record.model_copy(update={"recoverability_questions": prepared})
+
+
+def plan_sha256(plan: Plan) -> str:
+    """Return the hash of a plan's content."""
+    return digest(plan.model_dump(mode="json"))
+
+
+# A run under a lock: its settings are the frozen ones, and everything that they were chosen with must be the same.
+
+
+def protocol_of_config(config: Settings) -> dict[str, str]:
+    """Return how questions are asked and matched, as a lock holds it."""
+    return {
+        "answers": config.answers,
+        "matching": config.matching,
+        "steering_prompts": STEERING_VARIANT,
+        "reporting_prompts": config.variant,
+    }
+
+
+def models_of(plugins: Plugins) -> dict[str, str]:
+    """Return the hash of each kind of plug-in's specification."""
+    return {name: digest(spec) for name, spec in plugins.specs().items()}
+
+
+def freeze(config: Settings, path: Path, plugins: Plugins, records: Iterable[StoryRecord]) -> Settings:
+    """Return `config` with the weights, thresholds, seeds and candidate count that the lock at `path` froze.
+
+    Raises:
+        InputFileError: no lock, or an edited one. UsageError: models, prompts, protocol, code or a story's questions
+            are not those of the lock, or a story is one that was tuned on; what differs is named.
+    """
+    lock = read_lock(path)
+    lock.require(protocol_of_config(config), models_of(plugins), prompt_hashes(), str(path))
+    lock.require_stories(records, str(path))
+    frozen = {"compass": lock.settings, "seeds": lock.seeds, "candidates": lock.candidates, "lock": lock.sha256}
+    return config.model_copy(update=frozen)
+
+
+# The surroundings of one run: what its nodes work with and never keep in the state.
 
 
 @dataclass(frozen=True)
@@ -268,10 +360,10 @@ class RunContext:
     """
 
     record: StoryRecord
-    config: RunConfig
+    config: Settings
     plugins: Plugins
     store: Store
-    files: RunFiles
+    files: RunFolder | MemoryFiles
     mode: Mode
     size: tuple[int, int]
     matching: Rule
@@ -285,10 +377,10 @@ class RunContext:
     def open(
         cls,
         record: StoryRecord,
-        config: RunConfig,
+        config: Settings,
         plugins: Plugins,
         store: Store,
-        files: RunFiles,
+        files: RunFolder | MemoryFiles,
         *,
         given_plan: Plan | None = None,
         mode: Mode | None = None,
@@ -313,10 +405,10 @@ class RunContext:
             mode=mode or load_mode(config.mode),
             size=frame_size(config, plugins.renderer),
             matching=matching or kept_rule(config.matching, files.path),
+            engine=JudgingEngine(plugins.judges, store, budget=plugins.budget, when_spent="stop"),
             given_plan=given_plan,
             measured=measured or Measured(),
             ready=ready or Prepared(),
-            engine=JudgingEngine(plugins.judges, store, budget=plugins.budget, when_spent="stop"),
         )
 
     @property
@@ -325,11 +417,6 @@ class RunContext:
         if not isinstance(self.files, RunFolder):
             raise TypeError(f"{str(self.files.path)!r} is no run's folder.")
         return self.files
-
-    @property
-    def prepared(self) -> bool:
-        """Whether plan and questions are there already, as for the second mode of a story."""
-        return self.ready.plan is not None and self.ready.story is not None
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -341,10 +428,6 @@ class RunContext:
     def candidate_seeds(self) -> tuple[int, ...]:
         """The seeds whose boards are candidates in this mode."""
         return self.mode.candidate_seeds(self.seeds)[: self.config.candidates]
-
-    def use(self, plan: Plan, story: StoryRecord | None = None) -> None:
-        """Go on with this plan (and story)."""
-        self.ready.plan, self.ready.story = plan, story or self.ready.story
 
     def plan(self, sha256: str | None = None) -> Plan:
         """Return the plan in use; with `sha256`, checked against the one that the run began with.
@@ -374,8 +457,3 @@ class RunContext:
     def questions(self, role: Role) -> list[Question]:
         """Return the steering or the reporting questions, in order."""
         return [item for item in self.story().recoverability_questions if item.role == role]
-
-
-def plan_sha256(plan: Plan) -> str:
-    """Return the hash of a plan's content."""
-    return digest(plan.model_dump(mode="json"))

@@ -1,22 +1,28 @@
-"""Measuring a board: questions, coverage and copies (Eqs. 24 to 27), and the numbers that are shown."""
+"""Measuring a board: questions, coverage and copies (Eqs. 24 to 27), and the numbers that are shown; and the board
+whose frames are chosen one by one by what was measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from katha.agents.context import RunContext
-from katha.agents.frames import images_of
-from katha.compass.bridge import transition_text
-from katha.compass.score import (
+from katha.agents.frames import images_of, numbered, together
+from katha.agents.state import Emit
+from katha.compass.repair import (
     BoardFeatures,
     TransitionFeatures,
     adjacent_similarities,
     board_key,
+    dice,
     span,
+    transition_score,
     transition_similarity,
+    transition_text,
     weigh,
 )
 from katha.eval_bridge.judging.engine import Inquiry
@@ -31,7 +37,6 @@ from katha.schema import (
     Candidate,
     Candidates,
     Condition,
-    Decision,
     Event,
     Question,
     Role,
@@ -40,13 +45,10 @@ from katha.schema import (
 )
 from katha.schema.scores import Scores
 
-Emit = Callable[[Event], None]
-_ID = 16
-
 
 def question_id(row: Answer) -> str:
-    """A short name of one question as it was put to one judge: equal ones are paid for once."""
-    return digest([row.judge, row.packet_sha256, row.prompt_sha256])[:_ID]
+    """Return a short name of one question as it was put to one judge: equal ones are paid for once."""
+    return digest([row.judge, row.packet_sha256, row.prompt_sha256])[:16]
 
 
 def _told(stage: Stage, answer: Answer, *, reused: bool) -> Event:
@@ -67,7 +69,7 @@ def ask_all(
     emit: Emit,
     variant: str | None = None,
 ) -> list[Answer]:
-    """Each question put to each judge over one packet; the rows are in the run's log when this returns.
+    """Return the answers to each question by each judge over one packet; the run's log has them when this returns.
 
     `variant` is the prompt variant, the role's own unless given.
 
@@ -92,7 +94,7 @@ def ask_all(
 
 
 def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candidate:
-    """The candidate `name`: `board`, its score by Eq. 24, and each of its transitions (Eqs. 25 to 27).
+    """Return the candidate `name`: `board`, its score by Eq. 24, and each of its transitions (Eqs. 25 to 27).
 
     Where the context keeps features, a board that was measured before under any name is only weighed.
     """
@@ -105,112 +107,71 @@ def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candida
     return weigh(name, board, features, context.config.compass)
 
 
-def _features(context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
+class _Seen(NamedTuple):
+    """A board as it is measured: its pictures, their vectors, and how alike each is to the next."""
+
+    board: Board
+    images: list[bytes]
+    vectors: NDArray[np.float64]
+    adjacent: list[float]
+
+
+def _see(context: RunContext, board: Board) -> _Seen:
     images = images_of(context, board)
     vectors = np.stack([context.plugins.similarity.encode_image(png) for png in images])
-    adjacent = adjacent_similarities(vectors)
-    questions = context.questions("steering")
-    rows = ask_all(context, "image", images, questions, method=name, role="steering", stage="critique", emit=emit)
+    return _Seen(board, images, vectors, adjacent_similarities(vectors))
+
+
+def _features(context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
+    seen, questions = _see(context, board), context.questions("steering")
+    rows = ask_all(context, "image", seen.images, questions, method=name, role="steering", stage="critique", emit=emit)
     whole = recoverability(rows, questions, context.matching).mean
     transitions = []
     for item in context.trajectory():
-        measured, own = _measure_transition(context, name, board, item, images, vectors, adjacent, emit)
+        measured, own = _measure_transition(context, name, seen, item, emit)
         transitions.append(measured)
         rows += own
     asked = sorted({question_id(row) for row in rows})
-    return BoardFeatures(recoverability=whole, adjacent=adjacent, transitions=transitions, asked=asked)
-
-
-def measure_pair(
-    context: RunContext, name: str, board: Board, transition: Transition, emit: Emit
-) -> TransitionFeatures:
-    """One transition of a board of just its two scenes, whichever boards these come from."""
-    images = images_of(context, board)
-    vectors = np.stack([context.plugins.similarity.encode_image(png) for png in images])
-    adjacent = adjacent_similarities(vectors)
-    return _measure_transition(context, name, board, transition, images, vectors, adjacent, emit)[0]
+    return BoardFeatures(recoverability=whole, adjacent=seen.adjacent, transitions=transitions, asked=asked)
 
 
 def _measure_transition(
-    context: RunContext,
-    name: str,
-    board: Board,
-    transition: Transition,
-    images: Sequence[bytes],
-    vectors: NDArray[np.float64],
-    adjacent: Sequence[float],
-    emit: Emit,
+    context: RunContext, name: str, seen: _Seen, transition: Transition, emit: Emit
 ) -> tuple[TransitionFeatures, list[Answer]]:
     """One transition, judged on its two frames and what was inserted between them, with its own questions.
 
     Boards that show it by the same frames are measured once; the others get the same answers under their own name. A
     failure is asked again.
     """
-    pair = transition.pair
-    places = span(board.frames, pair)
+    pair, known = transition.pair, context.measured.transitions
+    places = list(span(seen.board.frames, pair))
     method = f"{name}/transition:{pair[0]}-{pair[1]}"
-    key = (pair, board_key([board.frames[place] for place in places]))
-    known = context.measured.transitions.get(key)
-    if known is not None:
-        measured, rows = known
+    key = (pair, board_key([seen.board.frames[place] for place in places]))
+    if key in known:
+        measured, rows = known[key]
         rows = [row.model_copy(update={"method": method}) for row in rows]
         for row in rows:
             emit(_told("critique", row, reused=True))
         context.files.append_answers(rows)
         return measured, rows
-    measured, rows = _ask_transition(context, method, transition, places, images, vectors, adjacent, emit)
-    if all(row.status == "ok" for row in rows):
-        context.measured.transitions[key] = (measured, rows)
-    return measured, rows
-
-
-def _ask_transition(
-    context: RunContext,
-    method: str,
-    transition: Transition,
-    places: Sequence[int],
-    images: Sequence[bytes],
-    vectors: NDArray[np.float64],
-    adjacent: Sequence[float],
-    emit: Emit,
-) -> tuple[TransitionFeatures, list[Answer]]:
-    pair = transition.pair
     text = context.plugins.similarity.encode_text(transition_text(transition))
+    images = [seen.images[place] for place in places]
     questions = [item for item in context.questions("steering") if item.target_transition == pair]
-    rows = ask_all(
-        context,
-        "image",
-        [images[place] for place in places],
-        questions,
-        method=method,
-        role="steering",
-        stage="critique",
-        emit=emit,
-    )
+    rows = ask_all(context, "image", images, questions, method=method, role="steering", stage="critique", emit=emit)
     measured = TransitionFeatures(
         pair=pair,
         recoverability=recoverability(rows, questions, context.matching).mean if questions else None,
         n_questions=len(questions),
-        similarity=transition_similarity(vectors[list(places)], text),
-        adjacent=max((adjacent[place] for place in places[:-1]), default=0.0),
+        similarity=transition_similarity(seen.vectors[places], text),
+        adjacent=max((seen.adjacent[place] for place in places[:-1]), default=0.0),
     )
+    if all(row.status == "ok" for row in rows):
+        known[key] = (measured, rows)
     return measured, rows
 
 
-def final_board(candidates: Iterable[Candidate], decision: Decision, mode: str) -> Board:
-    """The board that the decision leaves, under the mode's name."""
-    name = decision.inserted if decision.accepted and decision.inserted else decision.selected
-    board = next(item.board for item in candidates if item.name == name)
-    return board.model_copy(update={"method": mode})
-
-
-def reporting_boards(context: RunContext, base: Board, final: Board) -> dict[str, Board]:
-    """What is judged for the report, by method: the first seed's board, and the final one."""
-    return {"base": base.model_copy(update={"method": "base"}), context.mode.name: final}
-
-
 def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, text: bool = True) -> list[Answer]:
-    """The reporting answers: text once for all boards, images and text with images for each (equal ones are reused).
+    """Return the reporting answers: text once for all boards, images and both for each (equal ones are reused).
 
     `text` is False when the text-only answers are in the log already.
     """
@@ -243,3 +204,73 @@ def write_results(
     scores = scored.with_notes(unsettled)
     context.folder.save_results(candidates, scores, final)
     return scores
+
+
+# Choosing frame by frame: the best path through the lattice of scenes and seeds, by transition score.
+#
+# An edge joins two adjacent scenes' frames, each from any seed, and is worth what Eq. 27 measures on just these two
+# frames, less the copy penalty. A renderer whose frames share their identity within one seed's board only (`batch`,
+# `reference`) cannot change seeds without changing characters: its paths are its boards.
+
+PATH = "path"
+"""The name of the composed board among the candidates."""
+
+
+def choose_path(context: RunContext, candidates: Sequence[Candidate], emit: Emit) -> Candidate:
+    """Return the board composed of the candidates' frames by the mode's rule, measured like any other."""
+    boards = [candidate.board for candidate in candidates]
+    seeds = (_best if context.mode.select == "path" else _random)(context, candidates, emit)
+    frames = [boards[at].frames[place] for place, at in enumerate(seeds)]
+    board = boards[0].model_copy(update={"frames": numbered(frames), "method": PATH})
+    return measure(context, PATH, board, emit)
+
+
+def _random(context: RunContext, candidates: Sequence[Candidate], emit: Emit) -> list[int]:
+    """Each scene's seed by chance, or one seed for all where seeds cannot be mixed."""
+    throw, scenes = dice(context.record.story_id), len(candidates[0].board.frames)
+    if together(context.plugins.renderer):
+        return [throw.randrange(len(candidates))] * scenes
+    return [throw.randrange(len(candidates)) for _ in range(scenes)]
+
+
+def _best(context: RunContext, candidates: Sequence[Candidate], emit: Emit) -> list[int]:
+    """Viterbi over the lattice; of equals the path that changes seeds least, then the earlier seeds."""
+    scenes, count = len(candidates[0].board.frames), len(candidates)
+    # (worth, -changes, -first seeds): the largest is the best, and ties are settled the same way everywhere.
+    paths: list[tuple[float, int, list[int]]] = [(0.0, 0, [at]) for at in range(count)]
+    for place in range(scenes - 1):
+        worth = _edges(context, candidates, place, emit)
+        paths = [
+            max(
+                (
+                    (total + worth[before, after], changes - (before != after), [*path, after])
+                    for before, (total, changes, path) in enumerate(paths)
+                    if (before, after) in worth
+                ),
+                key=lambda item: (round(item[0], 12), item[1], [-at for at in item[2]]),
+            )
+            for after in range(count)
+        ]
+    return max(paths, key=lambda item: (round(item[0], 12), item[1], [-at for at in item[2]]))[2]
+
+
+def _edges(
+    context: RunContext, candidates: Sequence[Candidate], place: int, emit: Emit
+) -> dict[tuple[int, int], float]:
+    """What each allowed step from scene `place` + 1 to the next is worth, by the two candidates' places."""
+    settings, pair = context.config.compass, (place + 1, place + 2)
+    transition = next((item for item in context.trajectory() if item.pair == pair), None)
+    found: dict[tuple[int, int], float] = {}
+    for before, one in enumerate(candidates):
+        for after, two in enumerate(candidates):
+            if transition is None or (before != after and together(context.plugins.renderer)):
+                found |= {(before, after): 0.0} if before == after else {}
+                continue
+            frames = [one.board.frames[place], two.board.frames[place + 1]]
+            board = one.board.model_copy(update={"frames": numbered(frames)})
+            name = f"{one.name}+{two.board.seed}"
+            step, _ = _measure_transition(context, name, _see(context, board), transition, emit)
+            features = BoardFeatures(recoverability=None, adjacent=[step.adjacent], transitions=[step])
+            scored = weigh(name, board, features, settings).transitions[0]
+            found[before, after] = transition_score(scored) - settings.lambda_p * scored.copied
+    return found

@@ -1,50 +1,36 @@
-"""The files of one run, in a folder or in memory: pictures, plan, the growing answer log, results, and `run.json`."""
+"""The files of one run, in a folder or in memory: pictures, plan, the growing answer log and results; and `run.json`,
+what a run was made from and what it cost.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+import sys
 import threading
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO
+from uuid import uuid4
 
-from pydantic import SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import BaseModel, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-from katha.config import identity_of
+from katha.config import Settings, identity_of, katha_version
 from katha.errors import OutputFolderError, StoreError
-from katha.jsonio import canonical, read_json, sha256_hex, write_bytes_atomic, write_json
+from katha.eval_bridge.judging.answers import answer_line
+from katha.jsonio import canonical, digest, read_json, sha256_hex, write_bytes_atomic, write_json
 from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
 from katha.schema.scores import Scores
 from katha.schema.tables import ServiceUse
-from katha.store import Kind, State, Workspace
+from katha.store import Kind, State, Store, Workspace
 
-
-class RunFiles(Protocol):
-    """Where a run that is drawn and measured keeps its pictures and answers: a folder, or memory."""
-
-    @property
-    def path(self) -> Path:
-        """The folder as messages name it; what a model decides about answers is kept there, too."""
-        ...
-
-    def panel(self, sha256: str) -> bytes | None:
-        """Return the picture of that hash, or None when it is missing or its bytes have changed."""
-        ...
-
-    def add_panel(self, sha256: str, png: bytes) -> None:
-        """Keep a picture."""
-        ...
-
-    def append_answers(self, rows: Iterable[Answer]) -> None:
-        """Add rows to the log; several branches may."""
-        ...
-
-    def sync_answers(self) -> None:
-        """Wait until the log is durable: before a checkpoint says that its rows are there."""
-        ...
+_PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
 
 
 class MemoryFiles:
@@ -65,7 +51,7 @@ class MemoryFiles:
         self.pictures[sha256] = png
 
     def append_answers(self, rows: Iterable[Answer]) -> None:
-        """Keep answers, in the order in which they came."""
+        """Keep answers, in the order in which they came; several branches may bring some."""
         with self._lock:
             self.rows += rows
 
@@ -127,20 +113,19 @@ class RunRecord(State):
         }
 
 
-RUN = Kind(
-    name="run",
-    file="run.json",
-    state=RunRecord,
-    early=frozenset(("panels",)),
-    drafts=("story.jsonl", "plan.json", "answers.jsonl", "graph.sqlite*"),
-)
-
-
 class RunFolder(Workspace[RunRecord]):
     """`OUT` of one run."""
 
+    KIND = Kind(
+        name="run",
+        file="run.json",
+        state=RunRecord,
+        early=frozenset(("panels",)),
+        drafts=("story.jsonl", "plan.json", "answers.jsonl", "graph.sqlite*"),
+    )
+
     def __init__(self, path: Path) -> None:
-        super().__init__(path, RUN)
+        super().__init__(path, self.KIND)
         self.panels = path / "panels"
         self.story = path / "story.jsonl"
         self.plan = path / "plan.json"
@@ -150,6 +135,8 @@ class RunFolder(Workspace[RunRecord]):
         self.scores = path / "scores.json"
         self.graph = path / "graph.sqlite"
         self.versions = path / "versions"
+        self._pending = self.versions / "pending"
+        self._versioned = (self.state_file, self.storyboard, self.candidates, self.answers, self.scores)
         self._lock = threading.Lock()
 
     def add_panel(self, sha256: str, png: bytes) -> None:
@@ -167,27 +154,29 @@ class RunFolder(Workspace[RunRecord]):
 
     def append_answers(self, rows: Iterable[Answer]) -> None:
         """Add rows to the log in one write; `sync_answers` makes them survive a power cut."""
-        data = _lines(rows)
+        data = b"".join(map(answer_line, rows))
         if not data:
             return
-        try:
-            with self._lock, self.answers.open("a+b") as file:
-                if file.seek(0, os.SEEK_END):
-                    file.seek(-1, os.SEEK_END)
-                    if file.read(1) != b"\n":
-                        data = b"\n" + data  # a kill tore the last line: close it, so that it takes nothing with it
-                file.write(data)
-        except OSError as error:
-            hint = "Free some space and run the same command again."
-            raise StoreError(f"Cannot write {str(self.answers)!r}: {error.strerror}.", hint=hint) from error
+        with self._log() as file:
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    data = b"\n" + data  # a kill tore the last line: close it, so that it takes nothing with it
+            file.write(data)
 
     def sync_answers(self) -> None:
         """Wait until the log is on the disk: before a checkpoint says that its rows are there."""
+        with self._log() as file:
+            os.fsync(file.fileno())
+
+    @contextmanager
+    def _log(self) -> Iterator[BinaryIO]:
         try:
-            with self._lock, self.answers.open("ab") as file:
-                os.fsync(file.fileno())
+            with self._lock, self.answers.open("a+b") as file:
+                yield file
         except OSError as error:
-            raise StoreError(f"Cannot write {str(self.answers)!r}: {error.strerror}.") from error
+            hint = "Free some space and run the same command again."
+            raise StoreError(f"Cannot write {str(self.answers)!r}: {error.strerror}.", hint=hint) from error
 
     def read_answers(self) -> list[Answer]:
         """Return the log's rows in a fixed order, the last of each key; torn lines (after a kill) are left out."""
@@ -200,7 +189,7 @@ class RunFolder(Workspace[RunRecord]):
 
     def write_answers(self, rows: Iterable[Answer]) -> None:
         """Replace the log by `rows`, atomically."""
-        write_bytes_atomic(self.answers, _lines(sorted(rows, key=_order)))
+        write_bytes_atomic(self.answers, b"".join(map(answer_line, sorted(rows, key=_order))))
 
     def save_plan(self, plan: Plan, story: StoryRecord) -> None:
         """Write `plan.json` and `story.jsonl`, atomically."""
@@ -227,7 +216,7 @@ class RunFolder(Workspace[RunRecord]):
         `restore` brings them back until `commit_version` is called. Gives the version's name.
         """
         name = f"{number:03d}"
-        for path in self._versioned():
+        for path in self._versioned:
             write_bytes_atomic(self.versions / name / path.name, path.read_bytes())
         write_bytes_atomic(self._pending, name.encode("ascii"))
         return name
@@ -249,7 +238,7 @@ class RunFolder(Workspace[RunRecord]):
         try:
             if re.fullmatch(rb"\d{3,9}", name) is None or version.is_symlink():
                 raise FileNotFoundError
-            files = [(path, (version / path.name).read_bytes()) for path in self._versioned()]
+            files = [(path, (version / path.name).read_bytes()) for path in self._versioned]
         except OSError as error:
             raise OutputFolderError(
                 f"{str(self._pending)!r} names no version of this run.", hint="Remove that file, or the folder."
@@ -260,22 +249,109 @@ class RunFolder(Workspace[RunRecord]):
         shutil.rmtree(version)
         return True
 
-    @property
-    def _pending(self) -> Path:
-        return self.versions / "pending"
-
-    def _versioned(self) -> list[Path]:
-        return [self.state_file, self.storyboard, self.candidates, self.answers, self.scores]
-
     def whole(self) -> bool:
         """Return whether every file of a finished run is there (its panels apart)."""
-        files = (self.story, self.plan, self.storyboard, self.candidates, self.answers, self.scores)
-        return not self.missing(path.name for path in files)
-
-
-def _lines(rows: Iterable[Answer]) -> bytes:
-    return b"".join(canonical(row.model_dump(mode="json")) + b"\n" for row in rows)
+        return all(path.is_file() for path in (self.story, self.plan, *self._versioned))
 
 
 def _order(row: Answer) -> tuple[str, ...]:
     return (row.method or "", row.story_id, str(CONDITIONS.index(row.condition)), row.question_id, row.judge)
+
+
+def new_record(record: StoryRecord, config: Settings, specs: Mapping[str, object], given: Plan | None) -> RunRecord:
+    """Return the record of a run that begins, with plug-ins of these specifications."""
+    return RunRecord.model_validate(
+        {
+            "format": 1,
+            "katha": katha_version(),
+            "run_id": uuid4().hex,
+            "story_id": record.story_id,
+            "record_sha256": digest(record.model_dump(mode="json")),
+            "given_plan_sha256": digest(given.model_dump(mode="json")) if given is not None else None,
+            "config": config.model_dump(mode="json"),
+            **specs,
+            "matching": config.matching,
+            "prompts": prompt_hashes(),
+            "versions": _versions(),
+            "seeds": list(config.seeds),
+            "command": list(sys.argv),
+        }
+    )
+
+
+def prompt_hashes() -> dict[str, str]:
+    """Return the sha256 of every file under `prompts/` that can reach a model, by its name."""
+    found: dict[str, str] = {}
+
+    def walk(folder: Traversable, prefix: str) -> None:
+        for entry in folder.iterdir():
+            if entry.is_dir():
+                walk(entry, f"{prefix}{entry.name}/")
+            elif entry.name.endswith((".j2", ".yaml")):
+                found[prefix + entry.name] = sha256_hex(entry.read_bytes())
+
+    walk(files("katha.prompts"), "")
+    return dict(sorted(found.items()))
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+class _Receipt(BaseModel):
+    """How a service says that a frame came about."""
+
+    service: str
+    model: str
+    served: str
+    date: str
+    tokens: dict[str, int]
+    cost: float | None
+
+
+def by_service(store: Store, hashes: Iterable[str]) -> list[ServiceUse]:
+    """Return which services drew these frames: model as asked and as served, dates, frames, tokens and dollars (G.5).
+
+    A frame that another run paid for counts with its own date; `cost` is None while a price is unknown.
+    """
+    found: dict[tuple[str, str, str], list[_Receipt]] = {}
+    for known in filter(None, map(store.frames.receipt, sorted(set(hashes)))):
+        receipt = _Receipt.model_validate(known)
+        found.setdefault((receipt.service, receipt.model, receipt.served), []).append(receipt)
+    rows = []
+    for (service, model, served), receipts in sorted(found.items()):
+        dates, costs, tokens = (
+            sorted({item.date for item in receipts}),
+            [item.cost for item in receipts],
+            Counter[str](),
+        )
+        for item in receipts:
+            tokens.update(item.tokens)
+        cost = None if None in costs else sum((item or 0.0 for item in costs), 0.0)
+        rows.append(
+            ServiceUse(
+                service=service, model=model, served=served, dates=dates, frames=len(receipts), tokens=tokens, cost=cost
+            )
+        )
+    return rows
+
+
+def paid(store: Store, candidates: Candidates, answers: Iterable[Answer]) -> dict[str, int]:
+    """Return what this run drew and asked itself, over all its processes, and what it found already paid for."""
+    frames = {
+        (frame.sha256, frame.prompt, frame.seed, frame.kind, frame.scene, frame.transition)
+        for item in candidates.candidates
+        for frame in item.board.frames
+    }
+    questions = {(row.judge, row.packet_sha256, row.prompt_sha256) for row in answers if row.status == "ok"}
+    rendered, asked = store.frames.rendered(), store.answers.asked()
+    return {
+        "frames_rendered": rendered,
+        "frames_reused": max(0, len(frames) - rendered),
+        "questions_asked": asked,
+        "questions_reused": max(0, len(questions) - asked),
+    }

@@ -1,18 +1,21 @@
-"""Frames from a renderer: each distinct one is drawn once, checked, kept by hash, and never drawn again."""
+"""Frames from a renderer, each distinct one drawn once, checked and kept by hash; and boards of them: drawn from a plan
+with one seed, or with one frame more (Eq. 28).
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from katha.agents.context import RunContext, paid
-from katha.agents.state import Emit
+from katha.agents.context import RunContext, paid, plan_sha256
+from katha.agents.state import BridgeTask, Emit
+from katha.compass.repair import Insertion, insertion, transition_text
 from katha.errors import BlankFrameError, KathaError, RenderError, UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
-from katha.schema import Board, Event, Stage
+from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
 
 Size = tuple[int, int]
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -101,9 +104,6 @@ def named_failures(who: str) -> Iterator[None]:
 # remembered: their files may change. A frame of one colour is tried once more with the next seed.
 
 
-_TOGETHER = {"none": False, "bank": False, "batch": True, "reference": True}
-
-
 class _Blank(Exception):
     """A frame of one colour at `place` of a list of requests."""
 
@@ -119,7 +119,7 @@ def next_seed(seed: int) -> int:
 
 def together(renderer: Renderer) -> bool:
     """Return whether the frames of one board depend on one another."""
-    return _TOGETHER[renderer.capabilities.identity]
+    return renderer.capabilities.identity in ("batch", "reference")
 
 
 def draw_scenes(
@@ -161,8 +161,7 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
         fresh: list[tuple[int, str]] = []
         with context.renderer_lock, closing(_render(context, requests, missing)) as drawn:
             for place, png in zip(missing, drawn, strict=True):
-                sha256 = context.store.blobs.put(png)
-                _keep_receipt(context, renderer, sha256)
+                sha256 = _put(context, renderer, png)
                 if kept and not whole:
                     sha256 = index.put(keys[place], sha256)
                 fresh.append((place, sha256))
@@ -188,7 +187,8 @@ def _render(
                 png = paid(context.plugins.budget, renderer, lambda: next(frames, None))
                 if png is None:
                     break
-                checked = check_picture(png, _size(renderer, wanted[count]), who)
+                size = (wanted[count].width, wanted[count].height)
+                checked = check_picture(png, size if renderer.capabilities.source == "drawn" else None, who)
                 count += 1
                 yield checked
             if count == len(wanted) and next(frames, None) is not None:
@@ -199,13 +199,12 @@ def _render(
         raise RenderError(f"The renderer {who!r} gave {count} frames for {len(wanted)} requests.")
 
 
-def _keep_receipt(context: RunContext, renderer: Renderer, sha256: str) -> None:
+def _put(context: RunContext, renderer: Renderer, png: bytes) -> str:
+    """Keep a picture, and the receipt of the service that drew it; its hash."""
+    sha256 = context.store.blobs.put(png)
     if isinstance(renderer, KeepsReceipts):
         context.store.frames.put_receipt(sha256, renderer.receipt())
-
-
-def _size(renderer: Renderer, request: FrameRequest) -> tuple[int, int] | None:
-    return (request.width, request.height) if renderer.capabilities.source == "drawn" else None
+    return sha256
 
 
 def _dump(request: FrameRequest) -> dict[str, object]:
@@ -282,33 +281,24 @@ def _insert_once(
     context: RunContext, renderer: Renderer, request: FrameRequest, board: Board, around: BoardContext, emit: Emit
 ) -> str:
     size = png_size(around.images[max(0, around.position - 1)])
-    width, height = drawable_size(renderer.capabilities, size)
-    asked = replace(request, width=width, height=height)
-    key = _insertion_key(renderer, asked, board, around, size)
-    who = context.config.renderer if renderer is context.plugins.renderer else context.config.bridge_renderer
+    drawn = drawable_size(renderer.capabilities, size)
+    asked = replace(request, width=drawn[0], height=drawn[1])
+    # It depends on its request, and on its surroundings unless the renderer draws it alone.
+    alone = renderer.capabilities.insertion == "alone"
+    beside = [list(map(_dump, around.requests)), [frame.sha256 for frame in board.frames], around.position]
+    parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec()), "request": _dump(asked)}
+    key = digest(parts if size == drawn else {**parts, "cut": size})
+    who = str(context.config.renderer if renderer is context.plugins.renderer else context.config.bridge_renderer)
     with context.store.claim("frames:" + key):
         sha256 = context.store.frames.get(key)
         reused = sha256 is not None
         if sha256 is None:
-            with context.renderer_lock, named_failures(str(who)):
-                drawn = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
-                png = check_picture(drawn, (width, height), str(who))
-                sha256 = context.store.blobs.put(fit_picture(png, size))
-                _keep_receipt(context, renderer, sha256)
+            with context.renderer_lock, named_failures(who):
+                png = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
+                sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size))
             sha256 = context.store.frames.put(key, sha256)
     show(context, sha256, request, emit, reused=reused)
     return sha256
-
-
-def _insertion_key(
-    renderer: Renderer, request: FrameRequest, board: Board, around: BoardContext, size: tuple[int, int]
-) -> str:
-    """An inserted frame depends on its request, and on its surroundings unless the renderer draws it alone."""
-    alone = renderer.capabilities.insertion == "alone"
-    others = [_dump(other) for other in around.requests]
-    context = None if alone else [others, [frame.sha256 for frame in board.frames], around.position]
-    key: dict[str, object] = {"insert": context, "renderer": dict(renderer.spec()), "request": _dump(request)}
-    return digest(key if size == (request.width, request.height) else {**key, "cut": size})
 
 
 def redraw(
@@ -331,3 +321,148 @@ def redraw(
         requests, hashes = draw_scenes(context, [request], emit)
         return requests[0], hashes[0]
     return draw_inserted(context, request, around, others, position, emit, renderer)
+
+
+# Boards: a plan's scenes, or a board with one frame more.
+
+
+def _scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
+    what = Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters))
+    return _request(context, what, seed, scene=panel.index)
+
+
+def _request(
+    context: RunContext, what: Insertion, seed: int, kind: FrameKind = "scene", scene: int | None = None
+) -> FrameRequest:
+    plan, (width, height) = context.plan(), context.size
+    return FrameRequest(
+        prompt=what.prompt,
+        seed=seed,
+        width=width,
+        height=height,
+        negative_prompt=what.negative_prompt,
+        style=plan.style,
+        kind=kind,
+        scene=scene,
+        characters=tuple(item for item in plan.characters if item.name in what.characters),
+        story_id=plan.story_id,
+    )
+
+
+def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
+    """Draw the board of one seed; frames that are already in the cache are not drawn.
+
+    Raises:
+        RenderError: a frame could not be made.
+    """
+    plan = context.plan()
+    requests, hashes = draw_scenes(context, [_scene_request(context, panel, seed) for panel in plan.panels], emit)
+    frames = [
+        Frame(
+            index=number,
+            scene=request.scene,
+            image=f"panels/{sha256}.png",
+            sha256=sha256,
+            prompt=request.prompt,
+            seed=request.seed,
+        )
+        for number, (request, sha256) in enumerate(zip(requests, hashes, strict=True), 1)
+    ]
+    return Board(
+        story_id=plan.story_id,
+        method=f"candidate:{seed}",
+        mode=context.mode.name,
+        planner=plan.planner,
+        renderer=context.config.renderer,
+        seed=seed,
+        plan_sha256=plan_sha256(plan),
+        frames=frames,
+    )
+
+
+def numbered(frames: Iterable[Frame]) -> list[Frame]:
+    """Return `frames` with their indices from 1."""
+    return [frame.model_copy(update={"index": number}) for number, frame in enumerate(frames, 1)]
+
+
+def insertion_of(context: RunContext, pair: tuple[int, int], prompt: str | None = None) -> Insertion:
+    """Return what the mode inserts at `pair`; `prompt` is a reviewing person's, if any."""
+    transition = next((item for item in context.trajectory() if item.pair == pair), None)
+    if transition is None or context.mode.content is None:
+        raise UsageError(f"The mode {context.mode.name!r} inserts nothing at scenes {pair[0]} and {pair[1]}.")
+    what = insertion(context.mode.content, context.plan(), transition, context.record.story_id)
+    return replace(what, prompt=prompt) if prompt else what
+
+
+def insertion_seeds(context: RunContext, board: Board) -> tuple[int, ...]:
+    """Return the seeds that the inserted frame is drawn with: the run's, or the board's own for a single draw."""
+    return context.config.seeds if context.mode.draws == "every" else (board.seed,)
+
+
+def inserted_name(kind: str, board: Board, seed: int) -> str:
+    """Return the name of `board` with one frame more from `seed`: `bridge:42`, and `bridge.2:42` for the second."""
+    count = sum(frame.transition is not None for frame in board.frames)
+    return f"{kind}:{seed}" if not count else f"{kind}.{count + 1}:{seed}"
+
+
+def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
+    """Draw the board of `task` with one frame inserted, or with one replaced (`Mode.place`), by its `inserted_name`.
+
+    The other frames keep their images (Eq. 28).
+    """
+    board, (first, second) = task["board"], task["pair"]
+    pair = (first, second)  # a checkpoint gives tuples back as lists, and a list is equal to no tuple
+    what = insertion_of(context, pair, task["prompt"])
+    kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
+    request = _request(context, what, _seed_of(context, task) if what.other_seed else task["seed"], kind=kind)
+    method = inserted_name(context.mode.insert, board, task["seed"])
+    replaced = _weaker(context, board, pair) if context.mode.place == "instead" else None
+    if replaced is not None:
+        board = board.model_copy(update={"frames": numbered(item for item in board.frames if item is not replaced)})
+        place = replaced.index - 1
+    else:
+        place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)
+    drawn, sha256 = draw_inserted(context, request, board, board_requests(context, board), place, emit)
+    frame = Frame(
+        index=place + 1,
+        kind=kind if replaced is None else "scene",
+        scene=replaced.scene if replaced is not None else None,
+        transition=pair,
+        image=f"panels/{sha256}.png",
+        sha256=sha256,
+        prompt=what.prompt,
+        seed=drawn.seed,
+        renderer=context.config.bridge_renderer,
+    )
+    frames = numbered([*board.frames[:place], frame, *board.frames[place:]])
+    return board.model_copy(update={"frames": frames, "method": method})
+
+
+def _seed_of(context: RunContext, task: BridgeTask) -> int:
+    """A seed that is not the board's: the run's next one, or a new one for each seed where every seed is drawn."""
+    if context.mode.draws == "every":
+        return next_seed(task["seed"])
+    own = task["board"].seed
+    return next((other for other in context.config.seeds if other != own), next_seed(own))
+
+
+def _weaker(context: RunContext, board: Board, pair: tuple[int, int]) -> Frame:
+    """The scene of `pair` whose frame is less like the transition's text; of equals the later one."""
+    step = next(item for item in context.trajectory() if item.pair == pair)
+    text = context.plugins.similarity.encode_text(transition_text(step))
+    frames = [frame for frame in board.frames if frame.scene in pair]
+    pictures = images_of(context, board.model_copy(update={"frames": frames}))
+    worth = [float(context.plugins.similarity.encode_image(png) @ text) for png in pictures]
+    return min(zip(worth, frames, strict=True), key=lambda item: (item[0], -item[1].index))[1]
+
+
+def board_requests(context: RunContext, board: Board) -> list[FrameRequest]:
+    """Return what each frame of `board` was drawn from: its prompt as it was used, with its own seed."""
+    found = []
+    for frame in board.frames:
+        if frame.scene is not None and frame.transition is None:
+            found.append(_scene_request(context, context.plan().panels[frame.scene - 1], frame.seed))
+        else:
+            what = insertion_of(context, frame.transition or (1, 2), frame.prompt)
+            found.append(_request(context, what, frame.seed, kind=frame.kind))
+    return found

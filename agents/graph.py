@@ -1,26 +1,82 @@
 """The state machine: plan -> render* -> critique* -> select -> [localize -> bridge* -> critique* -> review] -> decide
 -> judge -> report, where * is one branch per seed or candidate.
+
+A node reads the state, does its work through the context, and returns an update. A route reads the mode's data and the
+state, never a mode's name: a new mode is a row in configs/modes.yaml and no branch here.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, get_args
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import RetryPolicy, Send
+from langgraph.types import Command, RetryPolicy, Send, interrupt
 
-from katha.agents import nodes
-from katha.agents.boards import insertion_seeds
-from katha.agents.context import RunContext
-from katha.agents.decide import review
-from katha.agents.state import BridgeTask, CritiqueTask, Place, RenderTask, RunState
-from katha.errors import TransientJudgeError, TransientRenderError
+from katha.agents.context import RunContext, plan_sha256, plan_within, prepare_story
+from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
+from katha.agents.frames import draw_board, draw_bridge, inserted_name, insertion_of, insertion_seeds
+from katha.agents.state import (
+    BridgeTask,
+    CritiqueTask,
+    Place,
+    RenderTask,
+    ReviewAction,
+    ReviewChoice,
+    ReviewRequest,
+    RunState,
+)
+from katha.compass.repair import Acceptance, accept, best_candidate, random_pair, replan, weakest_transition
+from katha.errors import ReplyError, TransientRenderError, UsageError
+from katha.protocols import MakesRemarks
+from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
 
-# Where the machine goes next. A route reads the mode's data and the state, never a mode's name: a new mode is a row in
-# configs/modes.yaml and no branch here.
+
+@contextmanager
+def _stage(runtime: Runtime[RunContext], name: Stage, total: int = 0) -> Iterator[dict[str, float]]:
+    """Tell that a stage begins and ends; the mapping it yields holds the seconds once the block is left."""
+    spent: dict[str, float] = {}
+    started = time.perf_counter()
+    runtime.stream_writer(Event(stage=name, kind="started", total=total))
+    yield spent
+    spent[name] = time.perf_counter() - started
+    runtime.stream_writer(Event(stage=name, kind="finished"))
+
+
+def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
+    """Plan the story (or take the plan that was given) and prepare its questions."""
+    context, ready = runtime.context, runtime.context.ready
+    with _stage(runtime, "plan") as spent:
+        if ready.plan is not None and ready.story is not None:
+            ready.plan = _replanned(context, ready.plan)
+        else:
+            made = context.given_plan or _planned(context)
+            ready.story, ready.plan = prepare_story(context.record, made), _replanned(context, made)
+            context.folder.save_plan(ready.plan, ready.story)
+    return {"plan_sha256": plan_sha256(ready.plan), "timings": spent}
+
+
+def _planned(context: RunContext) -> Plan:
+    """The planner's plan; what a model wrote in its place is kept in the run's folder."""
+    limit = context.plugins.renderer.capabilities.prompt_tokens
+    try:
+        return plan_within(context.plugins.planner, context.record, context.config, limit)
+    except ReplyError as error:
+        kept = context.folder.path / "planner_reply.txt"
+        kept.write_text(error.raw, encoding="utf-8")
+        message = f"{error.message} What it wrote is in {str(kept)!r}."
+        raise ReplyError(message, hint=error.hint, status=error.status, raw=error.raw) from error
+
+
+def _replanned(context: RunContext, made: Plan) -> Plan:
+    """`made` with the mode's change of a prompt."""
+    limit, steps = context.plugins.renderer.capabilities.prompt_tokens, context.record.transitions or made.transitions
+    return replan(made, steps, context.mode, context.plugins.similarity, context.record.story_id, limit)
 
 
 def after_plan(state: RunState, runtime: Runtime[RunContext]) -> list[Send]:
@@ -28,9 +84,76 @@ def after_plan(state: RunState, runtime: Runtime[RunContext]) -> list[Send]:
     return [Send("render", RenderTask(seed=seed)) for seed in runtime.context.candidate_seeds]
 
 
+def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["critique"]]:
+    """Draw one seed's board and send it on to be measured."""
+    context, name = runtime.context, f"candidate:{state['seed']}"
+    with _stage(runtime, "render", len(context.plan().panels)) as spent:
+        board = draw_board(context, state["seed"], runtime.stream_writer)
+        renderer = context.plugins.renderer
+        for remark in renderer.remarks() if isinstance(renderer, MakesRemarks) else ():
+            runtime.stream_writer(Event(stage="render", kind="decision", message=remark))
+    task = CritiqueTask(name=name, board=board)
+    return Command(update={"boards": {name: board}, "timings": spent}, goto=Send("critique", task))
+
+
+def critique(state: CritiqueTask, runtime: Runtime[RunContext]) -> RunState:
+    """Measure one board with the steering questions (Algorithm 1, lines 3 to 6)."""
+    context = runtime.context
+    questions, pairs = context.questions("steering"), {item.pair for item in context.trajectory()}
+    # The whole board's questions, and each transition's own.
+    asked = len(questions) + sum(item.target_transition in pairs for item in questions)
+    with _stage(runtime, "critique", asked * len(context.plugins.judges)) as spent:
+        candidate = measure(context, state["name"], state["board"], runtime.stream_writer)
+    return {"scored": {candidate.name: candidate}, "timings": spent}
+
+
+def select(state: RunState, runtime: Runtime[RunContext]) -> RunState:
+    """Choose the board that goes on (line 8): the best of the candidates, or the only one."""
+    context = runtime.context
+    with _stage(runtime, "select") as spent:
+        seeds = context.candidate_seeds
+        candidates = [state["scored"][f"candidate:{seed}"] for seed in seeds]
+        composes = context.mode.select not in ("first", "best")
+        best = choose_path(context, candidates, runtime.stream_writer) if composes else best_candidate(candidates)
+        message = f"{best.name} of {len(seeds)}, score {best.score.total:.3f}"
+        runtime.stream_writer(Event(stage="select", kind="decision", message=message))
+    found: RunState = {"selected": best.name, "timings": spent}
+    return {**found, "boards": {best.name: best.board}, "scored": {best.name: best}} if composes else found
+
+
 def after_select(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "decide"]:
     """A mode that inserts nothing has nothing to localize."""
     return "decide" if runtime.context.mode.insert == "none" else "localize"
+
+
+def localize(state: RunState, runtime: Runtime[RunContext]) -> RunState:
+    """Find where a frame goes in: the weakest transition (line 9), or a random one; None when nothing goes in."""
+    with _stage(runtime, "localize") as spent:
+        found = _localized(state["scored"][state["selected"]], runtime.context)
+        place = found.get("weakest")
+        if place is not None:
+            message = f"Scenes {place.pair[0]} and {place.pair[1]}. {place.reason}"
+            runtime.stream_writer(Event(stage="localize", kind="decision", message=message))
+    return {**found, "timings": spent}
+
+
+def _localized(selected: Candidate, context: RunContext) -> RunState:
+    mode, threshold = context.mode, context.config.compass.repair_threshold
+    used = {frame.transition for frame in selected.board.frames}
+    transitions = [item for item in selected.transitions if item.pair not in used]
+    weakest = weakest_transition(transitions)
+    if mode.at == "weakest" and context.questions("steering") and selected.score.recoverability is None:
+        note = "Nothing was repaired: no judge could answer a steering question about the board."
+        return {"weakest": None, "note": note}
+    if weakest is None:
+        return {"weakest": None, "note": "The story has no transitions, so there is nowhere to insert a frame."}
+    if mode.at == "random":
+        pair = random_pair([item.pair for item in transitions], context.record.story_id)
+        reason = f"Chosen at random by seed 42 among {len(transitions)} transitions."
+        return {"weakest": Place(pair=pair, reason=reason, insert=True)}
+    weak = mode.when == "always" or weakest.score < threshold
+    note = f"Not repaired: the weakest transition scores {weakest.score:.2f}, the threshold is {threshold:.2f}."
+    return {"weakest": Place(pair=weakest.pair, reason=weakest.reason, insert=weak), "note": note}
 
 
 def _bridges(state: RunState, context: RunContext, place: Place) -> list[Send]:
@@ -47,15 +170,102 @@ def after_localize(state: RunState, runtime: Runtime[RunContext]) -> list[Send] 
     return _bridges(state, runtime.context, weakest) if weakest is not None and weakest.insert else "decide"
 
 
+def bridge(state: BridgeTask, runtime: Runtime[RunContext]) -> Command[Literal["critique_bridges"]]:
+    """Draw the frame that is to be inserted, with one seed (lines 11 and 12), and send the board on to be measured."""
+    with _stage(runtime, "bridge", 1) as spent:
+        board = draw_bridge(runtime.context, state, runtime.stream_writer)
+    task = CritiqueTask(name=board.method, board=board)
+    return Command(update={"boards": {board.method: board}, "timings": spent}, goto=Send("critique_bridges", task))
+
+
 def after_critique(state: RunState, runtime: Runtime[RunContext]) -> Literal["review", "decide"]:
     """A person decides when the run asks for it."""
     return "review" if runtime.context.config.review else "decide"
 
 
-def after_decide(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "done"]:
-    """An accepted frame is followed by another while the mode's budget lasts."""
-    again = state["decision"].accepted and state.get("rounds", 0) < runtime.context.mode.budget
-    return "localize" if again and not runtime.context.config.review else "done"
+class _Proposal(NamedTuple):
+    """The selected board, the inserted ones best first (the first is tried), and what the rule says of it."""
+
+    selected: Candidate
+    inserted: list[Candidate]
+    verdict: Acceptance
+
+
+def _inserted_names(state: RunState, context: RunContext) -> list[str]:
+    """The names of the measured boards with a frame more than the selected one, in the order of their seeds."""
+    board = state["boards"][state["selected"]]
+    names = [inserted_name(context.mode.insert, board, seed) for seed in insertion_seeds(context, board)]
+    return [name for name in names if name in state.get("scored", {})]
+
+
+def _propose(state: RunState, context: RunContext) -> _Proposal:
+    selected = state["scored"][state["selected"]]
+    inserted = [state["scored"][name] for name in _inserted_names(state, context)]
+    best = best_candidate(inserted)
+    if context.mode.accept == "improvement":
+        verdict = accept(selected, best, context.config.compass)
+    else:
+        rise = f"the score goes from {selected.score.total:.3f} to {best.score.total:.3f}"
+        verdict = Acceptance(True, f"Inserted, as this mode always does: {rise}.")
+    return _Proposal(selected, [best, *(item for item in inserted if item.name != best.name)], verdict)
+
+
+def review_request(state: RunState, context: RunContext) -> ReviewRequest:
+    """Return what a person is asked, from the state of a run that waits for them."""
+    proposal, place = _propose(state, context), state["weakest"]
+    if place is None:
+        raise UsageError("Nothing is to be inserted, so there is nothing to review.")
+    return ReviewRequest(
+        story_id=context.record.story_id,
+        mode=context.mode.name,
+        selected=proposal.selected,
+        weakest=place.pair,
+        weakest_reason=place.reason,
+        inserted=tuple(proposal.inserted),
+        proposal=proposal.inserted[0].name,
+        accepts=proposal.verdict.accepted,
+        reason=proposal.verdict.reason,
+        prompt=insertion_of(context, place.pair, state.get("bridge_prompt")).prompt,
+        panels=context.folder.panels,
+    )
+
+
+def check_choice(choice: ReviewChoice, request: ReviewRequest) -> ReviewChoice:
+    """Return a person's choice if it can be followed.
+
+    Raises:
+        UsageError: it is none of the four, names no board that is there, or has an empty prompt.
+    """
+    names = [item.name for item in request.inserted]
+    if choice.action not in get_args(ReviewAction):
+        raise UsageError(f"{choice.action!r} is no choice.", hint=f"Known: {', '.join(get_args(ReviewAction))}.")
+    if choice.action == "choose" and choice.candidate not in names:
+        raise UsageError(f"No inserted board is called {choice.candidate!r}.", hint=f"Known: {', '.join(names)}.")
+    if choice.action == "edit" and not (choice.prompt or "").strip():
+        raise UsageError("The new prompt is empty.", hint="Say what the inserted frame is to show.")
+    return choice
+
+
+def review(state: RunState, runtime: Runtime[RunContext]) -> RunState:
+    """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt}`.
+
+    An answer that cannot be followed is asked for again, with what is wrong with it.
+    """
+    request = review_request(state, runtime.context)
+    question: dict[str, object] = {
+        "question": "Insert the frame? Answer {action: accept, reject, choose or edit, candidate, prompt}.",
+        "proposal": request.proposal,
+        "candidates": [item.name for item in request.inserted],
+        "rule": request.reason,
+        "prompt": request.prompt,
+    }
+    choice: ReviewChoice | None = None
+    while choice is None:
+        try:
+            choice = check_choice(ReviewChoice(**interrupt(question)), request)
+        except (TypeError, UsageError) as error:
+            question = {**question, "wrong": str(error)}
+    return {"choice": choice, "bridge_prompt": choice.prompt if choice.action == "edit" else state.get("bridge_prompt")}
 
 
 def after_review(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
@@ -65,11 +275,105 @@ def after_review(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | 
     return _bridges(state, runtime.context, weakest) if edited and weakest is not None else "decide"
 
 
-RETRY = RetryPolicy(
-    initial_interval=0.5, backoff_factor=2.0, max_attempts=4, retry_on=(TransientRenderError, TransientJudgeError)
-)
-"""What is tried again: failures that their plug-in calls transient, with the same bytes. What was done before the
-failure is in the cache, so that only the rest is done."""
+def decide(state: RunState, runtime: Runtime[RunContext]) -> RunState:
+    """Keep the inserted frame or not (lines 13 to 15), by the rule or by the person's choice."""
+    with _stage(runtime, "decide") as spent:
+        decision = _decide(state, runtime.context)
+        if state.get("rounds"):  # after an accepted frame, a further one that is not changes nothing but the reason
+            earlier, reason = state["decision"], f"{state['decision'].reason} Then: {decision.reason}"
+            kept, changes = (decision, {"selected": earlier.selected}) if decision.accepted else (earlier, {})
+            decision = kept.model_copy(update={**changes, "reason": reason})
+        runtime.stream_writer(Event(stage="decide", kind="decision", message=decision.reason))
+    found: RunState = {"decision": decision, "timings": spent}
+    if decision.accepted and decision.inserted:  # a further frame goes into the repaired board
+        found |= {"selected": decision.inserted, "rounds": state.get("rounds", 0) + 1}
+    return found
+
+
+def _decide(state: RunState, context: RunContext) -> Decision:
+    """One round's outcome; a person's choice stands above the rule and says so."""
+    place = state.get("weakest") if context.mode.at == "weakest" else None
+    decision = Decision(
+        selected=state["selected"],
+        weakest=place.pair if place is not None else None,
+        weakest_reason=place.reason if place is not None else None,
+        reason="",
+    )
+    if context.mode.insert == "none":
+        total = state["scored"][state["selected"]].score.total
+        return decision.model_copy(update={"reason": f"{context.mode.about} The board's score is {total:.3f}."})
+    if not _inserted_names(state, context):
+        return decision.model_copy(update={"reason": state.get("note", "Nothing was inserted.")})
+    (_, inserted, verdict), choice = _propose(state, context), state.get("choice")
+    accepted, reason, chosen = verdict.accepted, verdict.reason, inserted[0].name
+    if choice is not None:
+        chosen = choice.candidate if choice.action == "choose" and choice.candidate else chosen
+        accepted, words = choice.action != "reject", "Kept as it was by a person's choice."
+        if accepted:
+            total = next(item.score.total for item in inserted if item.name == chosen)
+            instead = f" instead of {inserted[0].name}" if choice.action == "choose" else ""
+            words = f"Inserted {chosen} by a person's choice (score {total:.3f}){instead}."
+        reason = f"{words} The rule: {reason}"
+    changes = {"inserted": chosen, "accepted": accepted, "reviewed": choice is not None, "reason": reason}
+    return decision.model_copy(update=changes)
+
+
+def after_decide(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "done"]:
+    """An accepted frame is followed by another while the mode's budget lasts."""
+    again = state["decision"].accepted and state.get("rounds", 0) < runtime.context.mode.budget
+    return "localize" if again and not runtime.context.config.review else "done"
+
+
+def judge(state: RunState, runtime: Runtime[RunContext]) -> RunState:
+    """Ask the reporting questions of the board before (the first seed's) and of the board after."""
+    context = runtime.context
+    candidates, _, final = final_boards(state, context)
+    boards = {"base": candidates[0].board.model_copy(update={"method": "base"}), context.mode.name: final}
+    total = len(context.questions("reporting")) * len(context.plugins.judges) * (1 + 2 * len(boards))
+    with _stage(runtime, "judge", total) as spent:
+        judge_boards(context, boards, runtime.stream_writer)
+    return {"timings": spent}
+
+
+def report(state: RunState, runtime: Runtime[RunContext]) -> RunState:
+    """Write the run's files."""
+    context = runtime.context
+    with _stage(runtime, "report") as spent:
+        measured, decision, final = final_boards(state, context)
+        candidates = Candidates(
+            story_id=context.record.story_id,
+            mode=context.mode.name,
+            settings=context.config.compass,
+            candidates=measured,
+            decision=decision,
+        )
+        write_results(context, candidates, final)
+    return {"timings": spent}
+
+
+def final_boards(state: RunState, context: RunContext) -> tuple[list[Candidate], Decision, Board]:
+    """Return every measured board, the decision, and the board that it leaves, under the mode's name.
+
+    The seeds' boards come in their order (the first is the board before anything), then the composed one, then those
+    with a frame inserted, by round.
+    """
+    kind, scored, decision = context.mode.insert, state["scored"], state["decision"]
+    base = [f"candidate:{seed}" for seed in context.candidate_seeds]
+    rank = {str(seed): place for place, seed in enumerate(context.config.seeds)}
+    rest = [PATH]
+    for number in range(1, context.mode.budget + 1):
+        mark = f"{kind}:" if number == 1 else f"{kind}.{number}:"
+        own = [name for name in scored if name.startswith(mark)]
+        rest += sorted(own, key=lambda name: rank.get(name.rpartition(":")[2], len(rank)))
+    candidates = [scored[name] for name in [*base, *(name for name in rest if name in scored and name not in base)]]
+    left = decision.inserted if decision.accepted and decision.inserted else decision.selected
+    board = next(item.board for item in candidates if item.name == left)
+    return candidates, decision, board.model_copy(update={"method": context.mode.name})
+
+
+RETRY = RetryPolicy(initial_interval=0.5, backoff_factor=2.0, max_attempts=4, retry_on=TransientRenderError)
+"""Drawing is tried again where a renderer calls its failure transient, with the same bytes. What was done before the
+failure is in the cache, so that only the rest is done. Judges are tried again where they are asked."""
 
 Graph = CompiledStateGraph[RunState, RunContext, RunState, RunState]
 
@@ -77,15 +381,15 @@ Graph = CompiledStateGraph[RunState, RunContext, RunState, RunState]
 def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports: bool = True) -> Graph:
     """Return the compiled machine; run it with a `RunContext`. Without `reports` it ends with the decision."""
     graph = StateGraph(RunState, context_schema=RunContext)
-    graph.add_node("plan", nodes.plan, retry_policy=RETRY)
-    graph.add_node("render", nodes.render, input_schema=RenderTask, retry_policy=RETRY)
-    graph.add_node("critique", nodes.critique, input_schema=CritiqueTask, retry_policy=RETRY)
-    graph.add_node("select", nodes.select)
-    graph.add_node("localize", nodes.localize)
-    graph.add_node("bridge", nodes.bridge, input_schema=BridgeTask, retry_policy=RETRY)
-    graph.add_node("critique_bridges", nodes.critique, input_schema=CritiqueTask, retry_policy=RETRY)
+    graph.add_node("plan", plan)
+    graph.add_node("render", render, input_schema=RenderTask, retry_policy=RETRY)
+    graph.add_node("critique", critique, input_schema=CritiqueTask)
+    graph.add_node("select", select)
+    graph.add_node("localize", localize)
+    graph.add_node("bridge", bridge, input_schema=BridgeTask, retry_policy=RETRY)
+    graph.add_node("critique_bridges", critique, input_schema=CritiqueTask)
     graph.add_node("review", review)
-    graph.add_node("decide", nodes.decide)
+    graph.add_node("decide", decide)
     graph.add_edge(START, "plan")
     graph.add_conditional_edges("plan", after_plan, ["render"])
     graph.add_edge("critique", "select")
@@ -94,8 +398,8 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports
     graph.add_conditional_edges("critique_bridges", after_critique)
     graph.add_conditional_edges("review", after_review, ["bridge", "decide"])
     if reports:
-        graph.add_node("judge", nodes.judge, retry_policy=RETRY)
-        graph.add_node("report", nodes.report)
+        graph.add_node("judge", judge)
+        graph.add_node("report", report)
         graph.add_edge("judge", "report")
         graph.add_edge("report", END)
     done = "judge" if reports else END

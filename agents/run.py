@@ -1,25 +1,30 @@
-"""One story, from its text to a finished run's folder: begin, go on after a kill, or find that all is done."""
+"""One story, from its text to a finished run's folder: begin, go on after a kill, or find that all is done; and one
+frame of a finished run drawn again, where every other frame keeps its bytes and only what depends on it is judged.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from katha.agents.context import Plugins, RunContext, check_able, load_plugins
-from katha.agents.decide import check_choice, review_request
-from katha.agents.folder import RunFolder, RunRecord
-from katha.agents.plan import check_plan
-from katha.agents.record import by_service, new_record, paid
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.types import Command
+
+from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, require_memory
+from katha.agents.critique import judge_boards, measure, write_results
+from katha.agents.folder import RunFolder, RunRecord, by_service, new_record, paid
+from katha.agents.frames import board_requests, draw_inserted, draw_scenes, together
+from katha.agents.graph import Graph, build_graph, check_choice, review_request
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
-from katha.config import RunConfig, cache_folder
-from katha.errors import StoreError, UsageError
-from katha.eval_bridge.judging.outcome import Cause, Outcome, outcome_of
+from katha.config import Settings, cache_folder
+from katha.errors import JudgeError, OutputFolderError, StoreError, UsageError
+from katha.eval_bridge.judging.answers import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
-from katha.schema import Board, Candidates, Event, Plan, StoryRecord
+from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, Plan, StoryRecord
 from katha.schema.scores import Scores
 from katha.store import Store
 
@@ -27,8 +32,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.sqlite import SqliteSaver
     from langgraph.types import StreamMode
-
-    from katha.agents.graph import Graph
 
 Review = Callable[[ReviewRequest], ReviewChoice]
 _SEED_NOTE = "In an ablation this mode reports the mean over the seeds; these numbers are the first seed's."
@@ -39,7 +42,7 @@ begins anew, and finds everything that it paid for in the cache."""
 
 def run_story(
     record: StoryRecord,
-    config: RunConfig,
+    config: Settings,
     out: Path,
     *,
     plan: Plan | None = None,
@@ -63,7 +66,7 @@ def run_story(
     made = plugins or load_plugins(config)
     check_able(config, made)
     folder = RunFolder(out)
-    fresh = new_record(record, config, made, plan)
+    fresh = new_record(record, config, made.specs(), plan)
     with folder.claim():
         folder.restore()
         known = folder.resume(fresh)
@@ -139,7 +142,6 @@ def _checkpoints(path: Path) -> Iterator[SqliteSaver]:
     Raises:
         StoreError: the disk is full or failed.
     """
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     for attempt in (1, 2):
@@ -165,10 +167,6 @@ def _checkpoints(path: Path) -> Iterator[SqliteSaver]:
 
 def _drive(context: RunContext, folder: RunFolder, run_id: str, on_event: Emit, review: Review | None) -> RunState:
     """Run the machine to its end, with a person's answers where it stops for them; the final state."""
-    from langgraph.types import Command
-
-    from katha.agents.graph import build_graph
-
     config: RunnableConfig = {"configurable": {"thread_id": _THREAD.format(run_id=run_id)}, "recursion_limit": 1000}
     modes: list[StreamMode] = ["updates"] if on_event is ignore_event else ["custom", "updates"]
     with _checkpoints(folder.graph) as saver:
@@ -200,3 +198,117 @@ def _begin(
     saver.delete_thread(config["configurable"]["thread_id"])
     folder.answers.unlink(missing_ok=True)
     return {"timings": {}}
+
+
+def redo_frame(
+    run: Path,
+    frame: int,
+    seed: int,
+    on_event: Emit | None = None,
+    *,
+    plugins: Plugins | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """Draw frame number `frame` (from 1) of the storyboard in `run` with `seed`; the old version goes to `versions/`.
+
+    changes: settings that go over the run's own and change no picture (`memory`, options of the renderers).
+
+    A call that was killed leaves the old version or the new one; the same call again finishes it.
+
+    Raises:
+        UsageError: there is no such frame. OutputFolderError: `run` is no finished run, or its plug-ins have changed.
+        JudgeError: questions about the new frame got no answer; the run is as it was.
+    """
+    if not run.exists():
+        raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
+    folder = RunFolder(run)
+    with folder.claim():
+        folder.restore()
+        state = folder.read()
+        if state is None or state.status == "running" or load_outcome(folder).failed:
+            raise OutputFolderError(
+                f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
+            )
+        config = Settings.model_validate(state.config).with_plugins(**changes or {})
+        require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
+        made = plugins or load_plugins(config)
+        folder.resume(state.model_copy(update=made.specs()))
+        with Store(cache_folder(), owner=state.run_id) as store:
+            context = RunContext.open(folder.load_story(), config, made, store, folder)
+            return _redo(context, folder, state, (frame, seed), on_event or ignore_event)
+
+
+def _redo(context: RunContext, folder: RunFolder, state: RunRecord, asked: tuple[int, int], emit: Emit) -> RunResult:
+    """Draw frame number `asked[0]` again with the seed `asked[1]`, between a version that is kept and its commit."""
+    (number, seed), before = asked, load_result(folder, reused=False)
+    frames = before.board.frames
+    if not 1 <= number <= len(frames):
+        raise UsageError(f"There is no frame {number}.", hint=f"The storyboard has frames 1 to {len(frames)}.")
+    context.plan(before.board.plan_sha256)
+    old = frames[number - 1]
+    emit(Event(stage="render", kind="started", total=1))
+    new = _redrawn(context, before.board, old, seed, emit)
+    emit(Event(stage="render", kind="finished"))
+    if new == old:
+        return load_result(folder, reused=True)
+    version = folder.keep_version(len(state.redone) + 1)
+    board = before.board.model_copy(update={"frames": [new if frame is old else frame for frame in frames]})
+    name = f"redo:{number}:{seed}"
+    candidate = measure(context, name, board.model_copy(update={"method": name}), emit)
+    candidates = _replaced(before.candidates, candidate, old, seed)
+    final = board.model_copy(update={"method": context.mode.name})
+    names = {item.name for item in candidates.candidates}
+
+    def keep(row: Answer) -> bool:
+        return row.role == "reporting" or row.method is None or row.method.split("/")[0] in names
+
+    judge_boards(context, {context.mode.name: final}, emit, text=False)
+    write_results(context, candidates, final, keep)
+    emit(Event(stage="decide", kind="decision", message=candidates.decision.reason))
+    outcome = load_outcome(folder, context.engine.outcome.outcome().first)
+    if outcome.failed:
+        folder.restore()
+        raise JudgeError(f"Frame {number} stays as it was. {' '.join(map(str.strip, outcome.sentences()))}")
+    redone = [*state.redone, {"frame": number, "seed": seed, "version": version}]
+    result = finish(context, folder, state.model_copy(update={"redone": redone}))
+    folder.commit_version()
+    return result
+
+
+def _redrawn(context: RunContext, board: Board, old: Frame, seed: int, emit: Emit) -> Frame:
+    """Frame `old` of `board`, drawn anew into its place.
+
+    A renderer whose frames do not depend on one another draws a scene as it draws any scene, so that a seed gives the
+    same picture here and in a board; otherwise the frame is inserted among the others.
+
+    Raises:
+        UsageError: the board's pictures were found, not drawn.
+    """
+    renderer, place = context.plugins.renderer, old.index - 1
+    requests = board_requests(context, board)
+    request = replace(requests.pop(place), seed=seed)
+    scene = request.kind == "scene"
+    if scene and renderer.capabilities.source == "found":
+        raise UsageError(f"The pictures of {context.config.renderer!r} were not drawn here, so none is drawn again.")
+    if scene and not together(renderer):
+        (drawn,), (sha256,) = draw_scenes(context, [request], emit)
+    else:
+        around = board.model_copy(update={"frames": [frame for frame in board.frames if frame is not old]})
+        by = renderer if scene else None
+        drawn, sha256 = draw_inserted(context, request, around, requests, place, emit, by)
+    return old.model_copy(update={"seed": drawn.seed, "sha256": sha256, "image": f"panels/{sha256}.png"})
+
+
+def _replaced(candidates: Candidates, new: Candidate, old: Frame, seed: int) -> Candidates:
+    """`candidates` with `new` as the board that the decision leaves, and a sentence on how it came about."""
+    decision = candidates.decision
+    role = "inserted" if decision.accepted else "selected"
+    former = (decision.inserted if decision.accepted else decision.selected) or decision.selected
+    total = next(item.score.total for item in candidates.candidates if item.name == former)
+    sentence = (
+        f"Then frame {old.index} was drawn again by hand with seed {seed} instead of {old.seed}; "
+        f"the score went from {total:.3f} to {new.score.total:.3f}."
+    )
+    kept = [item for item in candidates.candidates if not item.name.startswith("redo:")]
+    changed = decision.model_copy(update={role: new.name, "reason": f"{decision.reason} {sentence}"})
+    return candidates.model_copy(update={"candidates": [*kept, new], "decision": changed})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypedDict, TypeVar
 
 from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
-from katha.eval_bridge.judging.outcome import Outcome
+from katha.eval_bridge.judging.answers import Outcome
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Record
 from katha.schema.scores import Scores
 
@@ -96,10 +96,8 @@ def merge(old: Mapping[str, T] | None, new: Mapping[str, T]) -> dict[str, T]:
 
 def add(old: Mapping[str, float] | None, new: Mapping[str, float]) -> dict[str, float]:
     """Reducer: numbers added up by key."""
-    total = dict(old or {})
-    for key, value in new.items():
-        total[key] = total.get(key, 0) + value
-    return total
+    before = old or {}
+    return {**before, **{key: before.get(key, 0) + value for key, value in new.items()}}
 
 
 class RunState(TypedDict, total=False):

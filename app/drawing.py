@@ -10,10 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from katha.agents import run as machine
-from katha.agents.context import load_plugins, require_memory
-from katha.agents.plan import make_plan
-from katha.agents.record import freeze
-from katha.agents.redo import redo_frame as redraw_frame
+from katha.agents.context import freeze, load_plugins, make_plan, require_memory
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
 from katha.app.reports.page import finished_run
 from katha.app.reports.run_page import write_report
@@ -23,7 +20,7 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.packets.instructions import require_variant
 from katha.jsonio import read_json
-from katha.planners.checks import validate_plan
+from katha.planners.base import validate_plan
 from katha.schema import Event, Plan, StoryRecord
 from katha.stories import check_scene_count, load_story, story_of_text
 
@@ -137,7 +134,7 @@ def redo_frame(
     Example:
         >>> redo_frame("out/lion", frame=3, seed=7)
     """
-    result = redraw_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
+    result = machine.redo_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
     write_report(result.out)
     return result
 

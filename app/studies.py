@@ -8,24 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import load_plugins, require_memory
-from katha.agents.record import freeze
+from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import settings_for
-from katha.app.reports.ablation_page import write_ablation_report
-from katha.app.reports.compare_page import write_compare_report
 from katha.app.reports.eval_page import write_eval_report
-from katha.app.reports.tuning_page import write_tuning_report
+from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
 from katha.compass.lock import TEST_SPLITS
-from katha.compass.modes import Suite, load_suite
+from katha.compass.modes import load_suite
 from katha.config import Settings, cache_folder, read_settings
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import parse_boards
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget, Estimate
-from katha.eval_bridge.judging.make import make_judges
 from katha.eval_bridge.matching.rules import make_decider
-from katha.eval_bridge.packets.images import WordScanner
+from katha.eval_bridge.packets.packets import WordScanner
+from katha.eval_bridge.questions.build import assign_roles
 from katha.eval_bridge.questions.evaluators import load_evaluator
-from katha.eval_bridge.questions.options import assign_roles
 from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
 from katha.experiments import compare as comparing
 from katha.experiments import evaluate as evaluating
@@ -162,7 +159,7 @@ def _eval_job(
         prepare=prepare_stories(_source(stories), evaluator=spec),
         variants=read_pairs(options.variants, records, spec),
         decider=make_decider(config.matching, config.base_url),
-        command=_command(),
+        command=("katha", *sys.argv[1:]),
     )
     return options, replace(job, scanner=WordScanner()) if options.scan_words else job
 
@@ -212,7 +209,8 @@ def ablate(
         >>> result.table
     """
     config = settings_for(settings, changes)
-    chosen = _suite(suite, rows, config)
+    chosen = load_suite(suite).for_judges(config.judges)
+    chosen = chosen.only(tuple(rows)) if rows is not None else chosen
     require_memory(
         changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
     )
@@ -281,7 +279,7 @@ def compare(
         config=config,
         prepare=_prepare_alike(stories),
         resamples=resamples,
-        command=_command(),
+        command=("katha", *sys.argv[1:]),
         budget=budget,
     )
     heard = _counted(on_progress, len(job.records) * len(found))
@@ -349,12 +347,6 @@ def tune(
     return result
 
 
-def _suite(name: str, rows: Sequence[str] | None, config: Settings) -> Suite:
-    """The suite of that name, for these judges; of its rows only those that are asked for."""
-    suite = load_suite(name).for_judges(config.judges)
-    return suite.only(tuple(rows)) if rows is not None else suite
-
-
 def _methods(
     config: Settings,
     methods: Path | str | Sequence[Method] | None,
@@ -419,8 +411,3 @@ def _of_split(records: list[StoryRecord], split: str | None, stories: Stories) -
 
 def _counted(on_progress: OnProgress | None, total: int) -> Callable[[str, int], None] | None:
     return None if on_progress is None else lambda story, done: on_progress(story, done, total)
-
-
-def _command() -> tuple[str, ...]:
-    """What a folder's files name as the command that made it."""
-    return ("katha", *sys.argv[1:])

@@ -73,7 +73,6 @@ def _megabytes() -> float:
 def evaluate(folder: Path) -> Account:
     """One evaluation of the inputs in `folder`, as `katha eval` makes it."""
     from katha.eval_bridge.bench.boards import Boards
-    from katha.eval_bridge.judges.scripted import ScriptedJudge
     from katha.experiments.eval_folder import EvalSettings
     from katha.experiments.evaluate import EvalJob
     from katha.experiments.evaluate import evaluate as run
@@ -81,6 +80,7 @@ def evaluate(folder: Path) -> Account:
     from katha.protocols import Evidence, JudgePrompt, JudgeReply
     from katha.store import Store
     from katha.stories import load_stories
+    from katha.testing import ScriptedJudge
 
     asked = 0
 

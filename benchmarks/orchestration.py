@@ -19,14 +19,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from katha.agents.plan import make_plan
+from katha.agents.context import make_plan
 from katha.agents.run import run_story
 from katha.config import RunConfig
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, shared_readings
-from katha.eval_bridge.packets import images
-from katha.eval_bridge.packets.images import clean_image
-from katha.eval_bridge.questions.build import build_questions
-from katha.eval_bridge.questions.options import prepare_questions
+from katha.eval_bridge.packets import packets
+from katha.eval_bridge.packets.packets import clean_image
+from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.registry import default_registry
 from katha.renderers.sketch import SketchRenderer
@@ -129,7 +128,7 @@ def _bare(recorded: _Recorded) -> _Spent:
 
 def _forget_pictures() -> None:
     shared_readings.cache_clear()
-    images._clean.cache_clear()
+    packets._clean.cache_clear()
 
 
 def _once() -> tuple[_Spent, _Spent, int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from katha.compass.score import BoardFeatures, TransitionFeatures, candidate_score, copy_penalty, transition_coverage
+from katha.compass.repair import BoardFeatures, TransitionFeatures, candidate_score, copy_penalty, transition_coverage
 from katha.compass.tuning import (
     CandidateData,
     Grid,

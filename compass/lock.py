@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
 from pydantic import ConfigDict, Field, ValidationError
@@ -22,8 +22,9 @@ from katha.schema import CompassSettings, Question, Record, StoryRecord
 TEST_SPLITS = ("test", "public_test", "hidden_test")
 """The splits that nothing may be chosen on."""
 
-_HEAD = """# Written by `katha tune`. Do not edit: the hash at the end covers every line, and a changed lock is refused.
-"""
+_HEAD = (
+    "# Written by `katha tune`. Do not edit: the hash at the end covers every line, and a changed lock is refused.\n"
+)
 _SHORT = 16
 
 
@@ -38,6 +39,20 @@ class LockedStories(Record):
     texts: list[str]
     questions_sha256: str
     questions: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, tuned_on: Iterable[StoryRecord], others: Iterable[StoryRecord]) -> Self:
+        """Return the stories of a lock; the questions of `others` (the rest of the file) are frozen, too."""
+        tuned = sorted(tuned_on, key=lambda record: record.story_id)
+        questions = {item.story_id: question_sha256(item.recoverability_questions) for item in (*tuned, *others)}
+        names = [record.story_id for record in tuned]
+        return cls(
+            split_sha256=digest(names),
+            tuned_on=names,
+            texts=[text_sha256(record) for record in tuned],
+            questions_sha256=digest(questions),
+            questions=dict(sorted(questions.items())),
+        )
 
 
 class Lock(Record):
@@ -59,7 +74,7 @@ class Lock(Record):
     sha256: str = ""
 
     def content_sha256(self) -> str:
-        """The hash of everything but the hash."""
+        """Return the hash of everything but the hash."""
         return digest(self.model_dump(mode="json", exclude={"sha256"}))
 
     def require(
@@ -113,81 +128,43 @@ class Lock(Record):
 
 
 def question_sha256(questions: Iterable[Question]) -> str:
-    """A short hash of a story's questions and accepted answers, whatever their order."""
+    """Return a short hash of a story's questions and accepted answers, whatever their order."""
     rows = [item.model_dump(mode="json", exclude={"role", "options"}) for item in questions]
     return digest(sorted(rows, key=lambda row: str(row["question_id"])))[:_SHORT]
 
 
 def text_sha256(record: StoryRecord) -> str:
-    """A short hash of a story's words, whatever its id, case and punctuation."""
+    """Return a short hash of a story's words, whatever its id, case and punctuation."""
     return digest(normalise(record.story_text))[:_SHORT]
 
 
 def code_sha256() -> str:
-    """The hash of the code and data that decide: the compass, its modes, and the machine that runs them."""
-    hashes = []
-    for package in ("katha.compass", "katha.agents"):
-        folder = files(package)
-        names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".py"))
-        hashes += [[package, name, sha256_hex(folder.joinpath(name).read_bytes())] for name in names]
-    modes = files("katha.configs").joinpath("modes.yaml").read_bytes()
-    return digest([*hashes, sha256_hex(modes)])
-
-
-def make_lock(
-    *,
-    settings: CompassSettings,
-    candidates: int,
-    seeds: tuple[int, ...],
-    tuned_on: Iterable[StoryRecord],
-    others: Iterable[StoryRecord],
-    protocol: Mapping[str, str],
-    models: Mapping[str, str],
-    prompts: Mapping[str, str],
-    validation: Mapping[str, Any],
-) -> Lock:
-    """The lock of settings chosen on `tuned_on`; the questions of `others` (the rest of the file) are frozen, too."""
-    tuned = sorted(tuned_on, key=lambda record: record.story_id)
-    everything = {item.story_id: question_sha256(item.recoverability_questions) for item in (*tuned, *others)}
-    names = [record.story_id for record in tuned]
-    stories = LockedStories(
-        split_sha256=digest(names),
-        tuned_on=names,
-        texts=[text_sha256(record) for record in tuned],
-        questions_sha256=digest(everything),
-        questions=dict(sorted(everything.items())),
-    )
-    lock = Lock(
-        katha=katha_version(),
-        code_sha256=code_sha256(),
-        candidates=candidates,
-        seeds=seeds,
-        settings=settings,
-        stories=stories,
-        protocol=dict(protocol),
-        models=dict(models),
-        prompts=dict(prompts),
-        validation=dict(validation),
-    )
-    return lock.model_copy(update={"sha256": lock.content_sha256()})
+    """Return the hash of what decides: the code of compass and agents, and the modes."""
+    hashes = [
+        [package, entry.name, sha256_hex(entry.read_bytes())]
+        for package in ("katha.compass", "katha.agents")
+        for entry in sorted(files(package).iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".py")
+    ]
+    return digest([*hashes, sha256_hex(files("katha.configs").joinpath("modes.yaml").read_bytes())])
 
 
 def write_lock(lock: Lock, path: Path) -> None:
-    """Write a lock as YAML, atomically."""
-    text = yaml.safe_dump(lock.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
+    """Seal a lock with its hash and write it as YAML, atomically."""
+    sealed = lock.model_copy(update={"sha256": lock.content_sha256()})
+    text = yaml.safe_dump(sealed.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
     write_bytes_atomic(path, (_HEAD + text).encode("utf-8"))
 
 
 def read_lock(path: Path) -> Lock:
-    """The lock in the file at `path`, whole and unchanged.
+    """Return the lock in the file at `path`, whole and unchanged.
 
     Raises:
         InputFileError: it cannot be read, is no lock, or was edited since it was written.
     """
     hint = "Make one with `katha tune`."
     try:
-        value = yaml.safe_load(read_text(path))
-        lock = Lock.model_validate(value)
+        lock = Lock.model_validate(yaml.safe_load(read_text(path)))
     except (yaml.YAMLError, RecursionError) as error:
         raise InputFileError(f"{str(path)!r} is no lock: it is not YAML.", hint=hint) from error
     except ValidationError as error:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from katha.configs import config_names, load_chosen, load_config
 from katha.errors import KathaError, UnknownPluginError, UsageError
-from katha.jsonio import read_text
-from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension
+from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension, Role
 
 Content = Literal["neighbour_scene", "establishing", "captions", "transition"]
 
 
-class Mode(BaseModel):
-    """What one mode selects, inserts and accepts. The fields are explained at the top of `configs/modes.yaml`."""
+class Data(BaseModel):
+    """What a file of modes or suites holds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Mode(Data):
+    """What one mode selects, inserts and accepts. The fields are explained at the top of `configs/modes.yaml`."""
 
     name: str
     about: str
@@ -44,19 +46,18 @@ class Mode(BaseModel):
         return self
 
     def candidate_seeds(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        """The seeds whose boards are drawn: all when there is a choice among them, else the first."""
+        """Return the seeds whose boards are drawn: all when there is a choice among them, else the first."""
         return seeds[:1] if self.select == "first" else seeds
 
 
 @cache
 def load_modes() -> dict[str, Mode]:
-    """Every mode by its name, in the file's order."""
-    text = files("katha.configs").joinpath("modes.yaml").read_text(encoding="utf-8")
-    return {name: Mode(name=name, **fields) for name, fields in yaml.safe_load(text).items()}
+    """Return every mode by its name, in the file's order."""
+    return {name: Mode(name=name, **fields) for name, fields in load_config("modes.yaml").items()}
 
 
 def load_mode(name: str) -> Mode:
-    """The mode of that name.
+    """Return the mode of that name.
 
     Raises:
         UnknownPluginError: there is none.
@@ -73,11 +74,7 @@ def load_mode(name: str) -> Mode:
 Half = Literal["held_out", "same"]
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Scoring(_Data):
+class Scoring(Data):
     """How a row's answers are scored; the defaults are the protocol.
 
     conditions: what a question needs an answer under. valid: which scored questions count: those whose answer under
@@ -103,7 +100,7 @@ class Scoring(_Data):
         return self
 
 
-class Row(_Data):
+class Row(Data):
     """One line of the table. `mode` is the row's own name unless given; `renderer_options` go over the command's."""
 
     name: str
@@ -119,21 +116,26 @@ class Row(_Data):
     scoring: Scoring = Scoring()
 
     @property
+    def half(self) -> Role:
+        """The questions that it is asked."""
+        return "reporting" if self.questions == "held_out" else "steering"
+
+    @property
     def steered(self) -> bool:
         """Whether its numbers come from questions or prompts that may have chosen the boards."""
         return "same" in (self.prompts, self.questions)
 
     def build_mode(self) -> Mode:
-        """The mode with the row's name and changes."""
+        """Return the mode with the row's name and changes."""
         fields = load_mode(self.mode).model_dump() | self.change
         return Mode.model_validate(fields | {"name": self.name, "about": self.about or fields["about"]})
 
     def settings(self, base: CompassSettings) -> CompassSettings:
-        """`base` with the row's own weights and thresholds."""
+        """Return `base` with the row's own weights and thresholds."""
         return CompassSettings.model_validate(base.model_dump() | self.compass)
 
 
-class Suite(_Data):
+class Suite(Data):
     """Rows, the baseline that each is compared with, and what else is compared with what.
 
     focus: the row whose claim the conclusion is about. compare: further pairs, each a claim at equal budget.
@@ -159,11 +161,11 @@ class Suite(_Data):
         return self
 
     def row(self, name: str) -> Row:
-        """The row of that name."""
+        """Return the row of that name."""
         return next(row for row in self.rows if row.name == name)
 
     def only(self, names: tuple[str, ...]) -> Suite:
-        """The suite with these rows (and its baseline) alone.
+        """Return the suite with these rows (and its baseline) alone.
 
         Raises:
             UsageError: there is no such row.
@@ -172,59 +174,53 @@ class Suite(_Data):
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:
             raise UsageError(f"The suite {self.name!r} has no row {unknown!r}.", hint=f"It has: {', '.join(known)}.")
-        baseline = self.baseline if self.baseline in names else names[0]
         return self.model_copy(
             update={
                 "rows": tuple(row for row in self.rows if row.name in names),
-                "baseline": baseline,
+                "baseline": self.baseline if self.baseline in names else names[0],
                 "focus": self.focus if self.focus in names else None,
                 "compare": tuple(pair for pair in self.compare if set(pair) <= set(names)),
             }
         )
 
     def for_judges(self, judges: tuple[str, ...]) -> Suite:
-        """The suite with a row a judge where a row asks for `each`."""
+        """Return the suite with a row a judge where a row asks for `each`."""
         rows: list[Row] = []
         for row in self.rows:
-            rows += [_for_judge(row, judge) for judge in judges] if row.scoring.judge == "each" else [row]
+            if row.scoring.judge != "each":
+                rows.append(row)
+                continue
+            for judge in judges:
+                scoring = row.scoring.model_copy(update={"judge": judge})
+                rows.append(row.model_copy(update={"name": f"{row.name}: {judge}", "scoring": scoring}))
         return self.model_copy(update={"rows": tuple(rows)})
 
 
-def _for_judge(row: Row, judge: str) -> Row:
-    scoring = row.scoring.model_copy(update={"judge": judge})
-    return row.model_copy(update={"name": f"{row.name}: {judge}", "scoring": scoring})
-
-
 def suite_names() -> list[str]:
-    """The suites that ship with katha, sorted."""
-    folder = files("katha.configs").joinpath("suites")
-    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    """Return the suites that ship with katha, sorted."""
+    return config_names("suites")
 
 
 def load_suite(name: str) -> Suite:
-    """The suite `name`, or the one in the YAML file at that path; every row checked.
+    """Return the suite `name`, or the one in the YAML file at that path; every row checked.
 
     Raises:
         UnknownPluginError: no such suite. UsageError: the file, a row, its mode or a setting is wrong; it is named.
     """
-    if name in suite_names():
-        text = files("katha.configs").joinpath("suites", f"{name}.yaml").read_text(encoding="utf-8")
-    elif name.endswith((".yaml", ".yml")) and Path(name).is_file():
-        text = read_text(Path(name))
-    else:
-        hint = f"Known: {', '.join(suite_names())}; or name a YAML file."
-        raise UnknownPluginError(f"No suite is called {name!r}.", hint=hint)
-    suite = _parse(text, name)
-    for row in suite.rows:
-        _check(row, suite)
+    suite = _parse(load_chosen("suites", name, "The suite"), name)
+    for row in suite.rows:  # refuse a row that could not be run, before anything is
+        where = f"The suite {suite.name!r}, row {row.name!r}"
+        try:
+            row.build_mode()
+            row.settings(CompassSettings())
+        except KathaError as error:
+            raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
+        except ValidationError as error:
+            raise UsageError(f"{where}: {_first(error)}") from error
     return suite
 
 
-def _parse(text: str, name: str) -> Suite:
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"The suite {name!r} is not YAML: {error}.") from error
+def _parse(value: Any, name: str) -> Suite:
     if not isinstance(value, dict) or not isinstance(value.get("rows"), dict):
         raise UsageError(f"The suite {name!r} must be a mapping with rows by their names.")
     rows = []
@@ -242,15 +238,3 @@ def _first(error: ValidationError) -> str:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"]) or "as a whole"
     return f"{where}: {first['msg'].removeprefix('Value error, ')}."
-
-
-def _check(row: Row, suite: Suite) -> None:
-    """Refuse a row that could not be run, before anything is."""
-    where = f"The suite {suite.name!r}, row {row.name!r}"
-    try:
-        row.build_mode()
-        row.settings(CompassSettings())
-    except KathaError as error:
-        raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
-    except ValidationError as error:
-        raise UsageError(f"{where}: {_first(error)}") from error

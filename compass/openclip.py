@@ -24,7 +24,6 @@ from katha.models.checkpoints import need
 from katha.store import Index
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_VERSION = 1
 _WHOLE = ("hf-hub:", "local-dir:")
 Vector = NDArray[np.float64]
 
@@ -47,8 +46,7 @@ class OpenClipSimilarity:
             hint = f"Write open-clip:{argument}@TAG (`open_clip.list_pretrained()` lists them) or ...@CHECKPOINT."
             raise UsageError(f"open-clip:{argument} names no weights.", hint=hint)
         self._weights: str | None = weights or None
-        self._device = device
-        self._cache = cache
+        self._device, self._cache = device, cache
         self._lock = threading.Lock()
         self._kept: dict[str, Vector] = {}
 
@@ -56,7 +54,7 @@ class OpenClipSimilarity:
         """Name, weights (by the hash of their values), package version and device."""
         return {
             "name": "open-clip",
-            "version": _VERSION,
+            "version": 1,
             "model": self._name,
             "weights": self._weights_sha256,
             "open_clip": str(need("open_clip", "The similarity open-clip", "local").__version__),
@@ -90,9 +88,7 @@ class OpenClipSimilarity:
 
     @cached_property
     def _weights_sha256(self) -> str:
-        model = self._loaded[0]
-        values = {name: sha256_hex(_bytes(value)) for name, value in model.state_dict().items()}
-        return digest(values)
+        return digest({name: sha256_hex(_bytes(value)) for name, value in self._loaded[0].state_dict().items()})
 
     @cached_property
     def _index(self) -> Index:
@@ -112,7 +108,7 @@ class OpenClipSimilarity:
                 vector = np.frombuffer(stored, np.float32).astype(np.float64) if stored is not None else make()
                 if stored is None:
                     self._index.put("feature", key, vector.astype(np.float32).tobytes())
-                self._kept[key] = _unit(vector)
+                self._kept[key] = vector / (float(np.linalg.norm(vector)) or 1.0)
             return self._kept[key]
 
     def _image(self, png: bytes) -> Vector:
@@ -147,11 +143,6 @@ class OpenClipSimilarity:
 def _vector(batch: Any) -> Vector:
     """The one row of a batch of shape (1, D)."""
     return np.asarray(batch[0].float().cpu().numpy(), dtype=np.float64)
-
-
-def _unit(vector: Vector) -> Vector:
-    length = float(np.linalg.norm(vector))
-    return vector / length if length else vector
 
 
 def _bytes(value: Any) -> bytes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.packets.images import clean_image
+from katha.eval_bridge.packets.packets import clean_image
 from katha.language import ConceptKind, load_vocabulary, read_scene
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ _NOTHING = ("nothing", "")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _NONE = "none"
 _HASH_BITS = 256
-
-Key = tuple[str, str]
+Vector = NDArray[np.float64]
 
 
 class ReaderSimilarity:
@@ -39,8 +38,8 @@ class ReaderSimilarity:
 
     def __init__(self, reader: Reader | None = None) -> None:
         self._given = reader
-        self._images: dict[str, NDArray[np.float64]] = {}
-        self._texts: dict[str, NDArray[np.float64]] = {}
+        self._images: dict[str, Vector] = {}
+        self._texts: dict[str, Vector] = {}
 
     @cached_property
     def _readings(self) -> Readings:
@@ -49,10 +48,10 @@ class ReaderSimilarity:
         return shared_readings() if self._given is None else Readings(self._given)
 
     @cached_property
-    def _axes(self) -> dict[Key, int]:
+    def _axes(self) -> dict[tuple[str, str], int]:
         """The place of each concept in the vectors."""
         words = load_vocabulary()
-        keys: list[Key] = [(kind, concept.id) for kind in _WEIGHTS for concept in words.concepts(kind)]
+        keys = [(kind, concept.id) for kind in _WEIGHTS for concept in words.concepts(kind)]
         return {key: place for place, key in enumerate([*keys, _NOTHING])}
 
     def spec(self) -> Mapping[str, Any]:
@@ -60,13 +59,15 @@ class ReaderSimilarity:
         weights = dict(_WEIGHTS)
         return {"name": "reader-similarity", "version": 2, "weights": weights, "reader": dict(self._readings.spec())}
 
-    def encode_image(self, png: bytes) -> NDArray[np.float64]:
+    def encode_image(self, png: bytes) -> Vector:
         """A unit vector of shape (D,) for one frame."""
         clean = clean_image(png)
         if clean.sha256 not in self._images:
             reading = self._readings.read_many([clean.png])[0]
             if reading.is_sketch < self._readings.concepts.sketch_threshold:
-                vector = _unread(clean.sha256, len(self._axes))
+                # The picture's hash, beside the concepts' axes: two of them are nearly perpendicular, equal ones equal.
+                bits = np.unpackbits(np.frombuffer(bytes.fromhex(clean.sha256), dtype=np.uint8))
+                vector = np.concatenate([np.zeros(len(self._axes)), (2.0 * bits - 1.0) / np.sqrt(_HASH_BITS)])
             else:
                 vector = self._vector(_seen(reading))
                 if not vector.any():
@@ -74,13 +75,13 @@ class ReaderSimilarity:
             self._images[clean.sha256] = vector
         return self._images[clean.sha256]
 
-    def encode_text(self, text: str) -> NDArray[np.float64]:
+    def encode_text(self, text: str) -> Vector:
         """A unit vector of shape (D,); the zero vector when nothing in the text is in the vocabulary."""
         if text not in self._texts:
             self._texts[text] = self._vector(pair for sentence in _SENTENCE.split(text) for pair in _read(sentence))
         return self._texts[text]
 
-    def _vector(self, found: Iterable[tuple[ConceptKind, str, float]]) -> NDArray[np.float64]:
+    def _vector(self, found: Iterable[tuple[ConceptKind, str, float]]) -> Vector:
         values = np.zeros(len(self._axes) + _HASH_BITS)
         for kind, concept, strength in found:
             place = self._axes.get((kind, concept))
@@ -88,13 +89,6 @@ class ReaderSimilarity:
                 values[place] = max(values[place], _WEIGHTS[kind] * strength)
         length = float(np.linalg.norm(values))
         return values / length if length else values
-
-
-def _unread(sha256: str, axes: int) -> NDArray[np.float64]:
-    """A unit vector that stands for a picture by its hash alone, beside the concepts' axes: two of them are nearly
-    perpendicular (0 and 0.06 standard deviation), and equal ones equal."""
-    bits = np.unpackbits(np.frombuffer(bytes.fromhex(sha256), dtype=np.uint8))
-    return np.concatenate([np.zeros(axes), (2.0 * bits - 1.0) / np.sqrt(_HASH_BITS)])
 
 
 def _seen(reading: FrameReading) -> Iterator[tuple[ConceptKind, str, float]]:
@@ -114,13 +108,9 @@ def _read(sentence: str) -> Iterator[tuple[ConceptKind, str, float]]:
     scene = read_scene(sentence)
     for actor in scene.actors:
         yield "character", actor.concept, 1.0
-        named: tuple[tuple[ConceptKind, str | None], ...] = (
-            ("action", actor.action),
-            ("emotion", actor.emotion),
-            ("prop", actor.target),
-            ("character", actor.target),
-        )
-        yield from ((kind, concept, 1.0) for kind, concept in named if concept)
+        named: dict[ConceptKind, str | None] = {"action": actor.action, "emotion": actor.emotion}
+        named |= {"prop": actor.target, "character": actor.target}
+        yield from ((kind, concept, 1.0) for kind, concept in named.items() if concept)
         yield from (("prop", prop, 1.0) for prop in actor.carries)
     yield from (("prop", prop, 1.0) for prop in scene.props)
     if scene.setting:

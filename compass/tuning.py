@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from itertools import product
 from random import Random
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.compass.score import BoardFeatures, TransitionFeatures, weakest_transition
+from katha.compass.repair import BoardFeatures, TransitionFeatures, weakest_transition
+from katha.eval_bridge.scoring.rows import FEWEST_STORIES, compare, row_numbers
 from katha.eval_bridge.scoring.statistics import averages
 from katha.schema import DIMENSIONS, CompassSettings, Record, TransitionScore
+from katha.schema.tables import CurvePoint, TuningGain, TuningResult
 
 Counts = list[list[float]]
 """Story counts of one board on the reporting questions: (dimensions, 4), see `eval_bridge.statistics`."""
@@ -54,18 +57,9 @@ def possible_weakest(transitions: Sequence[TransitionFeatures]) -> list[tuple[in
 
 def weakest_at(transitions: Sequence[TransitionFeatures], delta: float) -> tuple[tuple[int, int] | None, float]:
     """Eq. 27 under one threshold: the transition and its score; None without any."""
-    scored = [
-        TransitionScore(
-            pair=item.pair,
-            recoverability=item.recoverability,
-            n_questions=item.n_questions,
-            similarity=item.similarity,
-            covered=item.similarity > delta,
-            copied=False,
-        )
-        for item in transitions
-    ]
-    weakest = weakest_transition(scored)
+    weakest = weakest_transition(
+        [TransitionScore(**dict(item), covered=item.similarity > delta, copied=False) for item in transitions]
+    )
     return (weakest.pair, weakest.score) if weakest is not None else (None, 0.0)
 
 
@@ -77,6 +71,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _TEXT, _IMAGE = 0, 1
 _NONE = -np.inf
+_FOLDS = 5
+_VARIED = ("candidates", "lambda_t", "lambda_p", "delta", "gamma", "repair_threshold")
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -138,12 +135,8 @@ def sample_settings(grid: Grid, count: int, first: Setting, seed: int = 42) -> l
     if size <= count:
         chosen = [Setting(*values) for values in product(*axes)]
     else:
-        places = Random(seed).sample(range(size), count)
-        shape = [len(axis) for axis in axes]
-        picks = np.unravel_index(places, shape)
-        chosen = [
-            Setting(*(axis[int(at)] for axis, at in zip(axes, row, strict=True))) for row in zip(*picks, strict=True)
-        ]
+        picks = np.unravel_index(Random(seed).sample(range(size), count), [len(axis) for axis in axes])
+        chosen = [Setting(*(axis[at] for axis, at in zip(axes, row, strict=True))) for row in zip(*picks, strict=True)]
 
     def far(item: Setting) -> tuple[float, ...]:
         distance = sum(abs(getattr(item, name) - getattr(first, name)) for name in names[1:])
@@ -154,125 +147,102 @@ def sample_settings(grid: Grid, count: int, first: Setting, seed: int = 42) -> l
 
 
 class Table:
-    """The features of every story as arrays.
+    """The features of every story as arrays; `counts` has shape (stories, boards, dimensions, 4).
 
     Boards of a story are numbered: its candidates, then for candidate j, possible weakest transition p and bridge seed
-    k the number N + (j P + p) K + k. `counts` has shape (stories, boards, dimensions, 4).
+    k the number N + (j P + p) K + k.
     """
 
     def __init__(self, stories: Sequence[StoryData], deltas: Sequence[float]) -> None:
-        self.stories = list(stories)
         self.deltas = tuple(dict.fromkeys(deltas))
-        self.size = len(self.stories)
-        self.width = max(len(item.candidates) for item in self.stories)
-        pairs = [list(one.repairs) for item in self.stories for one in item.candidates]
-        self.places = max([1, *map(len, pairs)])
-        repairs = [len(row) for item in self.stories for one in item.candidates for row in one.repairs.values()]
-        self.draws = max([1, *repairs])
-        self._fill()
+        self.size = len(stories)
+        everyone = [one for item in stories for one in item.candidates]
+        self.width = max(len(item.candidates) for item in stories)
+        self.places = max([1, *(len(one.repairs) for one in everyone)])
+        self.draws = max([1, *(len(row) for one in everyone for row in one.repairs.values())])
+        boards = [board for item in stories for _, board in self._boards_of(item)]
+        steps = max(len(one.features.transitions) for one in everyone)
+        frames = max((len(board.features.adjacent) for board in boards), default=0)
+        shape = (self.size, self.width * (1 + self.places * self.draws))
+        self.there, self.asked = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+        self.recovered, self.closest = np.full(shape, np.nan), np.full(shape, np.inf)
+        self.similar, self.adjacent = np.full((*shape, steps), np.nan), np.full((*shape, frames), np.nan)
+        self.counts = np.zeros((*shape, len(DIMENSIONS), 4))
+        self.weak_place = np.full((len(self.deltas), self.size, self.width), -1, dtype=np.int64)
+        self.weak_score = np.full(self.weak_place.shape, np.inf)
+        for at, item in enumerate(stories):
+            self._fill(at, item)
 
-    def _fill(self) -> None:
-        s, n, p, k = self.size, self.width, self.places, self.draws
-        steps = max(len(one.features.transitions) for item in self.stories for one in item.candidates)
-        frames = max(len(board.adjacent) for board in self._features()) if s else 0
-        self.there = np.zeros((s, n), dtype=bool)
-        self.recovered = np.full((s, n), np.nan)
-        self.similar = np.full((s, n, steps), np.nan)
-        self.adjacent = np.full((s, n, frames), np.nan)
-        self.fixed = np.full((s, n, p, k), np.nan)
-        self.fixed_there = np.zeros((s, n, p, k), dtype=bool)
-        self.fixed_similar = np.full((s, n, p, k, steps), np.nan)
-        self.fixed_adjacent = np.full((s, n, p, k, frames), np.nan)
-        self.closest = np.full((s, n, p, k), np.inf)
-        self.asked = np.zeros((s, n, p, k), dtype=bool)
-        self.weak_place = np.full((len(self.deltas), s, n), -1, dtype=np.int64)
-        self.weak_score = np.full((len(self.deltas), s, n), np.inf)
-        self.counts = np.zeros((s, n * (1 + p * k), len(DIMENSIONS), 4))
-        for at, item in enumerate(self.stories):
-            self._fill_story(at, item)
-
-    def _features(self) -> Iterator[BoardFeatures]:
-        for item in self.stories:
-            for one in item.candidates:
-                yield one.features
-                yield from (repair.features for row in one.repairs.values() for repair in row)
-
-    def _fill_story(self, at: int, item: StoryData) -> None:
+    def _boards_of(self, item: StoryData) -> Iterator[tuple[int, CandidateData | RepairData]]:
+        """Yield every board of a story with its number."""
         for j, one in enumerate(item.candidates):
-            self.there[at, j] = True
-            self.recovered[at, j] = _number(one.features.recoverability)
-            _put(self.similar[at, j], [step.similarity for step in one.features.transitions])
-            _put(self.adjacent[at, j], one.features.adjacent)
-            self.counts[at, j] = one.counts
+            yield j, one
             for place, row in enumerate(one.repairs.values()):
-                for k, repair in enumerate(row):
-                    self._fill_repair(at, j, place, k, repair)
+                yield from enumerate(row, self.width + (j * self.places + place) * self.draws)
+
+    def _fill(self, at: int, item: StoryData) -> None:
+        for number, board in self._boards_of(item):
+            features, where = board.features, (at, number)
+            self.there[where] = True
+            self.recovered[where] = np.nan if features.recoverability is None else features.recoverability
+            self.similar[where][: len(features.transitions)] = [step.similarity for step in features.transitions]
+            self.adjacent[where][: len(features.adjacent)] = features.adjacent
+            self.asked[where] = any(step.n_questions for step in features.transitions)
+            self.counts[where] = board.counts
+            if isinstance(board, RepairData):
+                self.closest[where] = board.closest
+        for j, one in enumerate(item.candidates):
             names = list(one.repairs)
             for d, delta in enumerate(self.deltas):
                 pair, score = weakest_at(one.features.transitions, delta)
                 name = f"{pair[0]}-{pair[1]}" if pair else ""
                 if name in names:
-                    self.weak_place[d, at, j] = names.index(name)
-                    self.weak_score[d, at, j] = score
-
-    def _fill_repair(self, at: int, j: int, place: int, k: int, repair: RepairData) -> None:
-        where = (at, j, place, k)
-        self.fixed_there[where] = True
-        self.fixed[where] = _number(repair.features.recoverability)
-        _put(self.fixed_similar[where], [step.similarity for step in repair.features.transitions])
-        _put(self.fixed_adjacent[where], repair.features.adjacent)
-        self.closest[where] = repair.closest
-        self.asked[where] = any(step.n_questions for step in repair.features.transitions)
-        self.counts[at, self.width + (j * self.places + place) * self.draws + k] = repair.counts
+                    self.weak_place[d, at, j], self.weak_score[d, at, j] = names.index(name), score
 
     def boards(self, settings: Sequence[Setting]) -> Ints:
-        """The board that each story ends with under each setting, shape (settings, stories)."""
+        """Return the board that each story ends with under each setting, shape (settings, stories)."""
         found = np.zeros((len(settings), self.size), dtype=np.int64)
         groups: dict[tuple[float, float], list[int]] = {}
         for at, item in enumerate(settings):
             groups.setdefault((item.delta, item.gamma), []).append(at)
-        shares = lru_cache(maxsize=None)(self._coverage), lru_cache(maxsize=None)(self._copies)
+        covered, copied = (lru_cache(maxsize=None)(partial(_share, values)) for values in (self.similar, self.adjacent))
         for (delta, gamma), members in groups.items():
-            found[members] = self._group([settings[at] for at in members], shares[0](delta), shares[1](gamma))
+            found[members] = self._group([settings[at] for at in members], covered(delta), copied(gamma))
         return found
 
-    def _coverage(self, delta: float) -> tuple[Floats, Floats]:
-        return _share(self.similar, delta), _share(self.fixed_similar, delta)
-
-    def _copies(self, gamma: float) -> tuple[Floats, Floats]:
-        return _share(self.adjacent, gamma), _share(self.fixed_adjacent, gamma)
-
-    def _group(
-        self, settings: Sequence[Setting], covered: tuple[Floats, Floats], copied: tuple[Floats, Floats]
-    ) -> Ints:
+    def _group(self, settings: Sequence[Setting], covered: Floats, copied: Floats) -> Ints:
         """Settings that share delta and gamma, shape (settings, stories)."""
         r, t, p, n, rho = (
             np.array([getattr(item, name) for item in settings], dtype=np.float64)[:, None, None]
             for name in ("lambda_r", "lambda_t", "lambda_p", "candidates", "repair_threshold")
         )
-        gained = np.where(np.isnan(self.recovered), 0.0, r * np.nan_to_num(self.recovered))
-        total = gained + t * covered[0] - p * copied[0]
-        there = self.there & (np.arange(self.width) < n)
-        chosen = _best(total, there, ~np.isnan(self.recovered))
         rows = np.arange(self.size)
-        score = np.take_along_axis(total, chosen[..., None], axis=2)[..., 0]
+
+        def worth(boards: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+            """Eq. 24 of boards of shape (..., stories, N or K), and which of them have scored questions."""
+            at = (rows[:, None], boards)
+            known = self.recovered[at]
+            gained = np.where(np.isnan(known), 0.0, r * np.nan_to_num(known))
+            return gained + t * covered[at] - p * copied[at], ~np.isnan(known)
+
+        total, scored = worth(np.arange(self.width)[None])
+        chosen = _best(total, self.there[:, : self.width] & (np.arange(self.width) < n), scored)
         d = self.deltas.index(settings[0].delta)
         place = self.weak_place[d][rows, chosen]
         weak = (place >= 0) & (self.weak_score[d][rows, chosen] < rho[:, :, 0])
-        at = np.maximum(place, 0)
-        known = self.fixed[rows, chosen, at]
-        gain = np.where(np.isnan(known), 0.0, r * np.nan_to_num(known))
-        again = gain + t * covered[1][rows, chosen, at] - p * copied[1][rows, chosen, at]
-        tried = _best(again, self.fixed_there[rows, chosen, at], ~np.isnan(known))
-        better = np.take_along_axis(again, tried[..., None], axis=2)[..., 0] > score
-        fresh = self.closest[rows, chosen, at, tried] <= settings[0].gamma
-        scored = ~np.isnan(np.take_along_axis(known, tried[..., None], axis=2)[..., 0])
-        same = scored == ~np.isnan(self.recovered[rows, chosen])
-        shown = scored | ~self.asked[rows, chosen, at, tried]
-        kept = weak & self.fixed_there[rows, chosen, at].any(axis=2) & better & fresh & same & shown
-        repaired = self.width + (chosen * self.places + at) * self.draws + tried
-        final: Ints = np.where(kept, repaired, chosen)
-        return final
+        first = self.width + (chosen * self.places + np.maximum(place, 0)) * self.draws
+        repairs = first[..., None] + np.arange(self.draws)
+        again, told = worth(repairs)
+        there = self.there[rows[:, None], repairs]
+        tried = _best(again, there, told)
+        final = first + tried
+        better = _at(again, tried) > _at(total, chosen)
+        fresh = self.closest[rows, final] <= settings[0].gamma
+        answered = _at(told, tried)
+        same = answered == scored[rows, chosen]
+        shown = answered | ~self.asked[rows, final]
+        board: Ints = np.where(weak & there.any(axis=2) & better & fresh & same & shown, final, chosen)
+        return board
 
     def sums(self, boards: Ints, folds: Ints, count: int, chunk: int = 128) -> Floats:
         """Counts added up by fold, shape (settings, folds, dimensions, 4); `folds` has shape (stories,)."""
@@ -325,9 +295,104 @@ def _share(values: Floats, threshold: float) -> Floats:
     return share
 
 
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value
+def _at(values: NDArray[T], places: Ints) -> NDArray[T]:
+    """Return the values at `places` along the last axis, which falls away."""
+    return np.take_along_axis(values, places[..., None], axis=-1)[..., 0]
 
 
-def _put(target: Floats, values: Sequence[float]) -> None:
-    target[: len(values)] = values
+# From features to a choice: the best setting, what it gains and how sure that is, and the curve around it.
+
+
+def choose(
+    stories: Sequence[StoryData],
+    seeds: Sequence[int],
+    defaults: CompassSettings,
+    tried: int,
+    resamples: int,
+    seed: int,
+) -> TuningResult:
+    """Return the setting with the smallest STG on the stories, and everything that says how far to trust it.
+
+    All gaps are percentage points. `cross_validated` is the STG on stories that the choice did not see: with
+    `folds` parts, each part is scored by the setting that the others choose.
+    """
+    first = Setting(len(seeds), **defaults.model_dump())
+    grid = Grid.fitting(stories)
+    settings = sample_settings(grid, tried, first, seed)
+    table = Table(stories, [item.delta for item in settings] + list(grid.delta))
+    folds = _folds(len(stories), seed)
+    boards = table.boards(settings)
+    sums = table.sums(boards, folds, int(folds.max()) + 1)
+    gaps = fold_gaps(sums.sum(axis=1))
+    best = best_setting(gaps)
+    chosen, everyone = settings[best], np.ones(len(stories), dtype=bool)
+    own, old = table.of(boards[best]), table.of(boards[0])
+    numbers = row_numbers({"chosen": own, "default": old}, resamples, seed)
+    gain = compare([(own, old, everyone)], resamples, seed)[0]
+    notes = []
+    if len(stories) < FEWEST_STORIES:
+        notes.append(f"Stories: {len(stories)}, fewer than a bootstrap can carry ({FEWEST_STORIES}): no intervals.")
+    return TuningResult(
+        setting=asdict(chosen),
+        default=asdict(first),
+        stories=len(stories),
+        tried=len(settings),
+        stg=numbers["chosen"].stg,
+        ci95=numbers["chosen"].stg_ci95,
+        default_stg=numbers["default"].stg,
+        gain=TuningGain(difference=gain.difference, ci95=gain.ci95, p_bootstrap=gain.p_bootstrap),
+        cross_validated=_cross_validated(sums),
+        folds=int(folds.max()) + 1,
+        equally_good=int((np.round(gaps, 12) <= np.nanmin(np.round(gaps, 12))).sum()),
+        repaired=100.0 * float(table.repaired(boards[best])),
+        curve=_curve(table, chosen, grid, resamples, seed),
+        notes=notes,
+    )
+
+
+def _folds(count: int, seed: int) -> NDArray[np.int64]:
+    """Return each story's part, shape (stories,): equal in size, by seed."""
+    order = list(range(count))
+    Random(seed).shuffle(order)
+    folds = np.zeros(count, dtype=np.int64)
+    folds[order] = np.arange(count) % min(_FOLDS, count)
+    return folds
+
+
+def _cross_validated(sums: Floats) -> float | None:
+    """Return STG on stories that the choice did not see; None with a single story."""
+    parts = sums.shape[1]
+    if parts < 2:
+        return None
+    whole = sums.sum(axis=1)
+    unseen = [sums[best_setting(fold_gaps(whole - sums[:, part])), part] for part in range(parts)]
+    gap = float(fold_gaps(np.sum(unseen, axis=0)))
+    return None if np.isnan(gap) else 100.0 * gap
+
+
+def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int) -> dict[str, list[CurvePoint]]:
+    """Return STG along each setting with the others as chosen; differences are to the choice."""
+    points = [
+        (name, value, replace(chosen, **{name: value}))
+        for name in _VARIED
+        for value in sorted({*getattr(grid, name), getattr(chosen, name)})
+    ]
+    boards = table.boards([item for _, _, item in points])
+    own = table.of(table.boards([chosen])[0])
+    counts = [table.of(row) for row in boards]
+    everyone = np.ones(table.size, dtype=bool)
+    numbers = row_numbers({str(at): item for at, item in enumerate(counts)}, resamples, seed)
+    against = compare([(item, own, everyone) for item in counts], resamples, seed)
+    curve: dict[str, list[CurvePoint]] = {}
+    for at, (name, value, _) in enumerate(points):
+        point = CurvePoint(
+            value=value,
+            chosen=value == getattr(chosen, name),
+            stg=numbers[str(at)].stg,
+            ci95=numbers[str(at)].stg_ci95,
+            repaired=100.0 * float(table.repaired(boards[at])),
+            difference=against[at].difference,
+            difference_ci95=against[at].ci95,
+        )
+        curve.setdefault(name, []).append(point)
+    return curve

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from katha.app.reports.boards import write_sheet
 from katha.app.reports.page import load_run
+from katha.app.reports.sheet import write_sheet
 from katha.language import load_vocabulary
 from katha.renderers.sketch import rasterise
 from katha.renderers.sketch.figures import FigureSpec, draw_figure

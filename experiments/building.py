@@ -8,19 +8,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from katha.agents.plan import make_plan
+from pydantic import BaseModel
+
+from katha.agents.context import make_plan
 from katha.config import Settings
 from katha.errors import UsageError
-from katha.eval_bridge.judging.make import make_judges
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.questions.build import build_questions
-from katha.eval_bridge.questions.variants import check_variants, rule_variants, write_variants
-from katha.eval_bridge.questions.writing import check_questions, write_questions
+from katha.eval_bridge.questions.writing import (
+    check_questions,
+    check_variants,
+    rule_variants,
+    write_questions,
+    write_variants,
+)
 from katha.jsonio import write_bytes_atomic
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality
 from katha.protocols import Judge, PlanRequest
 from katha.registry import default_registry
-from katha.schema import Question, StoryRecord
+from katha.schema import ContrastiveVariant, Question, StoryRecord
 from katha.stories import iter_records
 
 
@@ -69,7 +76,7 @@ def write_story_questions(
         built = check_questions(_questions(record, by, planner, base_url), record.story_text, reader)
         made.append(record.model_copy(update={"recoverability_questions": built.kept}))
         rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]
-    _write(out, (record.model_dump_json() for record in made))
+    _write(out, made)
     return Built(sum(len(record.recoverability_questions) for record in made), rejected)
 
 
@@ -77,12 +84,12 @@ def write_story_variants(stories: Path, out: Path, *, by: str, judge: str | None
     """Write two contrastive variants of each story with scenes into `out`; arguments and errors as for questions."""
     reader = _reader(judge, base_url)
     model = None if by == "rule" else make_model(by, base_url=base_url)
-    kept: list[str] = []
+    kept: list[ContrastiveVariant] = []
     rejected: list[Rejection] = []
     for record in iter_records(stories):
         made = rule_variants(record) if model is None else write_variants(model, record)
         built = check_variants(made, record, reader)
-        kept += [variant.model_dump_json() for variant in built.kept]
+        kept += built.kept
         rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]
     _write(out, kept)
     return Built(len(kept), rejected)
@@ -119,5 +126,5 @@ def _reader(name: str | None, base_url: str | None) -> Judge | None:
     return make_judges([name], base_url=takes)[0][1] if name is not None else None
 
 
-def _write(out: Path, lines: Iterable[str]) -> None:
-    write_bytes_atomic(out, "".join(f"{line}\n" for line in lines).encode("utf-8"))
+def _write(out: Path, records: Iterable[BaseModel]) -> None:
+    write_bytes_atomic(out, "".join(f"{record.model_dump_json()}\n" for record in records).encode("utf-8"))

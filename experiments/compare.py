@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,28 +11,25 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from katha.agents.boards import draw_board
-from katha.agents.context import Plugins, Prepared, RunContext, check_able
-from katha.agents.folder import RunFolder
-from katha.agents.plan import plan_within
-from katha.agents.record import by_service, prompt_hashes
+from katha.agents.context import Plugins, Prepared, RunContext, check_able, plan_within
+from katha.agents.folder import RunFolder, by_service, prompt_hashes
+from katha.agents.frames import draw_board
 from katha.agents.run import run_story
-from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
+from katha.agents.state import OF_ONE_STORY, ignore_event
 from katha.config import RunConfig, identity_of, katha_version
-from katha.errors import BudgetError, RecordError, UsageError
+from katha.errors import BudgetError, PlanError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
-from katha.eval_bridge.judging.answers import iter_answers
+from katha.eval_bridge.judging.abilities import make_judges
+from katha.eval_bridge.judging.answers import iter_answers, outcome_of
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
-from katha.eval_bridge.judging.make import make_judges
-from katha.eval_bridge.judging.outcome import outcome_of
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
-from katha.eval_bridge.scoring.outcomes import Outcomes, collect
-from katha.eval_bridge.scoring.scores import score
-from katha.eval_bridge.scoring.statistics import averages, row_counts
+from katha.eval_bridge.scoring.rows import row_counts
+from katha.eval_bridge.scoring.scores import Outcomes, collect, score
+from katha.eval_bridge.scoring.statistics import averages
 from katha.experiments.eval_folder import EvalFolder, EvalSettings
-from katha.experiments.evaluate import EvalJob, EvalResult, evaluate, name_judges
+from katha.experiments.evaluate import EvalJob, EvalResult, Prepare, evaluate, name_judges
 from katha.experiments.methods import Method
 from katha.experiments.runner import (
     Experiment,
@@ -42,23 +39,33 @@ from katha.experiments.runner import (
     Result,
     Shelf,
     read_kept,
+    read_records,
     worth_another_try,
+    write_records,
 )
-from katha.jsonio import canonical, digest, dumps, iter_lines, read_json, write_bytes_atomic, write_json
+from katha.jsonio import digest, dumps, read_json, write_bytes_atomic, write_json
 from katha.protocols import Judge
 from katha.registry import default_registry
-from katha.schema import DIMENSIONS, Dimension, Plan, Record, Scores, Selection, StoryRecord
+from katha.schema import DIMENSIONS, Dimension, Plan, Record, StoryRecord
+from katha.schema.scores import Scores, Selection
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, Standing, StoryCell, StoryRow
 from katha.store import Kind, Workspace
 
-# ---
-# What a comparison is made from, and what makes two of them the same.
+_TEXT, _IMAGE = range(2)
+LOSS_WORDS: dict[Dimension, str] = {
+    "action_visibility": "missing action",
+    "causal": "weak causality",
+    "emotional": "emotional drift",
+    "consequence": "consequence loss",
+    "temporal_order": "order lost",
+    "moral": "moral-target loss",
+}
+"""The failure types of Table 69, by the dimension whose questions the text answers and the images do not."""
 
-
-Prepare = Callable[[Sequence[StoryRecord]], list[StoryRecord]]
-
-
-CompareResult = Result[CompareTable]
+_NOTES = (
+    "Visual quality and character consistency (Table 69) are not judged here: they need people.",
+    "Failure types are by rule: the dimension that loses most of the story's valid questions from text to images.",
+)
 
 
 class Failure(Record):
@@ -79,6 +86,7 @@ class CompareState(ExperimentState):
     failures: Mapping[str, Mapping[str, Failure]] = {}
 
 
+CompareResult = Result[CompareState, CompareTable]
 COMPARISON = Kind("comparison", "compare.json", CompareState)
 
 
@@ -116,24 +124,20 @@ class CompareJob:
         Raises:
             UnknownPluginError, MissingExtraError: a plug-in cannot be made. UsageError: it cannot do what is asked.
         """
-        made = dict(self.given) or self._make()
+        made = dict(self.given)
+        if not made:
+            require_judge_prices(self.judges, self.budget or Budget())
+            shelf = Shelf(self.judges, default_registry("similarities").create(self.config.similarity), self.budget)
+            made = {method.name: shelf.plugins(method.config) for method in self.methods}
         for method in self.methods:
             check_able(method.config, made[method.name])
         return made
-
-    def _make(self) -> dict[str, Plugins]:
-        if self.budget is not None:
-            require_judge_prices(self.judges, self.budget)
-        similarity = default_registry("similarities").create(self.config.similarity)
-        shelf = Shelf(self.judges, similarity, self.budget)
-        return {method.name: shelf.plugins(method.config) for method in self.methods}
 
     @property
     def prompt_tokens(self) -> int | None:
         """The strictest prompt limit of all renderers, so that every one of them gets the same plan."""
         limits = [made.renderer.capabilities.prompt_tokens for made in self.plugins.values()]
-        known = [limit for limit in limits if limit is not None]
-        return min(known) if known else None
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def seeds(self, method: Method) -> tuple[int, ...]:
         """Return a seed for each board: one where a renderer has no seeds, or the mode chooses one (Table 44)."""
@@ -151,66 +155,36 @@ class CompareJob:
         """Which questions are asked: all, or the reporting half where a mode chooses by the steering half."""
         return "reporting" if any(method.repairs for method in self.methods) else "all"
 
-    def identity(self) -> str:
-        """Return the hash of everything that a finished comparison depends on."""
-        return digest(
-            {
-                "katha": katha_version(),
-                "stories": [record.model_dump(mode="json") for record in self.records],
-                "methods": [
-                    [method.name, identity_of(method.config.model_dump(mode="json"))] for method in self.methods
-                ],
-                "plugins": {name: made.specs() for name, made in self.plugins.items()},
-                "config": identity_of(self.config.model_dump(mode="json")),
-                "resamples": [self.resamples, self.seed],
-                "prompts": prompt_hashes(),
-            }
-        )
-
     def state(self) -> CompareState:
-        """Return what the folder begins with."""
+        """Return what the folder begins with; its identity is of everything that a finished comparison depends on."""
+        config = self.config.model_dump(mode="json")
+        plugins = {name: made.specs() for name, made in self.plugins.items()}
+        configs = {method.name: method.config.model_dump(mode="json") for method in self.methods}
+        identity = {
+            "katha": katha_version(),
+            "stories": [record.model_dump(mode="json") for record in self.records],
+            "methods": [[name, identity_of(own)] for name, own in configs.items()],
+            "plugins": plugins,
+            "config": identity_of(config),
+            "resamples": [self.resamples, self.seed],
+            "prompts": prompt_hashes(),
+        }
         return CompareState(
             format=1,
             katha=katha_version(),
-            identity=self.identity(),
+            identity=digest(identity),
             command=list(self.command),
-            config=self.config.model_dump(mode="json"),
+            config=config,
             methods=[
-                {
-                    "name": method.name,
-                    "slug": method.slug,
-                    "config": method.config.model_dump(mode="json"),
-                    "plugins": self.plugins[method.name].specs(),
-                }
-                for method in self.methods
+                {"name": item.name, "slug": item.slug, "config": configs[item.name], "plugins": plugins[item.name]}
+                for item in self.methods
             ],
         )
 
 
-# ---
-# `table.json`: each method's validity (Table 57), where it loses, and the same story side by side (Tables 69, 70).
-
-
-_TEXT, _IMAGE = range(2)
-LOSS_WORDS: dict[Dimension, str] = {
-    "action_visibility": "missing action",
-    "causal": "weak causality",
-    "emotional": "emotional drift",
-    "consequence": "consequence loss",
-    "temporal_order": "order lost",
-    "moral": "moral-target loss",
-}
-"""The failure types of Table 69, by the dimension whose questions the text answers and the images do not."""
-
-_NOTES = (
-    "Visual quality and character consistency (Table 69) are not judged here: they need people.",
-    "Failure types are by rule: the dimension that loses most of the story's valid questions from text to images.",
-)
-
-
 @dataclass(frozen=True)
 class Judged:
-    """What a comparison's table is made from.
+    """What a table is made from: methods (Table 57), where they lose, and stories side by side (Tables 69, 70).
 
     scores: of methods, their seeds counted together. outcomes: of single boards. reasons: why a board is not there or
     cannot be judged, by board and story. services: which services drew a method's frames, by method.
@@ -314,16 +288,11 @@ class Judged:
         )
 
 
-# ---
-# Draw every method's boards, judge them all alike, and make the table. After a kill it goes on where it stopped.
-
-
 def run_comparison(
     job: CompareJob,
     out: Path,
     *,
     on_story: OnStep | None = None,
-    on_event: Emit | None = None,
 ) -> CompareResult:
     """Compare into the folder `out`: boards, answers, `scores.json` and `table.json`.
 
@@ -339,13 +308,13 @@ def run_comparison(
     for record in job.records:  # a story's id becomes the name of a folder
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
-    return _Comparison(job, Workspace(out, COMPARISON), on_event or ignore_event).run(on_story)
+    return _Comparison(job, Workspace(out, COMPARISON)).run(on_story)
 
 
 class _Comparison(Experiment[CompareState, CompareTable]):
-    def __init__(self, job: CompareJob, folder: Workspace[CompareState], emit: Emit) -> None:
+    def __init__(self, job: CompareJob, folder: Workspace[CompareState]) -> None:
         super().__init__(folder)
-        self._job, self._out, self._emit = job, folder.path, emit
+        self._job, self._out = job, folder.path
         self._records: list[StoryRecord] = []
         self._failures: dict[str, dict[str, Failure]] = {}
 
@@ -369,9 +338,9 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         """Return the stories with the questions that every method is asked, made once."""
         path = self._out / "stories.jsonl"
         if path.is_file():
-            return [StoryRecord.model_validate_json(line) for _, line in iter_lines(path)]
+            return read_records(path, StoryRecord)
         records = self._job.prepare(self._job.records)
-        write_bytes_atomic(path, b"".join(canonical(record.model_dump(mode="json")) + b"\n" for record in records))
+        write_records(path, records)
         return records
 
     def _boards(self, method: Method, seed: int) -> Path:
@@ -387,9 +356,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         folder, failed = self._boards(method, seed) / record.story_id, None
         try:
             plan = self._plan(method, record)
-            if isinstance(plan, Failure):
-                failed = plan
-            elif method.repairs:
+            if method.repairs:
                 failed = self._repair(method, folder, record, plan)
             else:
                 self._board(method, name, seed, RunFolder(folder), record, plan)
@@ -398,8 +365,8 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         if failed is not None:
             known[record.story_id] = failed
 
-    def _plan(self, method: Method, record: StoryRecord) -> Plan | Failure:
-        """Return the plan of one planner, made once for all renderers and kept; or why it has none."""
+    def _plan(self, method: Method, record: StoryRecord) -> Plan:
+        """Return the plan of one planner, made once for all renderers and kept."""
         config = method.config
         planner = self._job.plugins[method.name].planner
         limit, panels = self._job.prompt_tokens, len(record.scenes) or config.panels
@@ -410,7 +377,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         try:
             plan = plan_within(planner, record, config.model_copy(update={"panels": panels}), limit)
         except UsageError as error:
-            return Failure(reason=f"no plan by {config.planner!r}: {error.message}", again=False)
+            raise PlanError(f"no plan by {config.planner!r}: {error.message}") from error
         write_json(path, plan.model_dump(mode="json"))
         return plan
 
@@ -418,7 +385,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
         config, made = method.config.model_copy(update=update), self._job.plugins[method.name]
         context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
-        board = draw_board(context, plan, seed, self._emit).model_copy(update={"method": name})
+        board = draw_board(context, seed, ignore_event).model_copy(update={"method": name})
         data = dumps(board.model_dump(mode="json")).encode("utf-8")
         # A file that holds it already stays as it is: its time tells whether a board has changed.
         if not folder.storyboard.is_file() or folder.storyboard.read_bytes() != data:
@@ -428,7 +395,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         """Run the story; a board that was chosen and repaired without the judge's answers is none."""
         config = method.config.model_copy(update={"panels": len(plan.panels)})
         made = self._job.plugins[method.name]
-        outcome = run_story(record, config, folder, plan=plan, on_event=self._emit, plugins=made).outcome
+        outcome = run_story(record, config, folder, plan=plan, plugins=made).outcome
         told = " ".join(map(str.strip, outcome.sentences()[:2]))
         return Failure(reason=told, again=True) if outcome.failed else None
 
@@ -445,7 +412,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         again = lost or evaluated.state.status != "finished"
         table = judged.table("incomplete" if again or outcome.nothing else "finished")
         write_json(self._out / "table.json", table.model_dump(mode="json"))
-        return Made(table, outcome, again)
+        return Made(table, outcome, "incomplete" if again else None)
 
     def _evaluate(self) -> EvalResult:
         """Put the same questions about every board."""
@@ -457,19 +424,18 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         ]
         for board in boards:
             board.folder.mkdir(parents=True, exist_ok=True)
-        settings = EvalSettings(
-            answers=config.answers,
-            variant=config.variant,
-            matching=config.matching,
-            questions=job.selection,
-            resamples=0,
-            seed=job.seed,
-        )
         made = EvalJob(
             records=self._records,
             methods=boards,
             judges=job.judges,
-            settings=settings,
+            settings=EvalSettings(
+                answers=config.answers,
+                variant=config.variant,
+                matching=config.matching,
+                questions=job.selection,
+                resamples=0,
+                seed=job.seed,
+            ),
             decider=make_decider(config.matching, config.base_url),
             command=tuple(job.command),
         )
@@ -500,12 +466,11 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         ).with_empty(missing)
         write_json(self._out / "scores.json", scores.model_dump(mode="json"))
         outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)
-        services = {method.name: self._services(method) for method in job.methods}
+        frames = {
+            method.name: [
+                path.stem for seed in job.seeds(method) for path in self._boards(method, seed).glob("*/panels/*.png")
+            ]
+            for method in job.methods
+        }
+        services = {name: by_service(self.store, hashes) for name, hashes in frames.items()}
         return Judged(job, records, scores, outcomes, reasons, services)
-
-    def _services(self, method: Method) -> list[ServiceUse]:
-        """Return which services drew a method's frames: model, served version, dates, frames and dollars (G.5)."""
-        folders = [
-            self._boards(method, seed) / record.story_id for seed in self._job.seeds(method) for record in self._records
-        ]
-        return by_service(self.store, [path.stem for folder in folders for path in folder.glob("panels/*.png")])

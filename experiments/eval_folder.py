@@ -1,7 +1,8 @@
 """The folder of one evaluation: its state, which answers it holds, and its answers in one fixed order.
 
 Answers are appended as they arrive, in whatever order; `tidy` leaves each question's last answer once, in story-major
-order, so that a run that was killed and taken up again ends with the bytes of one that was not."""
+order, so that a run that was killed and taken up again ends with the bytes of one that was not.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import (
     BaseModel,
     ConfigDict,
-    Field,
     SerializerFunctionWrapHandler,
     computed_field,
     model_serializer,
@@ -23,18 +24,18 @@ from pydantic import (
 )
 
 from katha.errors import OutputFolderError, StoreError
-from katha.eval_bridge.judging.answers import AnswerLog, iter_answers
+from katha.eval_bridge.judging.answers import SETTLED, AnswerLog, Cause, iter_answers
 from katha.eval_bridge.judging.budget import Account, Limits
-from katha.eval_bridge.judging.outcome import SETTLED, Cause
-from katha.eval_bridge.matching.verdicts import VERDICTS
+from katha.eval_bridge.matching.rules import VERDICTS
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.packets.packets import LeakageReport
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR
 from katha.eval_bridge.scoring.controls import Control
+from katha.experiments.runner import ExperimentState
 from katha.jsonio import canonical
-from katha.schema import Answer, AnswerStatus, Question, Selection, StoryRecord
-from katha.schema.scores import ConfidenceRow, ControlResult, LeftCount
-from katha.store import Kind, State, Workspace
+from katha.schema import Answer, AnswerStatus, Question, StoryRecord
+from katha.schema.scores import ConfidenceRow, ControlResult, LeftCount, Selection
+from katha.store import Kind, Workspace
 
 Order = Callable[[Answer], tuple[int, ...] | None]
 """A row's place, or None for a row that is no part of the evaluation (any more)."""
@@ -79,7 +80,7 @@ class Leakage(BaseModel):
         """Packets with a finding, in per cent."""
         return 100.0 * len(self.found) / self.packets if self.packets else None
 
-    def add(self, story_id: str, report: LeakageReport, lines: Sequence[Sequence[str]]) -> None:
+    def add(self, story_id: str, report: LeakageReport) -> None:
         """Count one packet's report, and the lines of words that were read in each of its pictures."""
         self.packets += 1
         self.fields += report.fields
@@ -87,8 +88,8 @@ class Leakage(BaseModel):
         self.secrets += report.secrets
         if not report.clean:
             self.found.append(f"{story_id}: {report.found[0]}")
-        self.pictures_read += len(lines)
-        self.drawn += [f"{story_id}, frame {at}: {text}" for at, line in enumerate(lines, 1) for text in line]
+        self.pictures_read += len(report.words)
+        self.drawn += [f"{story_id}, frame {at}: {text}" for at, line in enumerate(report.words, 1) for text in line]
 
     def in_order(self) -> Leakage:
         """Return it with the findings in an order that does not depend on which story was first."""
@@ -115,16 +116,15 @@ class EvalResults(BaseModel):
     confidence: list[ConfidenceRow]
 
 
-class EvalState(State):
+class EvalState(ExperimentState):
     """`eval.json`: what an evaluation asks, of whom, how far it is, and what came of it.
 
-    identity_sha256: the hash of what the answers are answers to. fingerprint: that of everything that decides the
-    files of a finished evaluation. judges: by name, the specification that their answers were given under.
+    identity: the hash of stories, questions and prompts. fingerprint: of everything that decides the files. In the file
+    the results stand beside the rest.
     """
 
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    differs: ClassVar[str] = "other stories, questions or prompts"
 
-    identity_sha256: str = Field(alias="identity")
     fingerprint: str = ""
     command: list[str] = []
     config: EvalSettings = EvalSettings()
@@ -133,24 +133,21 @@ class EvalState(State):
     prompts: dict[str, str] = {}
     results: EvalResults | None = None
 
-    def identity(self) -> Mapping[str, object]:
-        """Return the hash by the words for a difference."""
-        return {"other stories, questions or prompts": self.identity_sha256}
-
     @model_validator(mode="before")
     @classmethod
     def _of_file(cls, value: object) -> object:
-        """In the file the results stand beside the rest."""
         if not isinstance(value, dict) or "results" in value or "rows" not in value:
             return value
         results = {name: value[name] for name in EvalResults.model_fields if name in value}
-        return {name: item for name, item in value.items() if name not in results} | {"results": results}
+        rest = {name: item for name, item in value.items() if name not in results}
+        return rest | {"results": results, "statuses": results["statuses"], "causes": results.get("failures", [])}
 
     @model_serializer(mode="wrap")
-    def _for_file(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        dump: dict[str, object] = handler(self)
-        results = dump.pop("results")
-        return dump | (results if isinstance(results, dict) else {})
+    def _in_the_file_s_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        row: dict[str, object] = dump(self)
+        results = row.pop("results")
+        own = {name: item for name, item in row.items() if name not in ("statuses", "causes")}
+        return own | (results if isinstance(results, dict) else {})
 
     @property
     def done(self) -> EvalResults:
@@ -188,7 +185,7 @@ class EvalFolder(Workspace[EvalState]):
             yield from iter_answers(path) if path.exists() else ()
 
     def settled(self) -> set[bytes]:
-        """The marks of the questions that are answered already, by the last row of each."""
+        """Return the marks of the questions that are answered already, by the last row of each."""
         latest: dict[bytes, bytes | None] = {}
         for row in self.rows():
             key = mark(row.method, row.judge, row.story_id, row.question_id, row.condition)
@@ -196,41 +193,38 @@ class EvalFolder(Workspace[EvalState]):
             latest[key] = sign if row.status in SETTLED else None
         return {sign for sign in latest.values() if sign is not None}
 
-    def forget(self, judges: frozenset[str]) -> None:
+    def forget(self, judges: Collection[str]) -> None:
         """Drop the rows of judges that are not what they were."""
-        for path in (self.answers, self.controls):
-            if judges and path.exists():
-                kept, start = [], 0
-                with path.open("rb") as file:
-                    for line in file:
-                        if line.endswith(b"\n") and Answer.model_validate_json(line).judge not in judges:
-                            kept.append((start, len(line)))
-                        start += len(line)
-                _rewrite(path, kept)
+        for path in (self.answers, self.controls) if judges else ():
+            if path.exists():
+                _rewrite(path, [span for row, span in _spans(path) if row is not None and row.judge not in judges])
 
     def tidy(self, path: Path, order: Order) -> int:
-        """Leave the last row of each key, in order; the number of rows that remain."""
-        if not path.exists():
-            return 0
+        """Leave the last row of each key, in order; return the number of rows that remain."""
         latest: dict[tuple[int, ...], tuple[int, int]] = {}
         places: list[tuple[int, ...]] = []
-        start = 0
-        with path.open("rb") as file:
-            for line in file:
-                row = Answer.model_validate_json(line) if line.endswith(b"\n") else None
-                place = order(row) if row is not None else None
-                if place is not None:
-                    latest[place] = (start, len(line))
-                places.append(place or ())
-                start += len(line)
+        for row, span in _spans(path) if path.exists() else ():
+            place = order(row) if row is not None else None
+            if place is not None:
+                latest[place] = span
+            places.append(place or ())
         if places != sorted(latest):
             _rewrite(path, [latest[place] for place in sorted(latest)])
         return len(latest)
 
 
 def mark(method: str | None, judge: str, story: str, question: str, about: str) -> bytes:
-    """Sixteen bytes that stand for one question put to one judge about one packet (or condition)."""
+    """Return sixteen bytes that stand for one question put to one judge about one packet (or condition)."""
     return hashlib.blake2b(canonical([method, judge, story, question, about]), digest_size=16).digest()
+
+
+def _spans(path: Path) -> Iterator[tuple[Answer | None, tuple[int, int]]]:
+    """Yield each row of a log with its place and length in bytes; a torn last line is None."""
+    start = 0
+    with path.open("rb") as file:
+        for line in file:
+            yield Answer.model_validate_json(line) if line.endswith(b"\n") else None, (start, len(line))
+            start += len(line)
 
 
 def _rewrite(path: Path, spans: list[tuple[int, int]]) -> None:

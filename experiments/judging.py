@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,27 +15,25 @@ from katha.errors import RecordError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.judging.abilities import JudgeAbilities
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
-from katha.eval_bridge.packets.images import WordScanner, leaked_words
 from katha.eval_bridge.packets.instructions import AnswersFormat
-from katha.eval_bridge.packets.packets import make_packet, packet_sha256, scan_packet, secrets_of
+from katha.eval_bridge.packets.packets import WordScanner, make_packet, packet_sha256, scan_packet, secrets_of
 from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.scoring.controls import ControlBoards
 from katha.experiments.eval_folder import EvalSettings, Leakage, mark
+from katha.experiments.runner import OnStep
 from katha.protocols import Evidence
-from katha.schema import CONDITIONS, Answer, Condition, Packet, Question, StoryRecord
-
-# Which judges are asked together, and how many stories at once.
-#
-# A judge that waits for a server is asked about several stories side by side; one that computes on this machine is
-# asked story by story; and one that fills the machine's memory has it to itself and lets go of it before the next.
-
+from katha.schema import CONDITIONS, Answer, Packet, Question, StoryRecord
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Lane:
-    """Judges that are asked in one pass over the stories, and how many stories may be under way in it."""
+    """Judges that are asked in one pass over the stories, and how many stories may be under way in it.
+
+    A judge that waits for a server is asked about several stories side by side; one that computes on this machine is
+    asked story by story; and one that fills the machine's memory has it to itself and lets go of it before the next.
+    """
 
     judges: tuple[str, ...]
     stories: int = 1
@@ -43,7 +41,7 @@ class Lane:
 
 
 def lanes_of(able: Mapping[str, JudgeAbilities]) -> list[Lane]:
-    """The passes that an evaluation takes by judges with these abilities, by name."""
+    """Return the passes that an evaluation takes by judges with these abilities, by name."""
     alone = [name for name, can in able.items() if can.exclusive]
     waiting = [name for name, can in able.items() if not can.exclusive and can.concurrency > 1]
     here = tuple(name for name in able if name not in alone and name not in waiting)
@@ -61,7 +59,7 @@ def in_turn(
     tell: Callable[[T], None],
     stopping: threading.Event,
 ) -> None:
-    """`work` on each item, up to `at_once` side by side; `tell` of each when it is done, in order, on this thread.
+    """Do `work` on each item, up to `at_once` side by side; `tell` of each when it is done, in order, on this thread.
 
     The first item is worked on alone: a wrong key is found by one call. What fails stops the rest: `stopping` is set,
     nothing new is begun, what is under way is waited for, and the first failure in the order of `items` is raised.
@@ -80,6 +78,11 @@ def in_turn(
             stopping.set()
             raise
 
+    def settle() -> None:
+        item, future = waiting.popleft()
+        future.result()
+        tell(item)
+
     rest = iter(items)
     for first in islice(rest, 1):
         work(first)
@@ -90,9 +93,9 @@ def in_turn(
         for item in rest:
             waiting.append((item, pool.submit(guarded, item)))
             if len(waiting) >= 2 * at_once:
-                _await(waiting, tell)
+                settle()
         while waiting:
-            _await(waiting, tell)
+            settle()
     except BaseException:
         stopping.set()
         raise
@@ -100,31 +103,23 @@ def in_turn(
         pool.shutdown(cancel_futures=True)
 
 
-def _await(waiting: deque[tuple[T, Future[None]]], tell: Callable[[T], None]) -> None:
-    item, future = waiting.popleft()
-    future.result()
-    tell(item)
-
-
-# Judging boards that are there: every question of every story put to every judge under three conditions.
-#
-# Story by story, so that what a story's packets share is paid for while it is warm; judges that wait for a server are
-# asked about several stories at once. The text-only question of a story is asked once for all methods. Each answer is
-# in the shared cache and in the evaluation's log as soon as it is there.
-
-
 Sink = Callable[[Answer], None]
-OnStory = Callable[[str, int], None]
+
+
+def ignore(answer: Answer) -> None:
+    """Keep nothing of an answer, as a dry run does."""
 
 
 @dataclass
 class Evaluator:
-    """One evaluation under way.
+    """One evaluation under way: put every question of every story to every judge under three conditions.
+
+    Story by story, so that what a story's packets share is paid for while it is warm; judges that wait for a server are
+    asked about several stories at once. The text-only question of a story is asked once for all methods.
 
     engine: asks the judges. log, control_log: where each answer goes as it arrives. settled: marks of questions that
-    need no asking. pairs: contrastive questions by story, chosen from the images alone. scanner:
-    reads words in the pictures. After `run`:
-    `invalid` says by method which stories left and why.
+    need no asking. pairs: contrastive questions by story, chosen from the images alone. scanner: reads words in the
+    pictures. After `run`, `invalid` says by method which stories left and why.
     """
 
     records: Sequence[StoryRecord]
@@ -133,7 +128,7 @@ class Evaluator:
     settings: EvalSettings
     log: Sink
     control_log: Sink
-    settled: set[bytes] = field(default_factory=set)
+    settled: Collection[bytes] = ()
     pairs: Mapping[str, Sequence[Question]] = field(default_factory=dict)
     scanner: WordScanner | None = None
     invalid: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -143,7 +138,7 @@ class Evaluator:
     _stopping: threading.Event = field(default_factory=threading.Event, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def run(self, on_story: OnStory | None = None) -> None:
+    def run(self, on_story: OnStep | None = None) -> None:
         """Ask everything that is not settled.
 
         Raises:
@@ -170,7 +165,7 @@ class Evaluator:
             self.invalid[method] = {name.story_id: found[name.story_id] for name in asked if name.story_id in found}
 
     def _boards(self, record: StoryRecord, *, first: bool) -> dict[str, JudgedBoard]:
-        """The boards of one story that can be judged; in the first pass the others' reasons go into `invalid`."""
+        """Return the boards of one story that can be judged; the first pass puts the others' reasons into `invalid`."""
         boards: dict[str, JudgedBoard] = {}
         for method in self.methods:
             try:
@@ -186,26 +181,24 @@ class Evaluator:
         questions, boards = self.settings.selected(record), self._boards(record, first=first)
         if not boards:
             return
-        conditions: tuple[Condition, ...] = ("image", "text+image")
-        text = load_evaluator(self.settings.evaluator).text_of(record)
-        packets: list[tuple[str | None, tuple[Packet, Evidence]]] = [
-            (None, make_packet(record.story_id, "text", (), text))
-        ]
-        packets += [
-            (name, make_packet(record.story_id, condition, board.images, text))
-            for name, board in boards.items()
-            for condition in conditions
-        ]
+        text, form = load_evaluator(self.settings.evaluator).text_of(record), self.settings.answers
+        inquiries = [self._inquiry(make_packet(record.story_id, "text", (), text), questions, None, form)]
+        for name, board in boards.items():
+            packet = make_packet(record.story_id, "image", board.images, text)
+            inquiries.append(self._inquiry(packet, questions, name, form))
+            inquiries.append(self._inquiry(packet, self.pairs.get(record.story_id, ()), name, "choice"))
+            packet = make_packet(record.story_id, "text+image", board.images, text)
+            inquiries.append(self._inquiry(packet, questions, name, form))
         for judge in lane.judges:
-            for method, (packet, evidence) in packets:
-                self._put(judge, packet, evidence, questions, method, self.log)
-                if packet.condition == "image":
-                    self._put(
-                        judge, packet, evidence, self.pairs.get(record.story_id, ()), method, self.log, form="choice"
-                    )
-        board = boards.get(self.methods[0].name)
-        if board is not None:
-            self._controls(lane, record, board, questions, first=first)
+            for inquiry in inquiries:
+                self._put(judge, inquiry, self.log)
+        if self.methods[0].name in boards:
+            self._controls(lane, record, boards[self.methods[0].name], first=first)
+
+    def _inquiry(
+        self, packet: tuple[Packet, Evidence], questions: Sequence[Question], method: str | None, form: AnswersFormat
+    ) -> Inquiry:
+        return Inquiry(*packet, questions, method, self.settings.variant, form)
 
     def _scan(self, record: StoryRecord, images: Sequence[bytes], prompts: Sequence[str], *, count: bool) -> None:
         """Refuse an image-only packet that carries more than pixels.
@@ -214,57 +207,38 @@ class Evaluator:
             RecordError: with the first finding.
         """
         packet, evidence = make_packet(record.story_id, "image", images)
-        secrets = secrets_of(record, prompts)
-        report = scan_packet(packet, evidence, secrets)
-        lines = [] if self.scanner is None else [self.scanner.words(png) for png in evidence.images]
-        leaks = [(place, text) for place, line in enumerate(lines, 1) for text in leaked_words(line, secrets)]
-        told = tuple(f"frame {place} has words of the story drawn into it, {text!r}" for place, text in leaks)
-        report = replace(report, found=report.found + told)
+        report = scan_packet(packet, evidence, secrets_of(record, prompts), self.scanner)
         if count:
             with self._lock:
-                self.leakage.add(record.story_id, report, lines)
+                self.leakage.add(record.story_id, report)
         report.require(record.story_id)
 
-    def _put(
-        self,
-        name: str,
-        packet: Packet,
-        evidence: Evidence,
-        questions: Sequence[Question],
-        method: str | None,
-        sink: Sink,
-        *,
-        cached: bool = True,
-        form: AnswersFormat | None = None,
-    ) -> None:
+    def _put(self, judge: str, inquiry: Inquiry, sink: Sink) -> None:
         """Put the questions that are not settled to one judge."""
-        hashed = packet_sha256(packet)
-        marks = [mark(method, name, packet.story_id, item.question_id, hashed) for item in questions]
-        open_ones = [item for item, sign in zip(questions, marks, strict=True) if sign not in self.settled]
+        story, hashed = inquiry.packet.story_id, packet_sha256(inquiry.packet)
+        open_ones = [
+            item
+            for item in inquiry.questions
+            if mark(inquiry.method, judge, story, item.question_id, hashed) not in self.settled
+        ]
         with self._lock:
-            self.kept += len(questions) - len(open_ones)
-        if not open_ones or self._stopping.is_set():
-            return
-        wanted = form or self.settings.answers
-        inquiry = Inquiry(packet, evidence, open_ones, method, self.settings.variant, wanted, cached)
-        self.engine.ask(name, inquiry, lambda answer, reused: sink(answer))
+            self.kept += len(inquiry.questions) - len(open_ones)
+        if open_ones and not self._stopping.is_set():
+            self.engine.ask(judge, replace(inquiry, questions=open_ones), lambda answer, reused: sink(answer))
 
-    def _controls(
-        self, lane: Lane, record: StoryRecord, board: JudgedBoard, questions: Sequence[Question], *, first: bool
-    ) -> None:
+    def _controls(self, lane: Lane, record: StoryRecord, board: JudgedBoard, *, first: bool) -> None:
         """Ask the controls image-only, over the first method's board."""
-        if self._shown is None:
-            return
         for control in self.settings.controls:
-            images = self._shown.images(control, board)
+            images = self._shown.images(control, board) if self._shown is not None else None
             if images is None:
                 continue
             again = control == "repeat"
             if not again:
                 self._scan(record, images, board.prompts, count=first)
-            packet, evidence = make_packet(record.story_id, "image", images)
+            packet = make_packet(record.story_id, "image", images)
+            inquiry = self._inquiry(packet, self.settings.selected(record), control, self.settings.answers)
             for judge in lane.judges:
-                self._put(judge, packet, evidence, questions, control, self.control_log, cached=not again)
+                self._put(judge, replace(inquiry, cached=not again), self.control_log)
 
 
 def row_order(
@@ -274,26 +248,19 @@ def row_order(
     settings: EvalSettings,
     pairs: Mapping[str, Sequence[Question]] | None = None,
 ) -> Callable[[Answer], tuple[int, ...] | None]:
-    """A row's place in a finished log (story, judge, method of `names`, condition, question); None for a stranger."""
-    more = pairs or {}
-    methods = {name: at for at, name in enumerate(names)}
-    order = {name: at for at, name in enumerate(judges)}
-    stories = {
-        record.story_id: (
-            place,
-            {
-                item.question_id: at
-                for at, item in enumerate([*settings.selected(record), *more.get(record.story_id, ())])
-            },
-        )
-        for place, record in enumerate(records)
+    """Return what gives a row its place in a finished log: by story, judge, method of `names`, condition, question."""
+    stories = {record.story_id: place for place, record in enumerate(records)}
+    questions = {
+        (record.story_id, item.question_id): at
+        for record in records
+        for at, item in enumerate([*settings.selected(record), *(pairs or {}).get(record.story_id, ())])
     }
 
     def place_of(row: Answer) -> tuple[int, ...] | None:
-        place, questions = stories.get(row.story_id, (0, {}))
-        if row.question_id not in questions or row.judge not in order or row.method not in methods:
+        asked = (row.story_id, row.question_id)
+        if asked not in questions or row.judge not in judges or row.method not in names:
             return None
-        condition = CONDITIONS.index(row.condition)
-        return (place, order[row.judge], methods[row.method], condition, questions[row.question_id])
+        place, condition = stories[row.story_id], CONDITIONS.index(row.condition)
+        return (place, judges.index(row.judge), names.index(row.method), condition, questions[asked])
 
     return place_of

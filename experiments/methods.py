@@ -16,15 +16,11 @@ from katha.agents.context import fitting_options
 from katha.compass.modes import load_mode
 from katha.config import RunConfig
 from katha.errors import UsageError
-from katha.eval_bridge.scoring.outcomes import ENSEMBLE
+from katha.eval_bridge.scoring.scores import ENSEMBLE
 from katha.jsonio import digest, read_text
 
-_FIELDS = frozenset(
-    (
-        *("planner", "planner_options", "renderer", "renderer_options"),
-        *("bridge_renderer", "bridge_renderer_options", "mode", "size", "memory"),
-    )
-)
+_FIELDS = {"planner", "planner_options", "renderer", "renderer_options", "bridge_renderer", "bridge_renderer_options"}
+_FIELDS |= {"mode", "size", "memory"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+:/-]{0,63}")
 
 
@@ -54,30 +50,25 @@ def cross_methods(
     modes: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
 ) -> list[Method]:
-    """Every planner with every renderer in every mode; what is not given is `config`'s. A name says what varies.
+    """Return every planner with every renderer in every mode; what is not given is `config`'s. A name says what varies.
 
     options: of the renderers; each gets those that it has.
 
     Raises:
         UsageError: fewer than two methods, or two that are the same; or an option that none of the renderers has.
     """
-    asked = (
-        tuple(planners) or (config.planner,),
-        tuple(renderers) or (config.renderer,),
-        tuple(modes) or (config.mode,),
-    )
+    asked = (planners or (config.planner,), renderers or (config.renderer,), modes or (config.mode,))
     fitting = fitting_options(asked[1], options or {})
-    varies = [len(part) > 1 for part in asked]
     made = []
     for planner, renderer, mode in product(*asked):
-        parts = [_short(part) for part, shown in zip((planner, renderer, mode), varies, strict=True) if shown]
+        parts = [_short(part) for part, tried in zip((planner, renderer, mode), asked, strict=True) if len(tried) > 1]
         changed = config.with_plugins(planner=planner, renderer=renderer, renderer_options=fitting[renderer], mode=mode)
         made.append(Method(" + ".join(parts) or _short(renderer), changed))
     return _checked(made)
 
 
 def read_methods(path: Path, config: RunConfig) -> list[Method]:
-    """The methods that a YAML file lists: a name each, and planner, renderer, mode and their options where they differ.
+    """Return the methods that a YAML file lists: a name each, and what they have of their own.
 
     Raises:
         UsageError: the file is no such list; the row and the field are named.
@@ -93,11 +84,11 @@ def read_methods(path: Path, config: RunConfig) -> list[Method]:
 
 def _read(path: Path, place: int, row: Mapping[str, Any], config: RunConfig) -> Method:
     where = f"{str(path)!r}, method {place} ({row['name']!r})"
-    strange = sorted(set(row) - _FIELDS - {"name"})
+    values = {key: value for key, value in row.items() if key != "name"}
+    strange = sorted(set(values) - _FIELDS)
     if strange:
         known = ", ".join(sorted(_FIELDS))
         raise UsageError(f"{where} has the unknown field {strange[0]!r}.", hint=f"Known: name, {known}.")
-    values = {key: value for key, value in row.items() if key != "name"}
     try:
         return Method(str(row["name"]), config.with_plugins(**values))
     except ValidationError as error:
@@ -107,7 +98,7 @@ def _read(path: Path, place: int, row: Mapping[str, Any], config: RunConfig) -> 
 
 
 def _short(spec: str) -> str:
-    """A plug-in's name for people: a path becomes its last part."""
+    """Return a plug-in's name for people: a path becomes its last part."""
     name, colon, argument = spec.partition(":")
     short = argument.rstrip("/").rpartition("/")[2] if "/" in argument else argument
     return re.sub(r"[^A-Za-z0-9 ._+:/-]+", "-", f"{name}{colon}{short}")[:48]

@@ -8,7 +8,8 @@ folder is left `incomplete` and the same command tries it again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar, cast
@@ -25,9 +26,9 @@ from pydantic import (
 from katha.agents.context import Plugins, make_bridge, make_planner, make_renderer, require_prices
 from katha.config import RunConfig, cache_folder
 from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
+from katha.eval_bridge.judging.answers import Outcome
 from katha.eval_bridge.judging.budget import Budget
-from katha.eval_bridge.judging.outcome import Outcome
-from katha.jsonio import digest, read_json
+from katha.jsonio import canonical, digest, read_json, write_bytes_atomic
 from katha.protocols import Judge, Similarity
 from katha.schema import AnswerStatus
 from katha.store import State, Status, Store, Workspace
@@ -68,22 +69,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Made(Generic[T]):
-    """What an experiment ends with. outcome: what came of asking. again: the same command has something left to try."""
+    """What an experiment ends with. outcome: what came of asking. status: where the outcome alone does not say it."""
 
     table: T
     outcome: Outcome
-    again: bool = False
+    status: Status | None = None
 
 
 @dataclass(frozen=True)
-class Result(Generic[T]):
+class Result(Generic[S, T]):
     """What an experiment gave. `outcome` says what came of asking; `reused`: the folder already held all of it."""
 
     out: Path
+    state: S
     table: T
-    status: Status
     outcome: Outcome
     reused: bool
+
+    @property
+    def status(self) -> Status:
+        """How the folder stands."""
+        return self.state.status
 
 
 class Experiment(ABC, Generic[S, T]):
@@ -92,8 +98,8 @@ class Experiment(ABC, Generic[S, T]):
     state: S
     store: Store
 
-    def __init__(self, folder: Workspace[S]) -> None:
-        self.folder = folder
+    def __init__(self, folder: Workspace[S], store: Store | None = None) -> None:
+        self.folder, self._store = folder, store
 
     @abstractmethod
     def begin(self) -> S:
@@ -119,7 +125,7 @@ class Experiment(ABC, Generic[S, T]):
         """Write the state with changes."""
         self.state = self.folder.write(self.state.model_copy(update=changes))
 
-    def run(self, on_step: OnStep | None = None) -> Result[T]:
+    def run(self, on_step: OnStep | None = None) -> Result[S, T]:
         """Begin, go on after a kill, or find that all is done.
 
         Raises:
@@ -131,21 +137,36 @@ class Experiment(ABC, Generic[S, T]):
             table = self.stored(known, fresh) if known is not None else None
             if known is not None and table is not None:
                 outcome = Outcome.of_finished(known.statuses, known.causes)
-                return Result(self.folder.path, table, known.status, outcome, reused=True)
+                return Result(self.folder.path, known, table, outcome, reused=True)
             self.state = self.folder.write(self.resumed(known, fresh) if known is not None else fresh)
-            with Store(cache_folder(), owner=fresh.identity_sha256[:32]) as self.store:
+            shared = nullcontext(self._store) if self._store is not None else None
+            with shared or Store(cache_folder(), owner=fresh.identity_sha256[:32]) as self.store:
                 for done, name in enumerate(self.work(), 1):
                     if on_step is not None:
                         on_step(name, done)
                 self.store.flush()
                 made = self.conclude()
-            status: Status = "incomplete" if made.again else made.outcome.status()
-            counts = {"statuses": made.outcome.statuses, "causes": made.outcome.failures()}
-            self.folder.finish(self.state.model_copy(update=counts), status)
-            return Result(self.folder.path, made.table, status, made.outcome, reused=False)
+            final = self.finish(made.outcome, made.status or made.outcome.status())
+            return Result(self.folder.path, final, made.table, made.outcome, reused=False)
+
+    def finish(self, outcome: Outcome, status: Status) -> S:
+        """Write the state a last time, with what came of asking."""
+        counts = {"statuses": outcome.statuses, "causes": outcome.failures()}
+        return self.folder.finish(self.state.model_copy(update=counts), status)
 
 
 R = TypeVar("R", bound=BaseModel)
+
+
+def write_records(path: Path, records: Iterable[BaseModel], *, durable: bool = True) -> None:
+    """Write records as JSON Lines, atomically."""
+    lines = b"".join(canonical(record.model_dump(mode="json")) + b"\n" for record in records)
+    write_bytes_atomic(path, lines, durable=durable)
+
+
+def read_records(path: Path, kind: type[R]) -> list[R]:
+    """Return the records of a file that `write_records` wrote, or none where there is no file."""
+    return [kind.model_validate_json(line) for line in path.read_bytes().splitlines()] if path.exists() else []
 
 
 def read_kept(path: Path, kind: type[R]) -> R | None:

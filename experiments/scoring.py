@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,17 +13,17 @@ from katha.config import Flag, Settings, read_settings
 from katha.errors import InputFileError, RecordError, UsageError
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import make_decider, open_rule, settle
-from katha.eval_bridge.matching.verdicts import VERDICTS, RecordingRule, recording
+from katha.eval_bridge.matching.rules import VERDICTS, RecordingRule, make_decider, open_rule, recording, settle
 from katha.eval_bridge.people.agreement import alignment
 from katha.eval_bridge.people.ensemble import read_ensemble
-from katha.eval_bridge.people.files import read_judgments
+from katha.eval_bridge.people.judgments import read_judgments
 from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scoring
 from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
+from katha.eval_bridge.scoring.rows import power_estimate
 from katha.eval_bridge.scoring.scores import score as score_answers
-from katha.eval_bridge.scoring.statistics import power_estimate
 from katha.jsonio import write_json
-from katha.schema import Answer, PowerEstimate, Scores, Selection, StoryRecord
+from katha.schema import Answer, StoryRecord
+from katha.schema.scores import PowerEstimate, Scores, Selection
 from katha.stories import iter_records
 
 _STORY_FILES = ("annotations.jsonl", "story.jsonl", "stories.jsonl")
@@ -124,60 +124,59 @@ def score_archives(
     """
     if out is not None and out.is_dir():
         raise UsageError(f"--out {str(out)!r} is a folder.", hint="Name a file in it: scores.json.")
-    archives = list(options.verdicts) or [_beside(path) for path in answers]
+    archives = list(options.verdicts) or [
+        path / VERDICTS if path.is_dir() else path.with_name(VERDICTS) for path in answers
+    ]
     decider = make_decider(options.matching, options.base_url) if options.decide else None
     rule = recording(open_rule(options.matching, archives, decider=decider, keep=archives[-1]))
     earlier = read_scoring(options.before, archives) if options.before is not None else None
     records = read_scored_stories(stories)
     unsettled = settle(rule, records, read_archive(answers))
     pairs = PairScorer(records, iter_variants(options.variants) if options.variants is not None else ())
-    scores = _scores(records, answers, pairs, rule, options).with_notes(unsettled)
+
+    def rows(archive: Sequence[Path] = answers) -> Iterator[Answer]:
+        return pairs.others(read_archive(archive))
+
+    scores = _scores(records, rows, pairs, rule, options).with_notes(unsettled)
     if out is not None:
         write_json(out, scores.model_dump(mode="json"))
         if isinstance(rule, RecordingRule):
             rule.write(out.with_name(VERDICTS))
     power = None
     if options.power:
-        power = power_estimate(
-            records,
-            pairs.others(read_archive(answers)),
-            matching=rule,
-            questions=options.questions,
-            differences=options.power,
-        )
+        power = power_estimate(records, rows(), matching=rule, questions=options.questions, differences=options.power)
     if earlier is None:
         return ScoreReport(scores, power)
     was, before = earlier
-    new = (Scoring(rule, options.questions), pairs.others(read_archive(answers)))
-    old = (was, pairs.others(read_archive(options.before_answers or answers)))
-    changed = list(changes(records, old, new))
-    return ScoreReport(scores, power, before, changed, getattr(was.matching, "missing", 0))
+    new, old = (Scoring(rule, options.questions), rows()), (was, rows(options.before_answers or answers))
+    return ScoreReport(scores, power, before, list(changes(records, old, new)), getattr(was.matching, "missing", 0))
 
 
 def _scores(
     records: Sequence[StoryRecord],
-    answers: Sequence[Path],
+    rows: Callable[[], Iterator[Answer]],
     pairs: PairScorer,
     rule: Rule,
     options: ScoreOptions,
 ) -> Scores:
-    """The scores, with those of contrastive pairs and the alignment with people where they are asked for."""
+    """Return the scores, with those of contrastive pairs and the alignment with people where they are asked for."""
     weighed = read_ensemble(options.ensemble) if options.ensemble is not None else None
     scores = score_answers(
         records,
-        pairs.others(read_archive(answers)),
+        rows(),
         matching=rule,
         questions=options.questions,
         resamples=options.resamples,
         seed=options.seed,
         calibrated=weighed,
     )
+    more: dict[str, object] = {}
     if options.variants is not None:
-        scores = scores.model_copy(update={"contrastive": pairs.scores(options.resamples, options.seed)})
+        more["contrastive"] = pairs.scores(options.resamples, options.seed)
     if options.human is not None:
-        aligned = alignment(
+        more["alignment"] = alignment(
             records,
-            pairs.others(read_archive(answers)),
+            rows(),
             list(read_judgments(options.human)),
             matching=rule,
             questions=options.questions,
@@ -185,8 +184,7 @@ def _scores(
             seed=options.seed,
             calibrated=weighed,
         )
-        scores = scores.model_copy(update={"alignment": aligned})
-    return scores
+    return scores.model_copy(update=more)
 
 
 def read_scored_stories(path: Path) -> list[StoryRecord]:
@@ -213,8 +211,3 @@ def read_archive(paths: Sequence[Path]) -> Iterator[Answer]:
     """Yield the rows of every archive in order: a later one wins where a key repeats."""
     for path in paths:
         yield from iter_answers(path / "answers.jsonl" if path.is_dir() else path)
-
-
-def _beside(answers: Path) -> Path:
-    """Where the verdicts on an archive lie."""
-    return answers / VERDICTS if answers.is_dir() else answers.with_name(VERDICTS)

@@ -1,72 +1,68 @@
-"""Choose the compass's settings on validation stories and freeze them (Sec. G.4, Table 43)."""
+"""Choose the compass's settings on validation stories and freeze them (Sec. G.4, Table 43).
+
+The loop over settings asks no judge and draws no frame: every board that a setting could end with was measured before.
+What is minimised is the STG of the boards on the validation stories' reporting questions; on test stories these
+questions stay unseen.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from katha.agents.boards import draw_board, draw_bridge, insertion_seeds
-from katha.agents.context import Plugins
+from katha.agents.context import Plugins, models_of, protocol_of_config
 from katha.agents.critique import measure
+from katha.agents.folder import prompt_hashes
+from katha.agents.frames import draw_board, draw_bridge, insertion_seeds
 from katha.agents.graph import build_graph
-from katha.agents.record import models_of, prompt_hashes, protocol_of_config
 from katha.agents.state import OF_ONE_STORY, BridgeTask, ignore_event
-from katha.compass.lock import TEST_SPLITS, Lock, make_lock, text_sha256, write_lock
+from katha.compass.lock import TEST_SPLITS, Lock, LockedStories, code_sha256, text_sha256, write_lock
 from katha.compass.modes import Row, Suite
-from katha.compass.score import BoardFeatures, board_key
+from katha.compass.repair import BoardFeatures, board_key
 from katha.compass.tuning import (
     CandidateData,
     Counts,
-    Grid,
     RepairData,
-    Setting,
     StoryData,
-    Table,
-    best_setting,
-    fold_gaps,
+    choose,
     possible_weakest,
-    sample_settings,
 )
 from katha.config import RunConfig, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
-from katha.eval_bridge.judging.outcome import Outcome, outcome_of
+from katha.eval_bridge.judging.answers import Outcome, outcome_of
 from katha.eval_bridge.matching.rules import kept_rule
-from katha.eval_bridge.scoring.outcomes import collect
-from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, compare, row_counts, row_numbers
+from katha.eval_bridge.scoring.rows import row_counts
+from katha.eval_bridge.scoring.scores import collect
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import StoryBench
 from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, read_kept
 from katha.jsonio import write_json
-from katha.schema import Answer, Board, CompassSettings, StoryRecord
-from katha.schema.tables import CurvePoint, TuningGain, TuningResult
+from katha.schema import Answer, Board, StoryRecord
+from katha.schema.tables import TuningResult
 from katha.store import Kind, Status, Workspace
 
-# ---
-# One validation story measured for every setting at once: all candidates, and every repair that could be tried.
+_MODE = "full"
+_SUMMARY = ("stg", "ci95", "default_stg", "gain", "cross_validated", "tried")
 
 
 def measured(bench: StoryBench, identity: str) -> StoryData:
-    """Return the features and outcomes of every board that the row's mode could end with, whatever the settings are.
+    """Return what any setting could make of a story: the features and outcomes of its candidates and their repairs.
 
     All boards are measured with steering questions and judged with reporting questions.
 
     Raises:
         RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
     """
-    row, story = bench.job.suite.rows[0], bench.story()
+    row, story = bench.job.suite.rows[0], bench.story
     context = bench.open(row, bench.job.config.seeds)
 
     def look(name: str, board: Board) -> tuple[BoardFeatures, Counts]:
         """Return a board's features and its reporting outcomes, shape (dimensions, 4)."""
         measure(context, name, board, ignore_event)
-        rows = bench.report(context, board, row, "board", ignore_event)
+        rows = bench.report(context, board, row, "board")
         outcomes = collect([story], rows, matching=context.matching, selection="reporting")
         counts: Counts = row_counts(outcomes, ["board"], [story.story_id]).counts[0, 0].tolist()
         return (context.measured.boards or {})[board_key(board.frames)], counts
@@ -78,7 +74,7 @@ def measured(bench: StoryBench, identity: str) -> StoryData:
         return RepairData(seed=seed, features=features, closest=closest, counts=counts)
 
     def candidate(seed: int) -> CandidateData:
-        board = draw_board(context, context.plan(), seed, ignore_event)
+        board = draw_board(context, seed, ignore_event)
         features, counts = look(f"candidate:{seed}", board)
         pairs = possible_weakest(features.transitions) if context.mode.insert != "none" else []
         repairs = {
@@ -90,121 +86,6 @@ def measured(bench: StoryBench, identity: str) -> StoryData:
     return StoryData(
         story_id=story.story_id, identity=identity, candidates=[candidate(seed) for seed in bench.job.config.seeds]
     )
-
-
-# ---
-# From features to a choice: the best setting, what it gains and how sure that is, and the curve around it.
-
-
-_FOLDS = 5
-_VARIED = ("candidates", "lambda_t", "lambda_p", "delta", "gamma", "repair_threshold")
-Floats = NDArray[np.float64]
-
-
-def choose(
-    stories: Sequence[StoryData],
-    seeds: Sequence[int],
-    defaults: CompassSettings,
-    tried: int,
-    resamples: int,
-    seed: int,
-) -> TuningResult:
-    """Return the setting with the smallest STG on the stories, and everything that says how far to trust it.
-
-    All gaps are percentage points. `cross_validated` is the STG on stories that the choice did not see: with
-    `folds` parts, each part is scored by the setting that the others choose.
-    """
-    first = Setting(len(seeds), **defaults.model_dump())
-    grid = Grid.fitting(stories)
-    settings = sample_settings(grid, tried, first, seed)
-    table = Table(stories, [item.delta for item in settings] + list(grid.delta))
-    folds = _folds(len(stories), seed)
-    boards = table.boards(settings)
-    sums = table.sums(boards, folds, int(folds.max()) + 1)
-    best = best_setting(fold_gaps(sums.sum(axis=1)))
-    chosen, everyone = settings[best], np.ones(len(stories), dtype=bool)
-    own, old = table.of(boards[best]), table.of(boards[0])
-    numbers = row_numbers({"chosen": own, "default": old}, resamples, seed)
-    gain = compare([(own, old, everyone)], resamples, seed)[0]
-    notes = []
-    if len(stories) < FEWEST_STORIES:
-        notes.append(f"Stories: {len(stories)}, fewer than a bootstrap can carry ({FEWEST_STORIES}): no intervals.")
-    gaps = fold_gaps(sums.sum(axis=1))
-    return TuningResult(
-        setting=asdict(chosen),
-        default=asdict(first),
-        stories=len(stories),
-        tried=len(settings),
-        stg=numbers["chosen"].stg,
-        ci95=numbers["chosen"].stg_ci95,
-        default_stg=numbers["default"].stg,
-        gain=TuningGain(difference=gain.difference, ci95=gain.ci95, p_bootstrap=gain.p_bootstrap),
-        cross_validated=_cross_validated(sums),
-        folds=int(folds.max()) + 1,
-        equally_good=int((np.round(gaps, 12) <= np.nanmin(np.round(gaps, 12))).sum()),
-        repaired=100.0 * float(table.repaired(boards[best])),
-        curve=_curve(table, chosen, grid, resamples, seed),
-        notes=notes,
-    )
-
-
-def _folds(count: int, seed: int) -> NDArray[np.int64]:
-    """Return each story's part, shape (stories,): equal in size, by seed."""
-    order = list(range(count))
-    Random(seed).shuffle(order)
-    folds = np.zeros(count, dtype=np.int64)
-    folds[order] = np.arange(count) % min(_FOLDS, count)
-    return folds
-
-
-def _cross_validated(sums: Floats) -> float | None:
-    """Return STG on stories that the choice did not see; None with a single story."""
-    parts = sums.shape[1]
-    if parts < 2:
-        return None
-    whole = sums.sum(axis=1)
-    unseen = [sums[best_setting(fold_gaps(whole - sums[:, part])), part] for part in range(parts)]
-    gap = float(fold_gaps(np.sum(unseen, axis=0)))
-    return None if np.isnan(gap) else 100.0 * gap
-
-
-def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int) -> dict[str, list[CurvePoint]]:
-    """Return STG along each setting with the others as chosen; differences are to the choice."""
-    points = [
-        (name, value, replace(chosen, **{name: value}))
-        for name in _VARIED
-        for value in sorted({*getattr(grid, name), getattr(chosen, name)})
-    ]
-    boards = table.boards([item for _, _, item in points])
-    own = table.of(table.boards([chosen])[0])
-    counts = [table.of(row) for row in boards]
-    everyone = np.ones(table.size, dtype=bool)
-    numbers = row_numbers({str(at): item for at, item in enumerate(counts)}, resamples, seed)
-    against = compare([(item, own, everyone) for item in counts], resamples, seed)
-    curve: dict[str, list[CurvePoint]] = {}
-    for at, (name, value, _) in enumerate(points):
-        point = CurvePoint(
-            value=value,
-            chosen=value == getattr(chosen, name),
-            stg=numbers[str(at)].stg,
-            ci95=numbers[str(at)].stg_ci95,
-            repaired=100.0 * float(table.repaired(boards[at])),
-            difference=against[at].difference,
-            difference_ci95=against[at].ci95,
-        )
-        curve.setdefault(name, []).append(point)
-    return curve
-
-
-# ---
-# Choose the compass's settings on validation stories and freeze them (Sec. G.4, Table 43).
-#
-# The loop over settings asks no judge and draws no frame: every board that a setting could end with was measured
-# before. What is minimised is the STG of the boards on the validation stories' reporting questions; on test stories
-# these questions stay unseen.
-
-
-_MODE = "full"
 
 
 @dataclass(frozen=True)
@@ -300,7 +181,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
             place, identity = out / "stories" / record.story_id, work.story_identity(record)
             data = read_kept(place / "features.json", StoryData)
             if data is None or data.identity != identity:
-                bench = StoryBench(record, work, self.store, place, graph, rule)
+                bench = StoryBench(record, place, work, self.store, graph, rule)
                 try:
                     data = measured(bench, identity)
                 except TransientRenderError:
@@ -322,32 +203,31 @@ class _Tuning(Experiment[TuningState, TuningResult]):
         boards = [one.counts for item in self._stories for one in item.candidates]
         if outcome.failed or not any(row[0] for counts in boards for row in counts):
             told = " ".join(map(str.strip, outcome.sentences()))
-            counts = {"statuses": outcome.statuses, "causes": outcome.failures()}
-            self.folder.finish(self.state.model_copy(update=counts), "incomplete")
+            self.finish(outcome, "incomplete")
             raise JudgeError(told or "No question of these stories is valid, so nothing can be chosen.")
         started = time.perf_counter()
         chosen = choose(self._stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)
         taken = round(time.perf_counter() - started, 2)
         chosen = chosen.model_copy(update={"invalid_stories": self._invalid, "seconds": taken})
         write_json(self.folder.path / "tuning.json", chosen.model_dump(mode="json"))
-        write_lock(_lock(job, self._stories, chosen), self._lock)
+        self._freeze(chosen)
         return Made(chosen, outcome)
 
-
-def _lock(job: TuneJob, stories: Sequence[StoryData], chosen: TuningResult) -> Lock:
-    values = dict(chosen.setting)
-    count = int(values.pop("candidates"))
-    used = {item.story_id for item in stories}
-    told = chosen.model_dump(mode="json")
-    summary = {key: told[key] for key in ("stg", "ci95", "default_stg", "gain", "cross_validated", "tried")}
-    return make_lock(
-        settings=job.config.compass.model_validate(values),
-        candidates=count,
-        seeds=job.config.seeds,
-        tuned_on=[record for record in job.records if record.story_id in used],
-        others=job.others,
-        protocol=protocol_of_config(job.config),
-        models=models_of(job.work.plugins(job.work.suite.rows[0]).specs()),
-        prompts=prompt_hashes(),
-        validation=summary,
-    )
+    def _freeze(self, chosen: TuningResult) -> None:
+        """Write the lock of what was chosen."""
+        job, values = self._job, dict(chosen.setting)
+        used = {item.story_id for item in self._stories}
+        told = chosen.model_dump(mode="json")
+        lock = Lock(
+            katha=katha_version(),
+            code_sha256=code_sha256(),
+            candidates=int(values.pop("candidates")),
+            seeds=job.config.seeds,
+            settings=job.config.compass.model_validate(values),
+            stories=LockedStories.of([record for record in job.records if record.story_id in used], job.others),
+            protocol=protocol_of_config(job.config),
+            models=models_of(job.work.plugins(job.work.suite.rows[0])),
+            prompts=prompt_hashes(),
+            validation={key: told[key] for key in _SUMMARY},
+        )
+        write_lock(lock, self._lock)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from katha.errors import PlanError
 from katha.jsonio import loads
-from katha.planners.checks import Switches
+from katha.planners.base import WIDE, WORD
 from katha.planners.moments import scene_texts
 from katha.planners.narrated import cut, raw_sentences
 from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Link, StoryRecord, TransitionType
@@ -20,7 +20,6 @@ from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Link, StoryRecord,
 SIZES = ("close-up", "medium", "wide")
 ANGLES = ("eye level", "low angle", "high angle")
 TIMES = ("morning", "day", "evening", "night", "unclear")
-_TYPES = ("cause_effect", "moral_choice", "consequence_reveal")
 _MOST_CHARACTERS = 12
 
 
@@ -42,64 +41,53 @@ def _list(items: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
 
 
 def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(fields),
-        "required": list(fields),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
 
 
 def _enum(*values: str) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)}
 
 
-def _panel(shape: Shape, switches: Switches) -> dict[str, Any]:
+def _panel(shape: Shape, parts: Collection[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if shape.sentences is not None:
         first, last = shape.sentences
         fields["first_sentence"] = {"type": "integer", "minimum": first, "maximum": last}
-    if switches.place:
+    if "place" in parts:
         fields |= {"place": _text(60), "time_of_day": _enum(*TIMES)}
-    if switches.links:
+    if "links" in parts:
         fields["links"] = _list(_object({"phrase": _text(60), "visible": _text(80)}), 0, 3)
-    if switches.shots:
+    if "shots" in parts:
         fields |= {"shot_size": _enum(*SIZES), "shot_angle": _enum(*ANGLES)}
-    if switches.sheets:
+    if "sheets" in parts:
         fields["characters"] = _list(_text(40), 0, 6)
     return _object(fields | {"must_show": _list(_text(80), 1, 4), "prompt": _text(400)})
 
 
-def _transition(switches: Switches) -> dict[str, Any]:
-    moral = {"anyOf": [_enum(*MORAL_LABELS), {"type": "null"}]}
+def _transition(parts: Collection[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        "transition_type": _enum(*_TYPES),
+        "transition_type": _enum(*get_args(TransitionType)),
         "action": _text(160),
         "causality": _text(200),
         "intention": _text(160),
         "emotion": _text(160),
         "consequence": _text(160),
-        "moral_target": moral,
+        "moral_target": {"anyOf": [_enum(*MORAL_LABELS), {"type": "null"}]},
     }
-    if switches.questions:
-        asked = {
-            "dimension": _enum(*DIMENSIONS),
-            "question": _text(160),
-            "answer": _text(100),
-            "accepted": _list(_text(100), 1, 4),
-        }
-        fields["questions"] = _list(_object(asked), 0, 4)
+    if "questions" in parts:
+        asked = {"dimension": _enum(*DIMENSIONS), "question": _text(160), "answer": _text(100)}
+        fields["questions"] = _list(_object({**asked, "accepted": _list(_text(100), 1, 4)}), 0, 4)
     return _object(fields)
 
 
-def reply_schema(shape: Shape, switches: Switches) -> dict[str, Any]:
-    """What is asked for, in the order in which it is thought out: who, what is seen, what changes, what is asked."""
+def reply_schema(shape: Shape, parts: Collection[str]) -> dict[str, Any]:
+    """Return what is asked for, in the order of thinking it out: who, what is seen, what changes, what is asked."""
     fields: dict[str, Any] = {"tells_events": {"type": "boolean"}}
-    if switches.sheets:
+    if "sheets" in parts:
         sheet = _object({"name": _text(40), "kind": _text(40), "appearance": _text(120)})
         fields["characters"] = _list(sheet, 0, _MOST_CHARACTERS)
-    fields["panels"] = _list(_panel(shape, switches), shape.panels, shape.panels)
-    fields["transitions"] = _list(_transition(switches), shape.transitions, shape.transitions)
+    fields["panels"] = _list(_panel(shape, parts), shape.panels, shape.panels)
+    fields["transitions"] = _list(_transition(parts), shape.transitions, shape.transitions)
     return _object(fields)
 
 
@@ -110,9 +98,7 @@ _WRITTEN = re.compile(
     r"(?:says?|reads?|saying|reading)\b|\bwith (?:the )?(?:text|words|caption|letters)\b",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W\d_]+")
 _STEM = 4
-_WIDE = 0x2E80
 _SMALL = frozenset(("the", "and", "der", "die", "das", "les", "los", "las", "una", "ein", "eine"))
 
 
@@ -174,7 +160,7 @@ class Draft(_Strict):
 
 
 def read_draft(text: str) -> tuple[Draft | None, list[str]]:
-    """The reply as records, or why it is none: prose, half a JSON, a field that is missing or of another kind."""
+    """Return the reply as records, or why it is none: prose, half a JSON, a field missing or of another kind."""
     fenced = re.fullmatch(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", text, re.DOTALL)
     try:
         value = loads(fenced[1] if fenced else text.strip())
@@ -188,10 +174,13 @@ def read_draft(text: str) -> tuple[Draft | None, list[str]]:
 
 
 def draft_problems(
-    draft: Draft, shape: Shape, switches: Switches, text: str, known: Sequence[str] = ()
+    draft: Draft, shape: Shape, parts: Collection[str], text: str, known: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Everything that makes a draft unusable, one sentence each. text: the story. known: names drawn before."""
-    yield from _counts(draft, shape)
+    """Yield everything that makes a draft unusable, one sentence each. text: the story. known: names drawn before."""
+    if len(draft.panels) != shape.panels:
+        yield f"There are {len(draft.panels)} panels; there must be {shape.panels}."
+    if len(draft.transitions) != shape.transitions:
+        yield f"There are {len(draft.transitions)} transitions; there must be {shape.transitions}."
     yield from _order(draft, shape)
     names = {item.name for item in draft.characters} | set(known)
     if len({item.name for item in draft.characters}) != len(draft.characters):
@@ -202,38 +191,29 @@ def draft_problems(
         if not _latin(item.appearance) or not _latin(item.kind):
             yield f"The appearance and kind of {item.name!r} must be in English."
     for number, panel in enumerate(draft.panels, 1):
-        yield from _panel_problems(number, panel, names, switches)
+        yield from _panel_problems(f"Panel {number}", panel, names if "sheets" in parts else panel.characters)
     for number, transition in enumerate(draft.transitions, 1):
         for field in ("action", "causality", "consequence"):
             if not getattr(transition, field).strip():
                 yield f"Transition {number}: {field} is empty."
 
 
-def _counts(draft: Draft, shape: Shape) -> Iterator[str]:
-    if len(draft.panels) != shape.panels:
-        yield f"There are {len(draft.panels)} panels; there must be {shape.panels}."
-    if len(draft.transitions) != shape.transitions:
-        yield f"There are {len(draft.transitions)} transitions; there must be {shape.transitions}."
-
-
 def _order(draft: Draft, shape: Shape) -> Iterator[str]:
-    """Scenes begin in the order of the text, the first with its first sentence: so no sentence is lost."""
+    """Check that scenes begin in the order of the text, the first with its first sentence: so no sentence is lost."""
     if shape.sentences is None:
         return
     first, last = shape.sentences
-    starts = [panel.first_sentence for panel in draft.panels]
-    if any(start is None for start in starts):
+    numbers = [panel.first_sentence for panel in draft.panels if panel.first_sentence is not None]
+    if len(numbers) < len(draft.panels):
         yield "A panel has no first_sentence."
         return
-    numbers = [start for start in starts if start is not None]
     held = last - first + 1 < shape.panels
     rising = all(a <= b if held else a < b for a, b in pairwise(numbers))
     if numbers and (numbers[0] != first or numbers[-1] > last or not rising):
         yield f"first_sentence must rise from {first} to at most {last}; it is {numbers}."
 
 
-def _panel_problems(number: int, panel: DraftPanel, names: set[str], switches: Switches) -> Iterator[str]:
-    where = f"Panel {number}"
+def _panel_problems(where: str, panel: DraftPanel, names: Collection[str]) -> Iterator[str]:
     if not panel.prompt.strip():
         yield f"{where}: the prompt is empty."
     pronoun = _PRONOUN.search(panel.prompt) or _HER.search(panel.prompt)
@@ -244,22 +224,22 @@ def _panel_problems(number: int, panel: DraftPanel, names: set[str], switches: S
     if not _latin(panel.prompt):
         yield f"{where}: the prompt must be in English."
     strangers = [name for name in panel.characters if name not in names]
-    if switches.sheets and strangers:
+    if strangers:
         yield f"{where}: {strangers[0]!r} is not among the characters."
 
 
 def _latin(text: str) -> bool:
-    """Whether most letters are Latin: a prompt in another script was not translated."""
+    """Return whether most letters are Latin: a prompt in another script was not translated."""
     letters = [letter for letter in text if letter.isalpha()]
     return not letters or sum(letter.isascii() for letter in letters) >= 0.7 * len(letters)
 
 
 def _told(name: str, text: str) -> bool:
-    """Whether the story names `name`: one of its words, whatever its ending; whole where words are not spaced."""
-    if any(ord(letter) >= _WIDE for letter in name):
+    """Return whether the story names `name`: a word of it, whatever its ending; whole where words are not spaced."""
+    if any(ord(letter) >= WIDE for letter in name):
         return name in text
-    told = {word.lower()[:_STEM] for word in _WORD.findall(text)}
-    words = [word.lower() for word in _WORD.findall(name)]
+    told = {word.lower()[:_STEM] for word in WORD.findall(text)}
+    words = [word.lower() for word in WORD.findall(name)]
     content = [word for word in words if word not in _SMALL and len(word) > 2] or words
     return any(word[:_STEM] in told for word in content)
 
@@ -296,15 +276,18 @@ class Window:
 
 
 def windows_of(story: StoryRecord, panels: int) -> list[Window]:
-    """The windows of a story, each with its share of the panels.
+    """Return the windows of a story, each with its share of the panels.
 
     Raises:
         PlanError: a plain text has fewer sentences than panels.
     """
+    found: list[Window] = []
     if story.scenes:
         texts = scene_texts(story)
-        starts = range(0, panels, _MOST_PANELS)
-        return [Window((), 1, tuple(texts[at : at + _MOST_PANELS]), _indices(at, panels), at > 0) for at in starts]
+        for at in range(0, panels, _MOST_PANELS):
+            last = min(at + _MOST_PANELS, panels)
+            found.append(Window((), 1, tuple(texts[at : at + _MOST_PANELS]), range(at + 1, last + 1), at > 0))
+        return found
     sentences = raw_sentences(story.story_text)
     if len(sentences) < panels:
         raise PlanError(
@@ -314,29 +297,17 @@ def windows_of(story: StoryRecord, panels: int) -> list[Window]:
     size = sum(map(len, sentences))
     count = min(panels, max(-(-panels // _MOST_PANELS), -(-size // _MOST_LETTERS)))
     shares = [len(part) for part in cut(["x"] * panels, count)]
-    return _windows(_shared(sentences, shares), shares)
-
-
-def _shared(sentences: Sequence[str], shares: Sequence[int]) -> list[list[str]]:
-    """The sentences in as many parts as there are shares, each with at least as many sentences as panels."""
-    parts = cut(sentences, len(shares))
-    if any(len(part) < share for part, share in zip(parts, shares, strict=True)):
-        pieces = cut(["x"] * len(sentences), len(shares))
-        bounds = [0]
-        for piece in pieces:
-            bounds.append(bounds[-1] + len(piece))
-        parts = [list(sentences[bounds[at] : bounds[at + 1]]) for at in range(len(shares))]
-    return parts
-
-
-def _windows(parts: Sequence[Sequence[str]], shares: Sequence[int]) -> list[Window]:
-    found: list[Window] = []
     sentence = panel = 1
-    for part, share in zip(parts, shares, strict=True):
+    for part, share in zip(_shared(sentences, shares), shares, strict=True):
         found.append(Window(tuple(part), sentence, (), range(panel, panel + share), sentence > 1))
         sentence, panel = sentence + len(part), panel + share
     return found
 
 
-def _indices(at: int, panels: int) -> range:
-    return range(at + 1, min(at + _MOST_PANELS, panels) + 1)
+def _shared(sentences: Sequence[str], shares: Sequence[int]) -> list[list[str]]:
+    """Return the sentences in as many parts as there are shares, each with at least as many sentences as panels."""
+    parts = cut(sentences, len(shares))
+    if any(len(part) < share for part, share in zip(parts, shares, strict=True)):
+        pieces = cut(["x"] * len(sentences), len(shares))
+        parts = [list(sentences[start:stop]) for start, stop in pairwise([0, *accumulate(map(len, pieces))])]
+    return parts

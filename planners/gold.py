@@ -7,39 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from katha.errors import PlanError
-from katha.language import Actor, SceneReading, describe_actor, describe_scene, load_vocabulary, read_scene
+from katha.language import Actor, SceneReading, describe_actor, describe_scene, load_vocabulary, read_phrase, read_scene
 from katha.language.looks import clash
-from katha.planners.checks import LadderPlanner, check_text
-from katha.planners.moments import scene_texts
-from katha.planners.prompts import (
-    NEGATIVE_PROMPT,
-    as_sentence,
-    covered,
-    feeler,
-    feeling_in,
-    feeling_of,
-    fit,
-    named,
-    read_deed,
-)
+from katha.planners.base import ARTICLE, NEGATIVE_PROMPT, LadderPlanner, as_sentence, capital, covered, fit, named
+from katha.planners.moments import in_order, scene_texts
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Scene, StoryRecord, Transition
 
 
 @dataclass(frozen=True)
 class Sheets:
-    """The characters of a record, and the place and time of each of its scenes (by index, as a sentence)."""
+    """The characters of a record, and the place and time of each of its scenes: by index, "In the forest at night."."""
 
     characters: tuple[Character, ...]
     actors: Mapping[str, Actor]
     places: Mapping[int, str]
 
-    def place(self, index: int) -> str:
-        """Where and when scene `index` happens ("In the forest at night."); empty if nothing is told."""
-        return self.places.get(index, "")
-
     def shown(self, prompt: str, listed: Sequence[str]) -> list[str]:
-        """Who is in a panel: whoever its prompt names, and whoever the scene lists."""
+        """Return who is in a panel: whoever its prompt names, and whoever the scene lists."""
         keys = {name.strip().lower() for name in listed}
         concepts = {actor.concept for actor in read_scene(prompt).actors}
         return [
@@ -50,8 +35,13 @@ class Sheets:
             or (item.name in self.actors and self.actors[item.name].concept in concepts)
         ]
 
+    def seen_in(self, panels: Sequence[Panel]) -> list[Character]:
+        """Return the characters that at least one panel shows."""
+        seen = {name for panel in panels for name in panel.characters}
+        return [item for item in self.characters if item.name in seen]
+
     def with_looks(self, sentences: Sequence[str]) -> list[str]:
-        """The sentences with each character's look at its first mention, where they do not say it yet."""
+        """Return the sentences with each character's look at its first mention, where they do not say it yet."""
         found = list(sentences)
         for name, actor in self.actors.items():
             told = [one for one in read_scene(" ".join(found)).actors if one.concept == actor.concept]
@@ -60,59 +50,43 @@ class Sheets:
                 continue
             missing = set(actor.attributes) - set(told[0].attributes)
             if missing and not clash(told[0].attributes, actor.attributes):
-                _say_looks(found, name, describe_actor(actor, "the", {actor.concept: name}))
+                mention = re.compile(rf"\b(?:the|an?) {re.escape(name)}\b", re.IGNORECASE)
+                described = describe_actor(actor, "the", {actor.concept: name})
+                at = next((at for at, text in enumerate(found) if mention.search(text)), None)
+                if at is not None:
+                    found[at] = capital(mention.sub(described, found[at], count=1))
         return found
 
 
-def _say_looks(sentences: list[str], name: str, described: str) -> None:
-    mention = re.compile(rf"\b(?:the|an?) {re.escape(name)}\b", re.IGNORECASE)
-    for at, text in enumerate(sentences):
-        if mention.search(text):
-            whole = mention.sub(described, text, count=1)
-            sentences[at] = whole[0].upper() + whole[1:]
-            return
-
-
 def sheets_of(story: StoryRecord) -> Sheets:
-    """One sheet for each character that the scenes list, or else that their texts name.
+    """Return one sheet for each character that the scenes list, or else that their texts name.
 
     Looks are those that the texts and prompts tell, as far as the vocabulary reads them; a name that it does not know
     is its own look. The place and the time of a scene hold until another is told.
     """
-    scenes = sorted(story.scenes, key=lambda scene: scene.scene_index)
-    texts = scene_texts(story)
-    readings = [read_scene(f"{text} {scene.generation_prompt}") for text, scene in zip(texts, scenes, strict=True)]
+    texts = zip(scene_texts(story), story.scenes, strict=True)
+    readings = [read_scene(f"{text} {scene.generation_prompt}") for text, scene in texts]
     told = [actor for reading in readings for actor in reading.actors]
-    names = list(dict.fromkeys(name.strip() for scene in scenes for name in scene.characters if name.strip()))
+    names = [name.strip() for scene in story.scenes for name in scene.characters if name.strip()]
     if not names:
-        vocabulary = load_vocabulary()
-        names = list(dict.fromkeys(vocabulary.get("character", actor.concept).words[0] for actor in told))
-    actors: dict[str, Actor] = {}
-    characters: list[Character] = []
-    for name in _distinct(names):
-        actor = _looks(name, told)
-        if actor is not None:
-            actors[name] = actor
-        characters.append(_sheet(name, actor))
-    return Sheets(tuple(characters), actors, _places(readings))
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, without those that differ from an earlier one in their capitals alone."""
-    return list({name.lower(): name for name in reversed(names)}.values())[::-1]
+        names = [load_vocabulary().get("character", actor.concept).words[0] for actor in told]
+    # Of names that differ in their capitals alone, the first counts.
+    names = list({name.lower(): name for name in reversed(list(dict.fromkeys(names)))}.values())[::-1]
+    known = {name: _looks(name, told) for name in names}
+    actors = {name: actor for name, actor in known.items() if actor is not None}
+    return Sheets(tuple(_sheet(name, actor) for name, actor in known.items()), actors, _places(readings))
 
 
 def _looks(name: str, told: Sequence[Actor]) -> Actor | None:
-    """The character as the vocabulary knows it, with every look told of it that does not clash with an earlier one."""
-    known = read_scene(f"{named(name)[:1].upper()}{named(name)[1:]}.").actors
+    """Return the character as the vocabulary knows it, with every look told that does not clash with an earlier one."""
+    known = read_scene(f"{capital(named(name))}.").actors
     if len(known) != 1:
         return None
     looks = known[0].attributes
-    order = {concept.id: at for at, concept in enumerate(load_vocabulary().concepts("attribute"))}
     for actor in told:
         if actor.concept == known[0].concept and (actor.count > 1) == (known[0].count > 1):
             looks += tuple(look for look in actor.attributes if look not in looks and not clash(looks, (look,)))
-    return Actor(known[0].concept, attributes=tuple(sorted(looks, key=order.__getitem__)), count=known[0].count)
+    return Actor(known[0].concept, attributes=in_order(looks), count=known[0].count)
 
 
 def _sheet(name: str, actor: Actor | None) -> Character:
@@ -137,58 +111,38 @@ def _places(readings: Sequence[SceneReading]) -> dict[int, str]:
     return found
 
 
-class AnnotationPlanner(LadderPlanner):
-    """The base of the planners that need a record with scenes."""
-
-    def seen(self, story: StoryRecord, request: PlanRequest) -> tuple[StoryRecord, list[str]]:
-        """Return the record's allowed part with its scenes in order, and the names of what there was to see.
-
-        Raises:
-            PlanError: the record has no scenes, or they do not fit the number of panels.
-        """
-        check_text(story, self.name)
-        if not story.scenes:
-            raise PlanError(
-                f"Story {story.story_id!r} is a plain text; planner {self.name!r} draws annotated scenes.",
-                hint="Give a record with 'scenes', or use --planner rule.",
-            )
-        seen, information = super().seen(story, request)
-        scenes = sorted(seen.scenes, key=lambda scene: scene.scene_index)
-        return seen.model_copy(update={"scenes": scenes}), information
-
-
-class ScenePlanner(AnnotationPlanner):
+class ScenePlanner(LadderPlanner):
     """Structured scene prompts: each scene's characters, objects, action, state and feeling, as the record has them.
 
     It needs a record with scenes, and sees no transition, no prompt and no list of what must be visible.
     """
 
     name = "scene"
+    needs_scenes = True
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """One structured prompt a scene.
+        """Return a plan of one structured prompt a scene.
 
         Raises:
             PlanError: the record has no scenes, or they do not fit the number of panels.
         """
         seen, information = self.seen(story, request)
-        sheets = sheets_of(seen)
-        drawn = [
-            _panel(scene, sheets, [*_structured(scene, sheets)], [], request.prompt_tokens) for scene in seen.scenes
-        ]
-        return _plan(seen, "scene", information, sheets, drawn, request)
+        sheets, limit = sheets_of(seen), request.prompt_tokens
+        panels = [_panel(scene, sheets, _structured(scene, sheets), [], limit) for scene in seen.scenes]
+        return self.made(story, request, information, panels, characters=sheets.seen_in(panels))
 
 
-class OraclePlanner(AnnotationPlanner):
+class OraclePlanner(LadderPlanner):
     """The gold annotation drawn: prompts, what must be visible, and what each transition must make readable.
 
     An upper bound, not a planner to deploy: it needs a record with scenes and transitions.
     """
 
     name = "oracle"
+    needs_scenes = True
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """One panel a scene, with the record's transitions and questions.
+        """Return a plan of one panel a scene, with the record's transitions and questions.
 
         Raises:
             PlanError: the record has no scenes or no transitions, or they do not fit the number of panels.
@@ -201,42 +155,40 @@ class OraclePlanner(AnnotationPlanner):
             )
         sheets = sheets_of(seen)
         transitions = sorted(seen.transitions, key=lambda item: item.pair)
-        drawn = [self._drawn(scene, sheets, transitions, request.prompt_tokens) for scene in seen.scenes]
-        plan = _plan(seen, "oracle", information, sheets, drawn, request)
-        return plan.model_copy(update={"transitions": transitions, "questions": seen.recoverability_questions})
+        panels = [self._drawn(scene, sheets, transitions, request.prompt_tokens) for scene in seen.scenes]
+        questions, characters = seen.recoverability_questions, sheets.seen_in(panels)
+        return self.made(
+            story, request, information, panels, characters=characters, transitions=transitions, questions=questions
+        )
 
     def _drawn(self, scene: Scene, sheets: Sheets, transitions: Sequence[Transition], limit: int | None) -> Panel:
-        """The scene's own prompt, and what the transitions on both sides of it need to be seen in it.
+        """Return the scene's own prompt, and what the transitions on both sides of it need to be seen in it.
 
         The deed that leads into the scene comes first: a renderer that draws one deed a character draws that one.
         """
         given = as_sentence(scene.generation_prompt)
-        sentences = [given] if given else [*_structured(scene, sheets)]
-        deeds = [item.action for item in transitions if item.to_scene == scene.scene_index and item.action.strip()]
+        sentences = [given] if given else _structured(scene, sheets)
+        into = [item for item in transitions if item.to_scene == scene.scene_index]
+        deeds = [item.action for item in into if item.action.strip()]
         sentences = [*(as_sentence(deed) for deed in deeds if not covered(deed, " ".join(sentences))), *sentences]
         _complete(sentences, [*scene.visual_must_show, *scene.characters, *scene.objects])
-        into = [item for item in transitions if item.to_scene == scene.scene_index]
-        out = [item for item in transitions if item.from_scene == scene.scene_index]
-        feelings = [feeling_of(item.emotion or "", after=True) for item in into]
-        feelings += [feeling_of(item.emotion or "", after=False) for item in out]
-        for feeling in feelings:
-            if feeling is not None and not feeling_in(" ".join(sentences), feeling):
-                sentences.append(feeling.sentence)
+        for item in into:
+            _add_feeling(sentences, feeling_of(item.emotion or "", after=True))
+        for item in transitions:
+            if item.from_scene == scene.scene_index:
+                _add_feeling(sentences, feeling_of(item.emotion or "", after=False))
         seen = [*deeds, *(item.consequence for item in into if item.consequence.strip())]
         _complete(sentences, seen)
         return _panel(scene, sheets, sentences, [*scene.visual_must_show, *seen], limit)
 
 
 def _structured(scene: Scene, sheets: Sheets) -> list[str]:
-    """Place, action, state, who and what else is there, and the feeling: a sentence each."""
-    action = read_deed(scene.action, scene.characters) or scene.scene_text
-    sentences = [text for text in (sheets.place(scene.scene_index), as_sentence(action)) if text]
-    if scene.state.strip():
-        sentences.append(as_sentence(scene.state))
+    """Return place, action, state, who and what else is there, and the feeling: a sentence each."""
+    action = _read_deed(scene.action, scene.characters) or scene.scene_text
+    told = (sheets.places.get(scene.scene_index, ""), as_sentence(action), as_sentence(scene.state))
+    sentences = [text for text in told if text]
     _complete(sentences, [*scene.characters, *scene.objects])
-    feeling = feeling_of(scene.emotion or "", after=True, who=feeler(scene))
-    if feeling is not None and not feeling_in(" ".join(sentences), feeling):
-        sentences.append(feeling.sentence)
+    _add_feeling(sentences, feeling_of(scene.emotion or "", after=True, who=_feeler(scene)))
     return sentences
 
 
@@ -259,21 +211,69 @@ def _panel(scene: Scene, sheets: Sheets, sentences: Sequence[str], must_show: li
     )
 
 
-def _plan(
-    story: StoryRecord,
-    name: str,
-    information: list[str],
-    sheets: Sheets,
-    panels: list[Panel],
-    request: PlanRequest,
-) -> Plan:
-    shown = {who for panel in panels for who in panel.characters}
-    return Plan(
-        story_id=story.story_id,
-        title=story.title,
-        planner=name,
-        information=information,
-        style=request.style,
-        characters=[item for item in sheets.characters if item.name in shown],
-        panels=panels,
+_LONGEST_MOOD = 3
+
+
+@dataclass(frozen=True)
+class Feeling:
+    """Who feels what, as one sentence. `who` and `emotion` are concept ids, None where the vocabulary knows neither."""
+
+    who: str | None
+    emotion: str | None
+    sentence: str
+
+
+def _read_deed(action: str, characters: Sequence[str]) -> str:
+    """Return an action as a clause with its doer, "the lion hugs the mouse" of "hugs the mouse"; may be empty."""
+    text = action.strip()
+    claims = read_phrase(text).events
+    if not text or not characters or not claims or claims[0].actor is not None:
+        return text
+    return f"{named(characters[0])} {text}"
+
+
+def feeling_of(text: str, *, after: bool, who: Sequence[str] = ()) -> Feeling | None:
+    """Return the feeling in an annotation: after the change that it tells of, or before it; None where it has none.
+
+    who: the name of whoever feels it where the text names nobody.
+    """
+    clean = text.strip()
+    reading = read_phrase(clean)
+    vocabulary = load_vocabulary()
+    found = reading.concepts.get("emotion", ())
+    change = reading.change or (None, found[-1] if found else vocabulary.find(clean.lower(), "emotion"))
+    emotion = change[1] if after else change[0]
+    kinds = reading.concepts.get("character", ())
+    name = vocabulary.get("character", kinds[0]).words[0] if kinds else who[0] if who else None
+    concept = kinds[0] if kinds else vocabulary.find(ARTICLE.sub("", name), "character") if name else None
+    if emotion is not None and name is not None:
+        word = vocabulary.get("emotion", emotion).words[0]
+        return Feeling(concept, emotion, as_sentence(f"{named(name)} is {word}"))
+    if not clean or not after or emotion is not None:
+        return None
+    if name is not None and not kinds and len(clean.split()) <= _LONGEST_MOOD:
+        return Feeling(concept, None, as_sentence(f"{named(name)} is {clean.lower()}"))
+    return Feeling(concept, None, as_sentence(clean))
+
+
+def _feeler(scene: Scene) -> list[str]:
+    """Return whose feeling a scene's is: whoever its text says feels so, else its doer, else the first it lists."""
+    vocabulary = load_vocabulary()
+    emotion = vocabulary.find(scene.emotion or "", "emotion")
+    felt = [one.concept for one in read_scene(scene.scene_text).actors if one.emotion and one.emotion == emotion]
+    doers = [event.actor for event in read_phrase(scene.action).events if event.actor]
+    kinds = {name: vocabulary.find(ARTICLE.sub("", name), "character") for name in scene.characters}
+    chosen = [name for concept in (*felt, *doers) for name, kind in kinds.items() if kind == concept]
+    return (chosen or scene.characters)[:1]
+
+
+def _add_feeling(sentences: list[str], feeling: Feeling | None) -> None:
+    """Add a feeling, unless the sentences show one of that character (of anybody, where it is not known who feels)."""
+    text = " ".join(sentences)
+    if feeling is None or (feeling.emotion is None and feeling.sentence.lower() in text.lower()):
+        return
+    felt = feeling.emotion is not None and any(
+        actor.emotion for actor in read_scene(text).actors if feeling.who in {None, actor.concept}
     )
+    if not felt:
+        sentences.append(feeling.sentence)

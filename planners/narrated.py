@@ -8,34 +8,26 @@ from itertools import accumulate, pairwise
 
 from katha.errors import PlanError
 from katha.language import read_story
-from katha.planners.checks import LadderPlanner, reads_as_english
+from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip, reads_as_english
 from katha.planners.moments import salience, segment
-from katha.planners.prompts import NEGATIVE_PROMPT, clip
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, StoryRecord
 
 _END = re.compile(
-    r"[.!?\u2026]+[\"'\u2019\u201d\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*|\n\s*\n"
+    r"(?:[.!?\u2026]+[\"'\u2019\u201d\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*|\n\s*\n)\s*"
 )
-"""Where a sentence ends: Latin, Devanagari and East Asian marks with what closes after them, or an empty line."""
+"""Where a sentence ends: Latin, Devanagari and East Asian marks with what closes after them, or an empty line; and the
+blanks after that."""
 
 
 def raw_sentences(text: str) -> list[str]:
-    """The sentences of `text` with the blanks after them: joined, they are `text` again."""
-    ends = [_after_blanks(text, found.end()) for found in _END.finditer(text)]
-    bounds = sorted({0, *ends, len(text)})
-    pieces = [text[start:stop] for start, stop in pairwise(bounds)]
-    return [piece for piece in pieces if piece]
-
-
-def _after_blanks(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
+    """Return the sentences of `text` with the blanks after them: joined, they are `text` again."""
+    bounds = sorted({0, *(found.end() for found in _END.finditer(text)), len(text)})
+    return [text[start:stop] for start, stop in pairwise(bounds)]
 
 
 def cut(pieces: Sequence[str], parts: int) -> list[list[str]]:
-    """`pieces` in order in `parts` groups of about the same length, none empty where there are pieces enough.
+    """Return `pieces` in order in `parts` groups of about the same length, none empty where there are pieces enough.
 
     With fewer pieces than parts the last ones are held: a group repeats the piece before it.
     """
@@ -63,17 +55,26 @@ class DirectPlanner(LadderPlanner):
     name = "direct"
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """One piece of the story a panel.
+        """Return a plan of one piece of the story, or one caption, a panel.
 
         Raises:
             PlanError: the story is empty or too long, or its scenes do not fit the number of panels.
         """
         seen, information = self.seen(story, request)
-        pieces = [_joined(group) for group in cut(raw_sentences(seen.story_text), request.panels)]
-        return _plan(seen, "direct", information, pieces, request)
+        texts = self._texts(seen, request.panels)
+        if not all(text.strip() for text in texts):
+            raise PlanError(f"Story {story.story_id!r} has a scene without a text.", hint="Fill in its 'scene_text'.")
+        panels = [
+            Panel(index=at, prompt=clip(text, request.prompt_tokens), negative_prompt=NEGATIVE_PROMPT, caption=text)
+            for at, text in enumerate(texts, 1)
+        ]
+        return self.made(story, request, information, panels)
+
+    def _texts(self, story: StoryRecord, panels: int) -> list[str]:
+        return [" ".join("".join(group).split()) for group in cut(raw_sentences(story.story_text), panels)]
 
 
-class CaptionPlanner(LadderPlanner):
+class CaptionPlanner(DirectPlanner):
     """One caption a scene, as the story tells it: no looks, no transitions, in any language.
 
     It sees the text of each scene. A plain text is cut as planner `rule` cuts it, and captioned with the sentence that
@@ -82,42 +83,11 @@ class CaptionPlanner(LadderPlanner):
 
     name = "caption"
 
-    def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """One caption a panel.
-
-        Raises:
-            PlanError: the story is empty or too long, or its scenes do not fit the number of panels.
-        """
-        seen, information = self.seen(story, request)
-        captions = [scene.scene_text for scene in seen.scenes] or _captions(seen, request.panels)
-        return _plan(seen, "caption", information, captions, request)
-
-
-def _captions(story: StoryRecord, panels: int) -> list[str]:
-    """The sentence of each part's main event; equal pieces where the text cannot be read."""
-    reading = read_story(story.story_text) if reads_as_english(story) else None
-    if reading is None or not any(salience(event) > 0 for event in reading.events):
-        return [_joined(group) for group in cut(raw_sentences(story.story_text), panels)]
-    parts = segment(reading.events, panels)
-    return [reading.sentences[max(reversed(part), key=salience).sentence] for part in parts]
-
-
-def _joined(pieces: list[str]) -> str:
-    return " ".join("".join(pieces).split())
-
-
-def _plan(story: StoryRecord, name: str, information: list[str], texts: list[str], request: PlanRequest) -> Plan:
-    if not all(text.strip() for text in texts):
-        raise PlanError(f"Story {story.story_id!r} has a scene without a text.", hint="Fill in its 'scene_text'.")
-    panels = [
-        Panel(index=at, prompt=clip(text, request.prompt_tokens), negative_prompt=NEGATIVE_PROMPT, caption=text)
-        for at, text in enumerate(texts, 1)
-    ]
-    return Plan(
-        story_id=story.story_id,
-        title=story.title,
-        planner=name,
-        information=information,
-        style=request.style,
-        panels=panels,
-    )
+    def _texts(self, story: StoryRecord, panels: int) -> list[str]:
+        if story.scenes:
+            return [scene.scene_text for scene in story.scenes]
+        reading = read_story(story.story_text) if reads_as_english(story) else None
+        if reading is None or not any(salience(event) > 0 for event in reading.events):
+            return super()._texts(story, panels)
+        parts = segment(reading.events, panels)
+        return [reading.sentences[max(reversed(part), key=salience).sentence] for part in parts]

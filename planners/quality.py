@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from katha.planners.prompts import covered, worded
+from katha.planners.base import WORD, covered, worded
 from katha.schema import Character, Panel, Plan, StoryRecord, Transition
 
 FIELDS = ("action", "causality", "intention", "emotion", "consequence")
@@ -21,13 +21,12 @@ MEASURES: Mapping[str, str] = {
 """Each measure, in percentage points. None where there is nothing to measure."""
 
 _PRONOUN = re.compile(r"\b(?:he|she|they|him|her|them|his|hers|their|it|its)\b", re.IGNORECASE)
-_WORD = re.compile(r"[^\W\d_]+")
 _SMALL = re.compile("a|an|the|of|in|on|at|with|and|to|is|are|was|were|by|for|from|that")
 _STEM = 5
 
 
 def plan_quality(plan: Plan, record: StoryRecord) -> dict[str, float | None]:
-    """Every measure of one plan; those that need gold annotations are None for a plain text."""
+    """Return every measure of one plan; those that need gold annotations are None for a plain text."""
     shown = [(item, panel) for panel in plan.panels for item in panel.must_show]
     gold = {scene.scene_index: scene.visual_must_show for scene in record.scenes}
     wanted = [(item, panel) for panel in plan.panels for item in gold.get(panel.index, [])]
@@ -42,21 +41,23 @@ def plan_quality(plan: Plan, record: StoryRecord) -> dict[str, float | None]:
 
 
 def mean_quality(rows: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
-    """The mean of each measure over the plans that have it."""
-    found: dict[str, float | None] = {}
-    for name in MEASURES:
-        values = [value for row in rows if (value := row[name]) is not None]
-        found[name] = sum(values) / len(values) if values else None
-    return found
+    """Return the mean of each measure over the plans that have it."""
+    return {name: _mean(value for row in rows if (value := row[name]) is not None) for name in MEASURES}
 
 
-def _share(found: Iterable[bool]) -> float | None:
+def _mean(found: Iterable[float]) -> float | None:
+    values = list(found)
+    return sum(values) / len(values) if values else None
+
+
+def _share(found: Iterable[float]) -> float | None:
+    """Return the mean in percentage points."""
     values = list(found)
     return 100.0 * sum(values) / len(values) if values else None
 
 
 def _filled(plan: Plan) -> list[bool]:
-    """One entry a field; a plan without transitions of its own has none filled."""
+    """Return one entry a field; a plan without transitions of its own has none filled."""
     own = [] if plan.transitions_from else plan.transitions
     missing = [False] * len(FIELDS) * max(0, len(plan.panels) - 1 - len(own))
     filled = [bool(str(getattr(item, name) or "").strip()) for item in own for name in FIELDS]
@@ -68,35 +69,29 @@ def _said(item: str, prompt: str) -> bool:
 
 
 def _constant(plan: Plan) -> list[bool]:
+    return [worded(sheet.appearance, panel.prompt) for panel in plan.panels for sheet in _shown(plan, panel)]
+
+
+def _shown(plan: Plan, panel: Panel) -> list[Character]:
     sheets = {item.name: item for item in plan.characters}
-    return [
-        worded(sheets[name].appearance, panel.prompt)
-        for panel in plan.panels
-        for name in panel.characters
-        if name in sheets
-    ]
+    return [sheets[name] for name in panel.characters if name in sheets]
 
 
 def _named(plan: Plan, panel: Panel) -> bool:
-    sheets = {item.name: item for item in plan.characters}
-    everybody = all(_names(sheets[name], panel.prompt) for name in panel.characters if name in sheets)
+    names = [(item.name, item.kind, item.appearance) for item in _shown(plan, panel)]
+    everybody = all(any(worded(text, panel.prompt) for text in texts if text) for texts in names)
     return everybody and not _PRONOUN.search(panel.prompt)
 
 
-def _names(character: Character, prompt: str) -> bool:
-    return any(worded(text, prompt) for text in (character.name, character.kind, character.appearance) if text)
-
-
 def _agreement(own: Sequence[Transition], gold: Sequence[Transition]) -> float | None:
-    """Mean F1 over the fields that the gold annotation fills, 0 where the plan has no such transition."""
+    """Return the mean F1 over the fields that the gold annotation fills, 0 where the plan has no such transition."""
     plans = {item.pair: item for item in own}
-    scores = [
+    return _share(
         _f1(str(getattr(plans.get(item.pair), name, None) or ""), str(getattr(item, name)))
         for item in gold
         for name in FIELDS
         if str(getattr(item, name) or "").strip()
-    ]
-    return 100.0 * sum(scores) / len(scores) if scores else None
+    )
 
 
 def _f1(text: str, gold: str) -> float:
@@ -106,4 +101,4 @@ def _f1(text: str, gold: str) -> float:
 
 
 def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in _WORD.findall(text.lower()) if not _SMALL.fullmatch(word)}
+    return {word[:_STEM] for word in WORD.findall(text.lower()) if not _SMALL.fullmatch(word)}

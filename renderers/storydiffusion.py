@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from katha.configs import load_prompt
 from katha.errors import UsageError
-from katha.prompting import load_prompt
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.shared_attention.coupling import Member, SharingRules
 from katha.renderers.shared_attention.denoise import shown_bytes

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from katha.app.reports import page
-from katha.eval_bridge.judging.outcome import Outcome
-from katha.schema import Comparison, Event, Stage
+from katha.eval_bridge.judging.answers import Outcome
+from katha.schema import Event, Stage
+from katha.schema.scores import Comparison
 from katha.store import Status
 
 if TYPE_CHECKING:
@@ -42,9 +43,10 @@ class _View:
         self._rows: dict[Stage, TaskID] = {}
 
     def __call__(self, event: Event) -> None:
-        stage = event["stage"]
-        row = self._row(stage)
-        kind = event["kind"]
+        stage, kind = event["stage"], event["kind"]
+        if stage not in self._rows:
+            self._rows[stage] = self._progress.add_task(_TITLES.get(stage, stage), total=None, note="")
+        row = self._rows[stage]
         if kind == "started":
             known = self._progress.tasks[row].total or 0
             self._progress.update(row, total=known + event.get("total", 0) or None)
@@ -57,11 +59,6 @@ class _View:
         else:
             note = event.get("message", "") + (" (kept)" if event.get("reused") else "")
             self._progress.update(row, advance=1, note=note)
-
-    def _row(self, stage: Stage) -> TaskID:
-        if stage not in self._rows:
-            self._rows[stage] = self._progress.add_task(_TITLES.get(stage, stage), total=None, note="")
-        return self._rows[stage]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator, MutableMapping
+from collections import UserDict
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -35,17 +35,17 @@ VERBS = {
         "Draw one frame of RUN again with another seed, keep the old version, and judge again what depends on it.",
     ),
     "compare": _Verb(
-        "compare:compare",
+        "studies:compare",
         "Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).",
     ),
     "report": _Verb("run:report", "Write RUN/report.html again and print where it is."),
     "eval": _Verb(
-        "eval:evaluate",
+        "studies:evaluate",
         "Judge the boards of STORIES under text, image and text+image, and write scores and a report.",
     ),
-    "ablate": _Verb("ablate:ablate", "Run every row of a suite over STORIES, and say what the differences support."),
+    "ablate": _Verb("studies:ablate", "Run every row of a suite over STORIES, and say what the differences support."),
     "tune": _Verb(
-        "tune:tune",
+        "studies:tune",
         "Choose candidate count, weights and thresholds on validation STORIES, and freeze them with what they rest on.",
     ),
     "renderers": _Verb("plugins:renderers", "List the renderers: what each is, and what it can do."),
@@ -67,31 +67,16 @@ VERBS = {
 }
 
 
-class _Commands(MutableMapping[str, Any]):
+class _Commands(UserDict[str, Any]):
     """The verbs by name; a verb's module is imported when its command is taken out, and not to list the names."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
+        if isinstance(self.data[name], _Verb):
             module, _, attribute = VERBS[name].place.partition(":")
             verb = getattr(import_module(f"katha.app.cli.{module}"), attribute)
-            self._made[name] = typer.main.get_group(verb) if isinstance(verb, typer.Typer) else _command(name, verb)
-            self._made[name].name = name
-        return self._made[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(VERBS)
-
-    def __len__(self) -> int:
-        return len(VERBS)
+            command = typer.main.get_group(verb) if isinstance(verb, typer.Typer) else _command(name, verb)
+            command.name, self.data[name] = name, command
+        return self.data[name]
 
 
 def _command(name: str, verb: Any) -> Any:
@@ -105,7 +90,7 @@ class _LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _Commands()
+        self.commands = _Commands(VERBS)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the verbs, without importing one."""

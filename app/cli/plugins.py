@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
 from pathlib import Path
@@ -34,21 +34,6 @@ _FAMILIES: Mapping[Kind, Family] = {"renderer": "renderers", "judge": "judges", 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-def renderers(as_json: Json = False) -> None:
-    """List the renderers: what each is, and what it can do."""
-    _list("renderers", as_json)
-
-
-def planners(as_json: Json = False) -> None:
-    """List the planners."""
-    _list("planners", as_json)
-
-
-def judges(as_json: Json = False) -> None:
-    """List the judges."""
-    _list("judges", as_json)
-
-
 def doctor(as_json: Json = False) -> None:
     """Show what is installed, which keys and devices are there, and what would run now."""
     value = _diagnosis()
@@ -61,17 +46,26 @@ def doctor(as_json: Json = False) -> None:
             typer.echo(f"  {name:<28}{state}")
 
 
-def _list(family: Family, as_json: bool) -> None:
-    rows = [_describe(family, name) for name in default_registry(family).names()]
-    if as_json:
-        echo_json(rows)
-        return
-    for row in rows:
-        typer.echo(f"{row['name']:<18}{row['about']}")
-        for key, value in row["capabilities"].items():
-            typer.echo(f"{'':<18}  {key}: {value}")
-        for key, value in row["options"].items():
-            typer.echo(f"{'':<18}  option {key}: {value}")
+def _lister(family: Family, about: str) -> Callable[..., None]:
+    def verb(as_json: Json = False) -> None:
+        rows = [_describe(family, name) for name in default_registry(family).names()]
+        if as_json:
+            echo_json(rows)
+            return
+        for row in rows:
+            typer.echo(f"{row['name']:<18}{row['about']}")
+            for key, value in row["capabilities"].items():
+                typer.echo(f"{'':<18}  {key}: {value}")
+            for key, value in row["options"].items():
+                typer.echo(f"{'':<18}  option {key}: {value}")
+
+    verb.__doc__ = about
+    return verb
+
+
+renderers = _lister("renderers", "List the renderers: what each is, and what it can do.")
+planners = _lister("planners", "List the planners.")
+judges = _lister("judges", "List the judges.")
 
 
 def _describe(family: Family, name: str) -> dict[str, Any]:
@@ -83,13 +77,17 @@ def _describe(family: Family, name: str) -> dict[str, Any]:
 
 
 def _diagnosis() -> dict[str, dict[str, str]]:
+    folder = cache_folder()
+    nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    usable = "writable" if os.access(nearest, os.W_OK) else "not writable: set KATHA_CACHE to a folder that is"
+    gpu = "driver found" if shutil.which("nvidia-smi") else "none found"
     return {
         "katha": {"version": version("katha"), "python": sys.version.split()[0]},
         "packages": _packages(),
         "keys": {key: "set" if os.environ.get(key) else "not set" for key in _KEYS},
-        "devices": _devices(),
-        "folders": _folders(),
-        "would run": _presets(),
+        "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
+        "folders": {"cache": f"{folder} ({usable})"},
+        "would run": {name: _presented(resolve({}, preset=name, environment={})) for name in preset_names()},
     }
 
 
@@ -100,7 +98,10 @@ def _packages() -> dict[str, str]:
         name, extra = _REQUIREMENT.match(line), _EXTRA.search(line)
         if name is None:
             continue
-        state = _installed(name[0])
+        try:
+            state = version(name[0])
+        except PackageNotFoundError:
+            state = ""
         if extra is None:
             found[name[0]] = state or f"missing: pip install {name[0]}"
         elif extra[1] != "dev":
@@ -111,41 +112,14 @@ def _packages() -> dict[str, str]:
     return found
 
 
-def _installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _devices() -> dict[str, str]:
-    gpu = shutil.which("nvidia-smi")
-    return {"cpu cores": str(os.cpu_count()), "nvidia gpu": "driver found" if gpu else "none found"}
-
-
-def _folders() -> dict[str, str]:
-    folder = cache_folder()
-    nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    state = "writable" if os.access(nearest, os.W_OK) else "not writable: set KATHA_CACHE to a folder that is"
-    return {"cache": f"{folder} ({state})"}
-
-
-def _presets() -> dict[str, str]:
-    rows: dict[str, str] = {}
-    for name in preset_names():
-        config = resolve({}, preset=name, environment={})
-        what = f"{config.planner} + {config.renderer} + {', '.join(config.judges)}, mode {config.mode}"
-        rows[name] = f"{what} ({_able(config)})"
-    return rows
-
-
-def _able(config: Settings) -> str:
-    """Whether a run would start, or the first thing that it lacks. Nothing is loaded, fetched or asked."""
+def _presented(config: Settings) -> str:
+    """A preset, and whether it would run, or the first thing that it lacks. Nothing is loaded, fetched or asked."""
+    able = "ready"
     try:
         load_plugins(config)
     except KathaError as error:
-        return f"not now: {error.message}"
-    return "ready"
+        able = f"not now: {error.message}"
+    return f"{config.planner} + {config.renderer} + {', '.join(config.judges)}, mode {config.mode} ({able})"
 
 
 # `katha new renderer|judge|planner NAME`: a small package that installs, is found by its entry point and keeps the
@@ -155,29 +129,19 @@ def _able(config: Settings) -> str:
 new = typer.Typer(help="Write the skeleton of a plug-in of your own.", no_args_is_help=True, add_completion=False)
 
 
-@new.command()
-def renderer(name: Name, out: Out = None) -> None:
-    """Write a package with a renderer that works, its entry point and its contract test."""
-    _write_package("renderer", name, out)
+def _writer(kind: Kind) -> Callable[..., None]:
+    def verb(name: Name, out: Out = None) -> None:
+        folder = out if out is not None else Path(f"katha-{name}")
+        for path in new_plugin(kind, name, folder):
+            typer.echo(str(path))
+        typer.echo(f"Now: pip install -e {folder}  and  pytest {folder}")
+
+    verb.__doc__ = f"Write a package with a {kind} that works, its entry point and its contract test."
+    return verb
 
 
-@new.command()
-def judge(name: Name, out: Out = None) -> None:
-    """Write a package with a judge that works, its entry point and its contract test."""
-    _write_package("judge", name, out)
-
-
-@new.command()
-def planner(name: Name, out: Out = None) -> None:
-    """Write a package with a planner that works, its entry point and its contract test."""
-    _write_package("planner", name, out)
-
-
-def _write_package(kind: Kind, name: str, out: Path | None) -> None:
-    folder = out if out is not None else Path(f"katha-{name}")
-    for path in new_plugin(kind, name, folder):
-        typer.echo(str(path))
-    typer.echo(f"Now: pip install -e {folder}  and  pytest {folder}")
+for _kind in _FAMILIES:
+    new.command(_kind)(_writer(_kind))
 
 
 def new_plugin(kind: Kind, name: str, folder: Path) -> list[Path]:

@@ -13,16 +13,16 @@ import katha
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
 from katha.app.cli.console import echo_json, end, live_view, points, tell_outcome
 from katha.app.cli.options import Adapter, Given, Json, Lock, Story, options_from
-from katha.app.reports.boards import write_sheet
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
+from katha.app.reports.sheet import write_sheet
 from katha.config import Settings, resolve
 from katha.errors import UsageError
 from katha.jsonio import dumps
 
 _PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "panels", "style")
 _REDRAWN = ("renderer_options", "bridge_renderer_options", "memory")
-_LINE = "  {name:<14}{frames:>7}{text:>10}{image:>10}{stg:>10}{valid:>17}"
+_LINE = "  {:<14}{:>7}{:>10}{:>10}{:>10}{:>17}"
 
 
 @options_from(Settings)
@@ -128,11 +128,11 @@ def _tell(result: RunResult, as_json: bool) -> None:
         end(result.outcome)
         return
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)
-    typer.echo(_LINE.format(name="", frames="frames", text="text", image="image", stg="STG", valid="valid questions"))
+    typer.echo(_LINE.format("", "frames", "text", "image", "STG", "valid questions"))
     for name, row in methods.items():
-        line = {"text": points(row.text), "image": points(row.image), "stg": points(row.stg)}
-        frames, shown = (scenes, "before") if name == "base" else (len(result.board.frames), name)
-        typer.echo(_LINE.format(name=shown, frames=frames, valid=f"{row.n_valid} of {row.n_questions}", **line))
+        board = ("before", scenes) if name == "base" else (name, len(result.board.frames))
+        numbers = map(points, (row.text, row.image, row.stg))
+        typer.echo(_LINE.format(*board, *numbers, f"{row.n_valid} of {row.n_questions}"))
     for note in unscored(scores):
         typer.echo(note)
     typer.echo(decision.reason)
@@ -160,7 +160,18 @@ def _ask(request: ReviewRequest) -> ReviewChoice:
     from rich.prompt import Prompt
 
     console = Console()
-    _show(console.print, request)
+
+    def say(words: str) -> None:
+        console.print(words, highlight=False)
+
+    first, second = request.weakest
+    say(f"The weakest transition is {first} to {second}: {request.weakest_reason}")
+    say(f"Board as it is: score {request.selected.score.total:.3f}")
+    for candidate in request.inserted:
+        frame = next(frame for frame in candidate.board.frames if frame.kind != "scene")
+        mark = " (proposed)" if candidate.name == request.proposal else ""
+        say(f"  {candidate.name}: score {candidate.score.total:.3f}{mark}  {request.panels / f'{frame.sha256}.png'}")
+    say(f"The rule would {'accept' if request.accepts else 'reject'} it: {request.reason}")
     keys = ", ".join(f"[b]{key}[/b] {words}" for key, words in _KEYS.items())
     console.print(keys)
     key = Prompt.ask("Your choice", choices=list(_KEYS), default="a" if request.accepts else "r", console=console)
@@ -168,18 +179,6 @@ def _ask(request: ReviewRequest) -> ReviewChoice:
         names = [candidate.name for candidate in request.inserted]
         return ReviewChoice("choose", candidate=Prompt.ask("Which one", choices=names, console=console))
     if key == "e":
-        console.print(f"Now: {request.prompt}", highlight=False)
+        say(f"Now: {request.prompt}")
         return ReviewChoice("edit", prompt=Prompt.ask("New prompt", default=request.prompt, console=console))
     return ReviewChoice("accept" if key == "a" else "reject")
-
-
-def _show(say: Callable[..., None], request: ReviewRequest) -> None:
-    first, second = request.weakest
-    say(f"The weakest transition is {first} to {second}: {request.weakest_reason}", highlight=False)
-    say(f"Board as it is: score {request.selected.score.total:.3f}", highlight=False)
-    for candidate in request.inserted:
-        frame = next(frame for frame in candidate.board.frames if frame.kind != "scene")
-        mark = " (proposed)" if candidate.name == request.proposal else ""
-        picture = request.panels / f"{frame.sha256}.png"
-        say(f"  {candidate.name}: score {candidate.score.total:.3f}{mark}  {picture}", highlight=False)
-    say(f"The rule would {'accept' if request.accepts else 'reject'} it: {request.reason}", highlight=False)

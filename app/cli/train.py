@@ -10,7 +10,7 @@ import typer
 
 from katha.app.cli import options
 from katha.app.cli.options import Given, options_from
-from katha.planners.training.train import TrainSettings, load_settings
+from katha.planners.training import TrainSettings, load_settings
 
 _ASKED = ("epochs", "steps", "rank", "learning_rate", "batch", "accumulation", "max_length", "save_every")
 
@@ -38,7 +38,7 @@ def planner(
     as_json: options.Json = False,
 ) -> None:
     """Teach a model to write the gold plans of STORIES, as a LoRA adapter for `--planner gemma-st --adapter OUT`."""
-    from katha.planners.training.train import train_planner
+    from katha.planners.training import train_planner
     from katha.stories import iter_records
 
     settings = load_settings(preset, given.changes)

@@ -1,17 +1,21 @@
-"""Drawings of numbers: bars on a shared axis, cells shaded by loss, calibration plots and curves of a setting (SVG)."""
+"""Drawings of numbers: bars on a shared axis, calibration plots and curves of a setting (SVG)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import NamedTuple
 
-from katha.app.reports.page import change, interval
-from katha.schema import Condition, ConfidenceRow
+from katha.schema import Condition
+from katha.schema.scores import ConfidenceRow
 from katha.schema.tables import CurvePoint
 
-# ---
-# Bars of STG and shaded cells.
+_STATED = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}
+"""A confidence in words is the middle of its third of the scale, as for people's files."""
+_NAMES = {"text": "from-text", "image": "from-image", "text+image": "from-both"}
+_LEFT, _BOTTOM, _SIDE = 22.0, 108.0, 100.0
+_SMALLEST, _LARGEST = 1.6, 4.6
+_WIDTH, _HEIGHT, _MARGIN, _FOOT = 320.0, 150.0, 44.0, 26.0
 
 
 class Bar(NamedTuple):
@@ -47,32 +51,8 @@ class Axis(NamedTuple):
         return Bar(*(self.place(item) for item in (min(0.0, value), max(0.0, value), low, high)))
 
 
-class Shade(NamedTuple):
-    """How a cell of a heat table is coloured: `loss`, `gain` or `none`, and how deep in per cent."""
-
-    tone: str
-    depth: float
-
-
-def shade(gap: float | None) -> Shade:
-    """Return the colour of a gap: what is lost in the images is red, what they tell more is green."""
-    if gap is None:
-        return Shade("none", 0.0)
-    return Shade("loss" if gap > 0 else "gain", min(60.0, abs(gap) * 0.6))
-
-
-# ---
-# Stated confidence against the share right.
-
-_STATED = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}
-"""A confidence in words is the middle of its third of the scale, as for people's files."""
-_NAMES = {"text": "from-text", "image": "from-image", "text+image": "from-both"}
-_LEFT, _BOTTOM, _SIDE = 22.0, 108.0, 100.0
-_SMALLEST, _LARGEST = 1.6, 4.6
-
-
 class Dot(NamedTuple):
-    """A dot: larger for more answers."""
+    """Stated confidence against the share right: larger for more answers."""
 
     x: str
     y: str
@@ -81,17 +61,12 @@ class Dot(NamedTuple):
 
 
 class Series(NamedTuple):
-    """One condition's dots, the line through them, and the expected calibration error in points."""
+    """One condition's dots, and the expected calibration error in points (Eq. 48): each stated confidence is a bin."""
 
     condition: Condition
     name: str
     error: str
     dots: list[Dot]
-
-    @property
-    def path(self) -> str:
-        """The line through the dots, as an SVG path."""
-        return "M" + "L".join(f"{dot.x} {dot.y}" for dot in self.dots)
 
 
 class CalibrationPlot(NamedTuple):
@@ -108,32 +83,25 @@ def calibration_plots(rows: Sequence[ConfidenceRow]) -> list[CalibrationPlot]:
     for row in rows:
         if row.n:
             judges.setdefault(row.judge, {}).setdefault(row.condition, []).append(row)
-    return [_plot(judge, conditions) for judge, conditions in judges.items()]
+    plots = []
+    for judge, conditions in judges.items():
+        most = max(row.n for levels in conditions.values() for row in levels)
+        series = [_series(condition, levels, most) for condition, levels in conditions.items()]
+        errors = ", ".join(f"{item.condition} {item.error}" for item in series)
+        plots.append(CalibrationPlot(judge, series, f"Calibration of {judge}; error in points: {errors}"))
+    return plots
 
 
-def _plot(judge: str, conditions: Mapping[Condition, Sequence[ConfidenceRow]]) -> CalibrationPlot:
-    most = max(row.n for rows in conditions.values() for row in rows)
-    series = [
-        Series(condition, _NAMES[condition], f"{_error(rows):.1f}", [_dot(row, most) for row in rows])
-        for condition, rows in conditions.items()
-    ]
-    errors = ", ".join(f"{item.condition} {item.error}" for item in series)
-    return CalibrationPlot(judge, series, f"Calibration of {judge}; error in points: {errors}")
-
-
-def _dot(row: ConfidenceRow, most: int) -> Dot:
-    right = row.right or 0.0
-    x = _LEFT + _SIDE * _STATED[row.confidence]
-    y = _BOTTOM - _SIDE * right / 100
-    radius = _SMALLEST + (_LARGEST - _SMALLEST) * sqrt(row.n / most)
-    title = f"{row.condition}, {row.confidence}: {right:.1f}% of {row.n:,} right"
-    return Dot(f"{x:.1f}", f"{y:.1f}", f"{radius:.1f}", title)
-
-
-def _error(rows: Sequence[ConfidenceRow]) -> float:
-    """The expected calibration error in points (Eq. 48): each stated confidence is a bin."""
-    total = sum(row.n for row in rows)
-    return sum(row.n * abs((row.right or 0.0) - 100 * _STATED[row.confidence]) for row in rows) / total
+def _series(condition: Condition, rows: Sequence[ConfidenceRow], most: int) -> Series:
+    dots, off, total = [], 0.0, sum(row.n for row in rows)
+    for row in rows:
+        right, stated = row.right or 0.0, _STATED[row.confidence]
+        off += row.n * abs(right - 100 * stated)
+        radius = _SMALLEST + (_LARGEST - _SMALLEST) * sqrt(row.n / most)
+        title = f"{row.condition}, {row.confidence}: {right:.1f}% of {row.n:,} right"
+        x, y = _LEFT + _SIDE * stated, _BOTTOM - _SIDE * right / 100
+        dots.append(Dot(f"{x:.1f}", f"{y:.1f}", f"{radius:.1f}", title))
+    return Series(condition, _NAMES[condition], f"{off / total:.1f}", dots)
 
 
 def confidence_lines(rows: Sequence[ConfidenceRow]) -> dict[str, list[ConfidenceRow]]:
@@ -144,37 +112,24 @@ def confidence_lines(rows: Sequence[ConfidenceRow]) -> dict[str, list[Confidence
     return {name: levels for name, levels in lines.items() if any(row.n for row in levels)}
 
 
-# ---
-# STG along one setting of the compass.
-
-_WIDTH, _HEIGHT, _MARGIN, _FOOT = 320.0, 150.0, 44.0, 26.0
-
-
 class CurveMark(NamedTuple):
-    """One value that was tried: its place, the ends of its interval, and the point in words."""
+    """One value that was tried: its place, and the ends of its interval."""
 
     point: CurvePoint
     x: float
     y: float
     ends: list[float]
-    words: str
 
 
 class Curve(NamedTuple):
-    """One small chart: a place for each value tried, STG upward, the interval as a bar."""
+    """STG along one setting of the compass: a place for each value tried, STG upward, the interval as a bar."""
 
-    title: str
     marks: list[CurveMark]
-    low: str
-    high: str
-
-    @property
-    def line(self) -> str:
-        """The line through the marks, as the points of an SVG polyline."""
-        return " ".join(f"{mark.x},{mark.y}" for mark in self.marks)
+    low: float
+    high: float
 
 
-def curve(title: str, tried: Sequence[CurvePoint]) -> Curve:
+def curve(tried: Sequence[CurvePoint]) -> Curve:
     """Return the chart of one setting."""
     known = [(point, point.stg) for point in tried if point.stg is not None]
     ends = [end for point, stg in known for end in point.ci95 or (stg,)]
@@ -185,22 +140,8 @@ def curve(title: str, tried: Sequence[CurvePoint]) -> Curve:
     def up(value: float) -> float:
         return round(8.0 + (_HEIGHT - _FOOT - 16.0) * (high - value) / (high - low), 1)
 
-    marks = [
-        CurveMark(
-            point,
-            round(_MARGIN + step * (place + 0.5), 1),
-            up(stg),
-            [up(end) for end in point.ci95 or (stg, stg)],
-            _words(point),
-        )
-        for place, (point, stg) in enumerate(known)
-    ]
-    return Curve(title, marks, f"{low:.0f}", f"{high:.0f}")
-
-
-def _words(point: CurvePoint) -> str:
-    span = f", 95% {interval(point.ci95)}" if point.ci95 else ""
-    against = f"; {change(point.difference)} against the choice" if point.difference else ""
-    if point.difference and point.difference_ci95:
-        against += f" ({interval(point.difference_ci95, '+.1f')})"
-    return f"{point.value:g}: STG {point.stg:.1f}{span}{against}; {point.repaired:.0f}% repaired"
+    marks = []
+    for place, (point, stg) in enumerate(known):
+        x, span = round(_MARGIN + step * (place + 0.5), 1), [up(end) for end in point.ci95 or (stg, stg)]
+        marks.append(CurveMark(point, x, up(stg), span))
+    return Curve(marks, low, high)

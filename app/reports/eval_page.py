@@ -16,29 +16,33 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
-from katha.app.reports.answers import Answered, Table, columns_of
-from katha.app.reports.boards import pictures
-from katha.app.reports.charts import Axis, Bar, calibration_plots, confidence_lines, shade
-from katha.app.reports.page import DIMENSION_WORDS, Picture, interval, points, read_record, write_page
+from katha.app.reports.charts import Axis, calibration_plots, confidence_lines
+from katha.app.reports.page import (
+    VERDICTS,
+    Answered,
+    Picture,
+    Table,
+    columns_of,
+    pictures,
+    read_record,
+    worded,
+    write_page,
+)
 from katha.errors import InputFileError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, read_board
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import folder_rule
-from katha.jsonio import dumps, iter_lines, read_json
-from katha.schema import (
-    DIMENSIONS,
-    Answer,
+from katha.jsonio import iter_lines, read_json
+from katha.schema import DIMENSIONS, Answer, StoryRecord
+from katha.schema.scores import (
     BlockName,
     ConfidenceRow,
     ControlResult,
-    JudgeScores,
     LeftCount,
     LeftQuestion,
     MethodScores,
-    RepeatControl,
     Scores,
-    StoryRecord,
 )
 
 STORY_PAGES = "stories"
@@ -50,12 +54,6 @@ _BLOCKS: dict[BlockName, str] = {
     "common_valid": "Questions valid for every board",
     "raw": "Every scored question, before the filter",
 }
-_WHY = {
-    "invalid_story": "no board that can be judged",
-    "unscored": "not scored: a condition has no answer",
-    "ambiguous": "ambiguous: wrong even with text and images",
-}
-_VERDICTS = {True: ("right", "✓"), False: ("wrong", "✗"), None: ("none", "–")}
 _REPEATED = ("command", "katha", "config", "boards", "judges", "prompts", "statuses", "calls", "budget", "leakage")
 
 
@@ -70,7 +68,7 @@ def write_eval_report(out: Path) -> Path:
     written = set()
     for name, page in evaluation.story_pages():
         folder.mkdir(exist_ok=True)
-        write_page(folder / name, "stories.html.j2", page=page)
+        write_page(folder / name, "stories.html.j2", **page)
         written.add(name)
     for old in folder.glob("*.html"):
         if old.name not in written:
@@ -93,55 +91,10 @@ class StoryView(NamedTuple):
     """One story: its boards and every answer; `page` is where it is told in full, if that is elsewhere."""
 
     record: StoryRecord
+    title: str
     boards: list[BoardView]
     answers: Table | None
     page: str | None
-
-    @property
-    def title(self) -> str:
-        """The story's title, or its id."""
-        return self.record.title or self.record.story_id
-
-
-class StoryPage(NamedTuple):
-    """Twenty-five stories on a page of their own; `before` and `after` name the pages beside it."""
-
-    first: int
-    last: int
-    before: str | None
-    after: str | None
-    stories: list[StoryView]
-
-
-class LeaderRow(NamedTuple):
-    """One method on a leaderboard; None where the judge did not judge it."""
-
-    name: str
-    method: MethodScores
-    entry: JudgeScores | None
-    block: BlockName
-    bar: Bar | None
-    zero: float
-
-    @property
-    def stg(self) -> float | None:
-        """The gap that the board is sorted by."""
-        return self.entry.block(self.block).stg if self.entry is not None else None
-
-
-class ControlRow(NamedTuple):
-    """One control as its table words it."""
-
-    result: ControlResult
-    what: str
-    n: int
-    value: str
-    ci: str
-    board: str
-    chance: str
-    unclear: str
-    verdict: str
-    sign: str
 
 
 @dataclass(frozen=True)
@@ -170,11 +123,11 @@ class _Evaluation:
     def shown(self) -> dict[str, Any]:
         """Everything that the report's template shows."""
         state, scores = self.state, self.scores
-        judges = _judges(scores)
+        names = {judge for method in scores.methods.values() for judge in method.judges}
+        judges = sorted(names, key=lambda name: (name != "ensemble", name))
         lead = judges[0] if judges else None
         confidence = TypeAdapter(list[ConfidenceRow]).validate_python(state["confidence"])
         left = [item for item in self.left if lead is None or item.judge == lead]
-        stories = self.stories()
         steered = any(item.role == "steering" for record in self.records for item in record.recoverability_questions)
         return {
             "state": state,
@@ -183,19 +136,17 @@ class _Evaluation:
             "boards": [(judge, [(name, _leaderboard(scores, judge, name)) for name in _BLOCKS]) for judge in judges],
             "entries": {name: method.judges[lead] for name, method in scores.methods.items() if lead in method.judges},
             "dimensions": DIMENSIONS,
-            "shade": shade,
             "blocks": _BLOCKS,
             "steered": scores.questions != "reporting" and steered,
-            "controls": [_control(item) for item in _controls(state)],
+            "controls": TypeAdapter(list[ControlResult]).validate_python(state["controls"]),
+            "verdicts": VERDICTS,
             "confidence": confidence_lines(confidence),
             "plots": calibration_plots(confidence),
             "left_counts": TypeAdapter(list[LeftCount]).validate_python(state["left"]),
             "left": left[:_LEFT_SHOWN],
             "left_total": len(left),
-            "why": _WHY,
-            "inline": [story for story in stories if story.page is None],
-            "others": [story for story in stories if story.page is not None],
-            "repeat": [(name, _worded(name, state[name])) for name in _REPEATED],
+            "stories": self.stories(),
+            "repeat": [(name, worded(name, state[name])) for name in _REPEATED],
         }
 
     def stories(self) -> list[StoryView]:
@@ -214,7 +165,7 @@ class _Evaluation:
             for record in order
         ]
 
-    def story_pages(self) -> Iterator[tuple[str, StoryPage]]:
+    def story_pages(self) -> Iterator[tuple[str, Mapping[str, object]]]:
         """The name and content of each page of 25 stories, in order: `answers.jsonl` is read once, as it comes."""
         _, _, pages = self._divided()
         place = {record.story_id: number for number, page in enumerate(pages) for record in page}
@@ -227,16 +178,14 @@ class _Evaluation:
                 answers = list(waiting[1])
                 waiting = next(groups, None)
             answered = self._answered(answers, place)
-            yield (
-                _page_name(number),
-                StoryPage(
-                    first=number * _PAGE + 1,
-                    last=number * _PAGE + len(page),
-                    before=_page_name(number - 1) if number else None,
-                    after=_page_name(number + 1) if number + 1 < len(pages) else None,
-                    stories=[self._story(record, self.out / STORY_PAGES, answered) for record in page],
-                ),
-            )
+            shown = {
+                "first": number * _PAGE + 1,
+                "last": number * _PAGE + len(page),
+                "before": _page_name(number - 1) if number else None,
+                "after": _page_name(number + 1) if number + 1 < len(pages) else None,
+                "stories": [self._story(record, self.out / STORY_PAGES, answered) for record in page],
+            }
+            yield _page_name(number), shown
 
     def _divided(self) -> tuple[list[StoryRecord], frozenset[str], list[list[StoryRecord]]]:
         """The stories, most questions lost first; who is shown in the report; the others by page, as given."""
@@ -251,7 +200,7 @@ class _Evaluation:
         yield from iter_answers(path) if path.exists() else ()
 
     def _answered(self, rows: Iterable[Answer], stories: Container[str]) -> Answered:
-        return Answered.of((row for row in rows if row.story_id in stories), list(self.state["judges"]), self.rule)
+        return Answered((row for row in rows if row.story_id in stories), list(self.state["judges"]), self.rule)
 
     def _story(
         self,
@@ -269,9 +218,8 @@ class _Evaluation:
         asked = self.state["config"]["questions"]
         questions = [item for item in record.recoverability_questions if asked in ("all", item.role or asked)]
         shown = answered is not None and len(columns) > 1 and questions
-        return StoryView(
-            record, boards, answered.table(record.story_id, questions, columns) if answered and shown else None, page
-        )
+        table = answered.table(record.story_id, questions, columns) if answered is not None and shown else None
+        return StoryView(record, record.title or record.story_id, boards, table, page)
 
     def _board(self, name: str, folder: Path, record: StoryRecord, base: Path, with_pictures: bool) -> BoardView:
         invalid = self.state["invalid"].get(name, {}).get(record.story_id)
@@ -294,54 +242,11 @@ def _page_name(number: int) -> str:
     return f"{number + 1:04d}.html"
 
 
-def _judges(scores: Scores) -> list[str]:
-    """The ensemble first, then the judges by name."""
-    names = {judge for method in scores.methods.values() for judge in method.judges}
-    return sorted(names, key=lambda name: (name != "ensemble", name))
-
-
-def _leaderboard(scores: Scores, judge: str, name: BlockName) -> list[LeaderRow]:
-    """The methods, the smallest gap first; those without a number last. Bars share one axis."""
-    known = [method.judges[judge].block(name) for method in scores.methods.values() if judge in method.judges]
-    measured = [(block, block.stg) for block in known if block.stg is not None]
-    axis = Axis.around([end for block, stg in measured for end in (stg, *(block.ci95.stg or ()))], 0.0, 1.0)
-    rows = []
-    for title, method in scores.methods.items():
-        entry = method.judges.get(judge)
-        block = entry.block(name) if entry is not None else None
-        rows.append(
-            LeaderRow(
-                title, method, entry, name, axis.bar(block.stg, block.ci95.stg) if block else None, axis.place(0.0)
-            )
-        )
-    return sorted(rows, key=lambda row: (row.stg is None, row.stg or 0.0, row.name))
-
-
-def _controls(state: Mapping[str, Any]) -> list[ControlResult]:
-    return TypeAdapter(list[ControlResult]).validate_python(state["controls"])
-
-
-def _control(item: ControlResult) -> ControlRow:
-    verdict, sign = _VERDICTS[item.passes]
-    if isinstance(item, RepeatControl):
-        ci = interval(item.ci95)
-        return ControlRow(item, "same answer", item.n, points(item.agreement), ci, "", "", "", verdict, sign)
-    focus = item.focus or item
-    return ControlRow(
-        item,
-        DIMENSION_WORDS[item.dimension] if item.dimension else "all questions",
-        focus.n,
-        points(focus.image),
-        interval(focus.ci95),
-        points(focus.board),
-        points(focus.chance),
-        points(item.unclear),
-        verdict,
-        sign,
-    )
-
-
-def _worded(name: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return " ".join(value) if name == "command" else dumps(value).strip()
+def _leaderboard(scores: Scores, judge: str, name: BlockName) -> tuple[Axis, list[tuple[str, MethodScores, object]]]:
+    """The axis of the bars, and the methods: the smallest gap first, those without a number last."""
+    judged = {title: method.judges[judge] for title, method in scores.methods.items() if judge in method.judges}
+    blocks = {title: row.block(name) for title, row in judged.items()}
+    measured = {title: block.stg for title, block in blocks.items() if block.stg is not None}
+    ends = [end for title, stg in measured.items() for end in (stg, *(blocks[title].ci95.stg or ()))]
+    order = sorted(scores.methods, key=lambda title: (title not in measured, measured.get(title, 0.0), title))
+    return Axis.around(ends, 0.0, 1.0), [(title, scores.methods[title], blocks.get(title)) for title in order]

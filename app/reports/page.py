@@ -1,4 +1,5 @@
-"""The frame of every page: templates, pictures as data, a finished run as records, and how numbers are worded.
+"""What pages share: their frame, pictures as data, a folder's files as records, the table of questions, and how numbers
+are worded.
 
 A page is one self-contained file that asks nothing of the network, so that it can be looked at, printed and passed on.
 """
@@ -7,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,13 +19,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from katha.errors import InputFileError, unreadable
-from katha.jsonio import read_json, read_text, write_bytes_atomic
-from katha.schema import Answer, Board, Candidates, Dimension, Plan, Scores, StoryRecord
+from katha.eval_bridge.judging.answers import read_answers
+from katha.eval_bridge.matching.match import Rule, match
+from katha.eval_bridge.matching.rules import folder_rule
+from katha.eval_bridge.scoring.scores import UNSCORED
+from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
+from katha.schema import Answer, Board, Candidates, Condition, Dimension, FrameKind, Plan, Question, StoryRecord
+from katha.schema.scores import Scores
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
-
-    from katha.eval_bridge.matching.match import Rule
+    from PIL.Image import Image
 
 # Pages are made from templates in one place, with one style sheet and one set of filters.
 
@@ -59,16 +65,20 @@ def template(source: str | Path) -> Template:
 
 def write_page(path: Path, name: str, **shown: Any) -> Path:
     """Fill the template of that name with what is shown, write the page, and return its path."""
-    html = template(name).render(**shown)
-    write_bytes_atomic(path, html.encode("utf-8"))
+    write_bytes_atomic(path, template(name).render(**shown).encode("utf-8"))
     return path
+
+
+def worded(name: str, value: object) -> str:
+    """Return a value of a state file as the list of what repeats a run shows it."""
+    if isinstance(value, list) and name in ("command", "seeds"):
+        return shlex.join(value) if name == "command" else ", ".join(map(str, value))
+    return value if isinstance(value, str) else dumps(value).strip()
 
 
 # Pictures are embedded: large ones as a smaller JPEG, so that a page stays light.
 
-_EMBED_AS_IS = 300_000
-_WIDEST = 1024
-_SMALL = 320
+_EMBED_AS_IS, _WIDEST, _SMALL = 300_000, 1024, 320
 
 
 class Picture(NamedTuple):
@@ -77,6 +87,14 @@ class Picture(NamedTuple):
     uri: str
     kind: str
     alt: str
+
+
+def pictures(name: str, frames: Iterable[tuple[int, FrameKind, Path]]) -> list[Picture]:
+    """Return small pictures of the board called `name`; frames are given by index, kind and file."""
+    return [
+        Picture(panel_uri(path, small=True), kind, f"{name}, frame {index}" + ("" if kind == "scene" else f" ({kind})"))
+        for index, kind, path in frames
+    ]
 
 
 def panel_uri(path: Path, *, small: bool = False) -> str:
@@ -91,22 +109,27 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
         raise unreadable(path, error) from error
     mime = "image/png"
     if small or len(data) > _EMBED_AS_IS:
-        data, mime = _lighter(data, path, _SMALL if small else _WIDEST), "image/jpeg"
+        side, out = _SMALL if small else _WIDEST, io.BytesIO()
+        picture = open_picture(path)
+        picture.thumbnail((side, side))
+        picture.save(out, "JPEG", quality=85)
+        data, mime = out.getvalue(), "image/jpeg"
     return f"data:{mime};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def _lighter(data: bytes, path: Path, side: int) -> bytes:
+def open_picture(path: Path) -> Image:
+    """Return the picture at `path` in RGB.
+
+    Raises:
+        InputFileError: it is no picture.
+    """
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(io.BytesIO(data)) as image:
-            picture = image.convert("RGB")
+        with Image.open(path) as image:
+            return image.convert("RGB")
     except (UnidentifiedImageError, OSError) as error:
         raise InputFileError(f"{str(path)!r} is not a picture that can be read.") from error
-    picture.thumbnail((side, side))
-    out = io.BytesIO()
-    picture.save(out, "JPEG", quality=85)
-    return out.getvalue()
 
 
 # What a page is made from: the files of a folder as records.
@@ -150,9 +173,6 @@ def load_run(folder: Path) -> Run:
     Raises:
         InputFileError: a file is missing or does not have its form.
     """
-    from katha.eval_bridge.judging.answers import read_answers
-    from katha.eval_bridge.matching.rules import folder_rule
-
     scores = read_record(folder / "scores.json", Scores)
     return Run(
         folder=folder,
@@ -179,6 +199,92 @@ def read_record(path: Path, kind: type[R]) -> R:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise InputFileError(f"{str(path)!r}, field {field!r}: {first['msg']}.") from error
+
+
+# What was asked and answered under each condition, each answer with its verdict.
+
+DASH = "\u2013"
+VERDICTS = {True: ("right", "\u2713"), False: ("wrong", "\u2717"), None: ("none", DASH)}
+"""How a page names a verdict, and the sign beside it."""
+
+
+class Column(NamedTuple):
+    """One board under one condition; the text stands for all boards."""
+
+    title: str
+    method: str | None
+    condition: Condition
+
+
+class Given(NamedTuple):
+    """One judge's answer as it is shown: `verdict` is right, wrong or none, and `mark` its sign."""
+
+    judge: str
+    verdict: str
+    mark: str
+    answer: str
+    note: str
+
+
+class Row(NamedTuple):
+    """One question and a cell for each column, which holds every judge's answer; `flag` says what a repair changed."""
+
+    question: Question
+    cells: list[list[Given]]
+    flag: str
+
+
+class Table(NamedTuple):
+    """Questions by columns; `several`: more than one judge answered, so that each answer is signed."""
+
+    columns: list[Column]
+    rows: list[Row]
+    several: bool
+
+
+class Answered:
+    """Answers, found by method, judge, story, question and condition; `rule` gives their verdicts."""
+
+    def __init__(self, answers: Iterable[Answer], judges: Sequence[str], rule: Rule) -> None:
+        self._judges, self._rule = judges, rule
+        self._found = {(row.method, row.judge, row.story_id, row.question_id, row.condition): row for row in answers}
+
+    def table(self, story: str, questions: Iterable[Question], columns: list[Column], *, flags: bool = False) -> Table:
+        """Return the table of a story's questions; with `flags`, for a board before (base) and after a repair."""
+        rows = []
+        for question in questions:
+            cells = [[self._given(story, question, column, judge) for judge in self._judges] for column in columns]
+            rows.append(Row(question, cells, _flag(cells) if flags else ""))
+        return Table(columns, rows, len(self._judges) > 1)
+
+    def _given(self, story: str, question: Question, column: Column, judge: str) -> Given:
+        answer = self._found.get((column.method, judge, story, question.question_id, column.condition))
+        if answer is None:
+            return Given(judge, "none", DASH, "not asked", "")
+        if answer.status != "ok":
+            return Given(judge, "none", "!", answer.status, answer.error or "")
+        verdict = match(answer, question, self._rule)
+        name, mark = VERDICTS[verdict.right]
+        return Given(judge, name, mark, answer.answer or "", verdict.reason)
+
+
+def columns_of(boards: Iterable[tuple[str, str]]) -> list[Column]:
+    """Return the text's column and two for each board, which is given by what it is called here and by its method."""
+    columns = [Column("Text", None, "text")]
+    for title, method in boards:
+        columns.append(Column(f"Images, {title}", method, "image"))
+        columns.append(Column(f"Text and images, {title}", method, "text+image"))
+    return columns
+
+
+def _flag(cells: list[list[Given]]) -> str:
+    """`recovered` or `harmed`: the repair changed an image-only verdict; `lost`: right by text, wrong by images."""
+    if len(cells) < 4:
+        return ""
+    text, before, after = cells[0][0].verdict, cells[1][0].verdict, cells[3][0].verdict
+    if before != after and "none" not in (before, after):
+        return "recovered" if after == "right" else "harmed"
+    return "lost" if text == "right" and after == "wrong" else ""
 
 
 # Of scores, what is shown first.
@@ -208,14 +314,11 @@ def headline(scores: Scores, method: str) -> Headline:
 
 def unscored(scores: Scores) -> list[str]:
     """Return why a board has no numbers: the notes that say so, one a board and judge."""
-    from katha.eval_bridge.scoring.scores import UNSCORED
-
     return [note for note in scores.notes if f": {UNSCORED}." in note]
 
 
 # Numbers and names as pages word them; each is a filter of the templates under its own name.
 
-DASH = "\u2013"
 DIMENSION_WORDS: dict[Dimension, str] = {
     "action_visibility": "Action",
     "causal": "Cause",

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from katha.app.reports.answers import Answered, Column, Table, columns_of
-from katha.app.reports.boards import Cell, FrameCell, Strips
 from katha.app.reports.page import (
-    DIMENSION_WORDS,
+    Answered,
+    Column,
     Run,
-    change,
+    columns_of,
     headline,
     load_run,
-    points,
+    panel_uri,
     template,
     unscored,
+    worded,
     write_page,
 )
-from katha.jsonio import dumps
-from katha.schema import DIMENSIONS, Candidate, Dimension, DimensionScore
-
-if TYPE_CHECKING:
-    from jinja2 import Template
+from katha.schema import DIMENSIONS, Board, Candidate, Dimension, Frame, TransitionScore
+from katha.schema.scores import DimensionScore
 
 _REPEATED = (
     *("command", "katha", "seeds", "config", "planner", "renderer", "bridge_renderer", "services", "judges"),
@@ -34,73 +31,72 @@ _REPEATED = (
 """What of `run.json` is shown, in this order, where it is there."""
 
 
-class Number(NamedTuple):
-    """One number of the board before and after; `better` says which way it went."""
+class FrameCell(NamedTuple):
+    """A frame of a strip. `bare`: what follows an inserted frame has no ring of its own."""
 
+    frame: Frame
     name: str
-    hint: str
-    before: str
-    after: str
-    change: str
-    better: str
+    caption: str
+    uri: str
+    seed: int | None
+    bare: bool = False
+    score: None = None
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows, for those who do not see it."""
+        return f"Frame {self.frame.index}, {self.name.lower()}: {self.caption}"
 
 
-class DimensionRow(NamedTuple):
-    """One dimension by its blocks before and after; None where no question of it is valid."""
+class GapCell(NamedTuple):
+    """A ring between two frames, filled by how much of the transition was recovered; `tag` marks it."""
 
-    name: str
-    before: DimensionScore | None
-    after: DimensionScore | None
-
-
-class Weakest(NamedTuple):
-    """The weakest transition: what the story says of it, its frames, and the prompt of the frame that was tried."""
-
-    pair: str
-    fields: list[tuple[str, str]]
-    frames: list[FrameCell]
-    prompt: str | None
+    score: TransitionScore
+    tag: str
 
 
-class Term(NamedTuple):
-    """One term of a candidate's score (Eq. 24)."""
+class Strips:
+    """The boards of one run as a page shows them; each panel is read once for each size."""
 
-    name: str
-    sign: str
-    weight: float
-    value: float | None
+    def __init__(self, run: Run) -> None:
+        self._weakest = run.candidates.decision.weakest
+        self._uri = cache(lambda sha256, small: panel_uri(run.folder / "panels" / f"{sha256}.png", small=small))
+        self._captions = {panel.index: panel.caption or panel.prompt for panel in run.plan.panels}
+        spec = run.info.get("renderer") or {}
+        self.found_in = str(spec["path"]) if spec.get("name") == "folder" else None
+        """The folder of a board that somebody else made; its scenes have no seed. None for a board drawn here."""
 
+    def strip(self, board: Board, candidate: Candidate, tag: str) -> list[FrameCell | GapCell]:
+        """Return frames and, between the frames of two scenes, the transition that joins them.
 
-class CandidateRow(NamedTuple):
-    """One board that was considered; `mark` says what became of it."""
+        tag: what the weakest transition is marked with.
+        """
+        scores = {score.pair: score for score in candidate.transitions}
+        cells: list[FrameCell | GapCell] = []
+        last: int | None = None
+        for frame in board.frames:
+            joined = (last, frame.scene) if last is not None and frame.scene is not None else None
+            score = scores.pop(frame.transition or joined or (0, 0), None)
+            if score is not None:
+                cells.append(GapCell(score, tag if self._weakest == score.pair else ""))
+            bare = frame.kind != "scene" and frame is not board.frames[-1]
+            cells.append(self.frame(frame)._replace(bare=bare))
+            last = frame.scene if frame.scene is not None else last
+        return cells
 
-    candidate: Candidate
-    title: str
-    mark: str
-    terms: list[Term]
-    frames: list[FrameCell]
+    def frames(self, frames: Iterable[Frame]) -> list[FrameCell]:
+        """Return frames as thumbnails."""
+        return [self.frame(frame, small=True) for frame in frames]
 
-
-class Before(NamedTuple):
-    """The first seed's board; `same`: the accepted board shows the same frames."""
-
-    cells: list[Cell]
-    same: bool
-
-
-class Asked(NamedTuple):
-    """What was asked: reporting questions before and after, and steering questions of the selected board."""
-
-    reporting: Table
-    steering: Table
-
-
-class Repeat(NamedTuple):
-    """What somebody needs who repeats the run: its frames with their prompts, rows of `run.json`, and notes."""
-
-    frames: list[FrameCell]
-    rows: list[tuple[str, str]]
-    notes: list[str]
+    def frame(self, frame: Frame, *, small: bool = False) -> FrameCell:
+        """Return what is shown of one frame; `small` for a thumbnail."""
+        if frame.kind == "scene":
+            caption, name = self._captions.get(frame.scene or 0, ""), f"Scene {frame.scene}"
+        else:
+            caption, name = frame.prompt, "Bridge" if frame.kind == "bridge" else "Extra frame"
+            name += f", drawn by {frame.renderer}" if frame.renderer else ""
+        seed = None if frame.kind == "scene" and self.found_in is not None else frame.seed
+        return FrameCell(frame, name, caption, self._uri(frame.sha256, small), seed)
 
 
 @dataclass(frozen=True)
@@ -118,13 +114,6 @@ class Section:
     view: Callable[[Run, Strips], object]
 
 
-class _Shown(NamedTuple):
-    anchor: str
-    link: str
-    template: Template
-    shown: object
-
-
 def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
     """Write `run/report.html` and return its path; `sections` in place of `SECTIONS`.
 
@@ -133,8 +122,7 @@ def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
     """
     found = load_run(run)
     strips = Strips(found)
-    method = _method(found)
-    filled = ((item, item.view(found, strips)) for item in (SECTIONS if sections is None else sections))
+    shown = [(item, item.view(found, strips)) for item in (SECTIONS if sections is None else sections)]
     return write_page(
         run / "report.html",
         "run.html.j2",
@@ -143,12 +131,12 @@ def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
         verdict=_verdict(found),
         found_in=strips.found_in,
         unscored=unscored(found.scores),
-        headline=headline(found.scores, method),
-        numbers=_numbers(found, method),
+        before=headline(found.scores, "base"),
+        after=headline(found.scores, _method(found)),
         sections=[
-            _Shown(item.anchor, item.link, template(item.template), shown)
-            for item, shown in filled
-            if shown is not None
+            {"anchor": item.anchor, "link": item.link, "template": template(item.template), "shown": view}
+            for item, view in shown
+            if view is not None
         ],
     )
 
@@ -158,15 +146,10 @@ def _method(run: Run) -> str:
     return run.board.mode if run.board.mode in run.scores.methods else "base"
 
 
-def find_candidate(run: Run, name: str | None) -> Candidate | None:
-    """Return the candidate of that name, if there is one."""
-    return next((item for item in run.candidates.candidates if item.name == name), None)
-
-
-def _final_candidate(run: Run) -> Candidate:
-    decision = run.candidates.decision
-    name = decision.inserted if decision.accepted else decision.selected
-    return find_candidate(run, name) or run.candidates.candidates[0]
+def _candidate(run: Run, *names: str | None) -> Candidate | None:
+    """The first of the names that a candidate has, if any has one."""
+    known = {item.name: item for item in run.candidates.candidates}
+    return next((known[name] for name in names if name in known), None)
 
 
 def _verdict(run: Run) -> str:
@@ -176,127 +159,91 @@ def _verdict(run: Run) -> str:
         what = "A bridge" if inserted.kind == "bridge" else "A frame"
         return f"{what} was inserted between scenes {first} and {second}."
     seeds = {item.board.seed for item in run.candidates.candidates if item.kind == "base"}
-    chosen = find_candidate(run, run.candidates.decision.selected)
+    chosen = _candidate(run, run.candidates.decision.selected)
     if chosen is None or len(seeds) < 2:
         return "The storyboard was kept without an inserted frame."
     return f"The board of seed {chosen.board.seed} was chosen out of {len(seeds)} and kept without an inserted frame."
 
 
-def _numbers(run: Run, shown: str) -> list[Number]:
-    base, final = headline(run.scores, "base"), headline(run.scores, shown)
-    gap = "Semantic Trajectory Gap (text minus image)"
-    return [
-        _number("Recoverable from the images", "Higher is better.", base.image, final.image, 1),
-        _number(gap, "Lower is better.", base.stg, final.stg, -1),
-    ]
+def _after(run: Run, strips: Strips) -> object:
+    decision = run.candidates.decision
+    final = _candidate(run, decision.inserted if decision.accepted else decision.selected)
+    tag = "repaired" if decision.accepted else "weakest"
+    return strips.strip(run.board, final or run.candidates.candidates[0], tag)
 
 
-def _number(name: str, hint: str, before: float | None, after: float | None, up: int) -> Number:
-    moved = None if before is None or after is None else after - before
-    better = "same" if not moved else "better" if moved * up > 0 else "worse"
-    return Number(name, hint, points(before), points(after), change(moved), better)
-
-
-def _after(run: Run, strips: Strips) -> list[Cell]:
-    tag = "repaired" if run.candidates.decision.accepted else "weakest"
-    return strips.strip(run.board, _final_candidate(run), tag)
-
-
-def _before(run: Run, strips: Strips) -> Before:
-    base = find_candidate(run, f"candidate:{run.info['seeds'][0]}") or run.candidates.candidates[0]
+def _before(run: Run, strips: Strips) -> object:
+    base = _candidate(run, f"candidate:{run.info['seeds'][0]}") or run.candidates.candidates[0]
     tag = "weakest" if base.name == run.candidates.decision.selected else ""
     same = [frame.sha256 for frame in base.board.frames] == [frame.sha256 for frame in run.board.frames]
-    return Before(strips.strip(base.board, base, tag), same)
+    return {"cells": strips.strip(base.board, base, tag), "same": same}
 
 
-def _dimensions(run: Run, strips: Strips) -> list[DimensionRow]:
+def _dimensions(run: Run, strips: Strips) -> object:
     before, after = _blocks(run, "base"), _blocks(run, _method(run))
-    return [DimensionRow(DIMENSION_WORDS[name], before.get(name), after.get(name)) for name in DIMENSIONS]
+    return [(name, before.get(name), after.get(name)) for name in DIMENSIONS]
 
 
-def _blocks(run: Run, method: str) -> dict[Dimension, DimensionScore]:
+def _blocks(run: Run, method: str) -> Mapping[Dimension, DimensionScore]:
     judge = headline(run.scores, method).judge
     return run.scores.methods[method].judges[judge].filtered.dimensions if judge is not None else {}
 
 
-def _weakest(run: Run, strips: Strips) -> Weakest | None:
+def _weakest(run: Run, strips: Strips) -> object:
+    """What the story says of the weakest transition, its frames, and the prompt of the frame that was tried."""
     decision = run.candidates.decision
     if decision.weakest is None:
         return None
     told = next((item for item in run.story.transitions or run.plan.transitions if item.pair == decision.weakest), None)
     names = ("action", "causality", "intention", "emotion", "consequence", "moral_target") if told is not None else ()
-    fields = [(name.replace("_", " ").capitalize(), getattr(told, name)) for name in names]
-    tried = find_candidate(run, decision.inserted) or find_candidate(run, decision.selected)
+    tried = _candidate(run, decision.inserted, decision.selected)
     board = tried.board if tried is not None else run.board
     around = [item for item in board.frames if item.scene in decision.weakest or item.transition == decision.weakest]
-    return Weakest(
-        pair=f"{decision.weakest[0]} to {decision.weakest[1]}",
-        fields=[(name, value) for name, value in fields if value],
-        frames=strips.frames(around),
-        prompt=next((frame.prompt for frame in around if frame.kind != "scene"), None),
-    )
+    return {
+        "fields": [(name.replace("_", " ").capitalize(), text) for name in names if (text := getattr(told, name))],
+        "frames": strips.frames(around),
+        "prompt": next((frame.prompt for frame in around if frame.kind != "scene"), None),
+    }
 
 
-def _candidates(run: Run, strips: Strips) -> list[CandidateRow]:
-    return [_candidate_row(item, run, strips) for item in run.candidates.candidates]
+def _candidates(run: Run, strips: Strips) -> object:
+    """Every board that was considered: its title, what became of it, and its frames."""
+    decision, rows = run.candidates.decision, []
+    for item in run.candidates.candidates:
+        scenes = sorted({frame.seed for frame in item.board.frames if frame.kind == "scene"})
+        title = "The board as it was found" if strips.found_in else f"Seed {', '.join(map(str, scenes))}"
+        for frame in [frame for frame in item.board.frames if frame.kind != "scene"][:1]:
+            title += f", with {'a bridge' if frame.kind == 'bridge' else 'an extra frame'} of seed {frame.seed}"
+        mark = "selected" if item.name == decision.selected else ""
+        if item.name == decision.inserted:
+            mark = "accepted" if decision.accepted else "tried"
+        rows.append((item, title, mark, strips.frames(item.board.frames)))
+    return rows
 
 
-def _candidate_row(item: Candidate, run: Run, strips: Strips) -> CandidateRow:
-    settings, score, decision = run.candidates.settings, item.score, run.candidates.decision
-    inserted, chosen = item.name == decision.inserted, item.name == decision.selected
-    return CandidateRow(
-        item,
-        _candidate_title(item, strips.found_in is not None),
-        "accepted" if inserted and decision.accepted else "tried" if inserted else "selected" if chosen else "",
-        [
-            Term("Recoverability", "+", settings.lambda_r, score.recoverability),
-            Term("Transition coverage", "+", settings.lambda_t, score.coverage),
-            Term("Copy penalty", "\u2212", settings.lambda_p, score.copy_penalty),
-        ],
-        strips.frames(item.board.frames),
-    )
-
-
-def _candidate_title(item: Candidate, found: bool) -> str:
-    scenes = sorted({frame.seed for frame in item.board.frames if frame.kind == "scene"})
-    title = "The board as it was found" if found else f"Seed {', '.join(map(str, scenes))}"
-    inserted = next((frame for frame in item.board.frames if frame.kind != "scene"), None)
-    if inserted is None:
-        return title
-    what = "a bridge" if inserted.kind == "bridge" else "an extra frame"
-    return f"{title}, with {what} of seed {inserted.seed}"
-
-
-def _asked(run: Run, strips: Strips) -> Asked:
-    answered = Answered.of(run.answers, sorted({answer.judge for answer in run.answers}), run.matching)
+def _asked(run: Run, strips: Strips) -> object:
+    """Reporting questions before and after, and steering questions of the selected board."""
+    answered = Answered(run.answers, sorted({answer.judge for answer in run.answers}), run.matching)
     boards = [("before", "base")] + ([("after", run.board.mode)] if run.board.mode != "base" else [])
     guiding = [Column("Images", run.candidates.decision.selected, "image")]
     questions, story = run.story.recoverability_questions, run.story.story_id
     reporting = [item for item in questions if item.role == "reporting"]
     steering = [item for item in questions if item.role == "steering"]
-    return Asked(
-        answered.table(story, reporting, columns_of(boards), flags=True),
-        answered.table(story, steering, guiding),
-    )
+    return {
+        "reporting": answered.table(story, reporting, columns_of(boards), flags=True),
+        "steering": answered.table(story, steering, guiding),
+    }
 
 
-def _repeat(run: Run, strips: Strips) -> Repeat:
-    rows = [
-        (name.replace("_", " "), _worded(name, run.info[name])) for name in _REPEATED if run.info.get(name) is not None
-    ]
-    return Repeat(
-        [strips.frame(frame) for frame in run.board.frames],
-        [*rows, ("plan sha256", run.board.plan_sha256)],
-        [*run.scores.notes, *run.info.get("notes", [])],
-    )
-
-
-def _worded(name: str, value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and name in ("command", "seeds"):
-        return shlex.join(value) if name == "command" else ", ".join(map(str, value))
-    return dumps(value).strip()
+def _repeat(run: Run, strips: Strips) -> object:
+    """What somebody needs who repeats the run: its frames with their prompts, rows of `run.json`, and notes."""
+    known = [(name, run.info[name]) for name in _REPEATED if run.info.get(name) is not None]
+    rows = [(name.replace("_", " "), worded(name, value)) for name, value in known]
+    return {
+        "frames": [strips.frame(frame) for frame in run.board.frames],
+        "rows": [*rows, ("plan sha256", run.board.plan_sha256)],
+        "notes": [*run.scores.notes, *run.info.get("notes", [])],
+    }
 
 
 SECTIONS = (

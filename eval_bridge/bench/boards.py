@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import get_args
+from typing import cast, get_args
 
 from pydantic import Field, ValidationError
 
 from katha.errors import InputFileError, KathaError, UsageError
-from katha.eval_bridge.packets.images import clean_image
+from katha.eval_bridge.packets.packets import clean_image
 from katha.jsonio import read_json, sha256_hex
 from katha.schema import FrameKind, Record, StoryRecord
 
@@ -47,7 +47,6 @@ class JudgedBoard:
     """A story's pictures in order, and the image prompts (if known) that a judge must never see."""
 
     story_id: str
-    folder: Path
     frames: tuple[JudgedFrame, ...]
     prompts: tuple[str, ...] = ()
 
@@ -156,8 +155,9 @@ def _from_numbers(folder: Path, record: StoryRecord) -> JudgedBoard:
         numbered[number] = path
     if not numbered:
         raise BoardProblem("there is no picture named by a number (1.png, Scene1.jpg, scene_01.webp)")
-    missing = [number for number in range(1, SCENES + 1) if number not in numbered]
-    surplus = sorted(set(numbered) - set(range(1, SCENES + 1)))
+    wanted = range(1, SCENES + 1)
+    missing = [number for number in wanted if number not in numbered]
+    surplus = sorted(set(numbered) - set(wanted))
     if missing:
         rest = f" (but there is {numbered[surplus[0]].name}: frames count from 1)" if surplus else ""
         raise BoardProblem(f"frame {', '.join(map(str, missing))} is missing{rest}")
@@ -166,8 +166,8 @@ def _from_numbers(folder: Path, record: StoryRecord) -> JudgedBoard:
         raise BoardProblem(f"surplus frame: {named}; other counts than {SCENES} need {_STORYBOARD}")
     if record.scenes and len(record.scenes) != SCENES:
         raise BoardProblem(f"the story has {len(record.scenes)} scenes, so its board needs {_STORYBOARD}")
-    frames = [JudgedFrame(_bytes(numbered[at], at), "scene", at, numbered[at]) for at in range(1, SCENES + 1)]
-    return JudgedBoard(record.story_id, folder, tuple(frames))
+    frames = [JudgedFrame(_bytes(numbered[at], at), "scene", at, numbered[at]) for at in wanted]
+    return JudgedBoard(record.story_id, tuple(frames))
 
 
 def _from_storyboard(folder: Path, record: StoryRecord) -> JudgedBoard:
@@ -184,7 +184,7 @@ def _from_storyboard(folder: Path, record: StoryRecord) -> JudgedBoard:
     ordered = sorted(board.frames, key=lambda frame: frame.index)
     _check_order(ordered, record)
     frames = tuple(_listed(folder, frame) for frame in ordered)
-    return JudgedBoard(record.story_id, folder, frames, tuple(frame.prompt for frame in ordered if frame.prompt))
+    return JudgedBoard(record.story_id, frames, tuple(frame.prompt for frame in ordered if frame.prompt))
 
 
 def _check_order(frames: Sequence[_Frame], record: StoryRecord) -> None:
@@ -192,9 +192,9 @@ def _check_order(frames: Sequence[_Frame], record: StoryRecord) -> None:
     indices = [frame.index for frame in frames]
     if indices != list(range(1, len(indices) + 1)):
         raise BoardProblem(f"{_STORYBOARD} numbers its frames {indices}, not 1 to {len(indices)}")
-    strange = next((frame for frame in frames if frame.kind not in get_args(FrameKind)), None)
-    if strange is not None:
-        raise BoardProblem(f"{_STORYBOARD}, frame {strange.index}: unknown kind {strange.kind!r}")
+    for frame in frames:
+        if frame.kind not in get_args(FrameKind):
+            raise BoardProblem(f"{_STORYBOARD}, frame {frame.index}: unknown kind {frame.kind!r}")
     scenes = [frame.scene for frame in frames if frame.kind == "scene"]
     wanted = list(range(1, (len(record.scenes) or len(scenes)) + 1))
     missing = [scene for scene in wanted if scene not in scenes]
@@ -211,5 +211,4 @@ def _listed(folder: Path, frame: _Frame) -> JudgedFrame:
     data = _bytes(folder / name, frame.index)
     if frame.sha256 and sha256_hex(data) != frame.sha256:
         raise BoardProblem(f"frame {frame.index} ({name.name}) is not the picture that {_STORYBOARD} names by its hash")
-    kinds = {kind: kind for kind in get_args(FrameKind)}
-    return JudgedFrame(data, kinds[frame.kind], frame.scene, folder / name)
+    return JudgedFrame(data, cast(FrameKind, frame.kind), frame.scene, folder / name)

@@ -1,20 +1,17 @@
-"""The files of a release (Table 23): found, streamed, remembered across lines, and what they are published to hold."""
+"""The files of a release (Table 23): found, streamed line by line, and what they are published to hold."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from katha.configs import load_config
 from katha.errors import InputFileError, unreadable
-from katha.jsonio import canonical, loads, sha256_hex
-
-# Finding and streaming the files of a release (Table 23): a folder or one file, broken lines included.
+from katha.jsonio import canonical, loads
 
 Kind = Literal["stories", "variants", "validation", "human_gold_1k", "strict_gold_400"]
 MAX_LINE_BYTES = 4_000_000
@@ -88,18 +85,17 @@ def find_files(path: Path) -> list[ReleaseFile]:
     return [ReleaseFile(path, _NAMES.get(path.name) or _kind_of(path))]
 
 
-def stream(file: ReleaseFile) -> Iterator[Row | Problem]:
-    """Every line of `file`: a row, or the problem that keeps it from being one. Blank lines are left out.
+def stream(path: Path) -> Iterator[Row | Problem]:
+    """Yield every line of a file: a row, or the problem that keeps it from being one. Blank lines are left out.
 
     Raises:
         InputFileError: the file cannot be read.
     """
-    name = file.path.name
-    for number, line in _lines(file.path):
-        if not line.strip():
-            continue
-        parsed = _parse(line.removeprefix(_BOM) if number == 1 else line)
-        yield Problem(name, number, "", "", parsed) if isinstance(parsed, str) else Row(name, number, parsed)
+    name = path.name
+    for number, line in _lines(path):
+        if line.strip():
+            parsed = _parse(line.removeprefix(_BOM) if number == 1 else line)
+            yield Problem(name, number, "", "", parsed) if isinstance(parsed, str) else Row(name, number, parsed)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -132,78 +128,19 @@ def _parse(line: bytes) -> Mapping[str, Any] | str:
         return f"the line is not JSON: {error.msg} at column {error.colno}."
     except (ValueError, RecursionError) as error:
         return f"the line is not JSON: {error}."
-    if _SURROGATE in line.lower() and not _is_text(value):
+    try:
+        canonical(value if _SURROGATE in line.lower() else "")
+    except UnicodeEncodeError:
         return "the line holds half of a surrogate pair, which is no text."
     return value if isinstance(value, dict) else "the line is not a JSON object."
 
 
-def _is_text(value: object) -> bool:
-    try:
-        canonical(value)
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _kind_of(path: Path) -> Kind:
     """What a file of any name holds, told from the keys of its first record."""
-    for row in stream(ReleaseFile(path, "stories")):
+    for row in stream(path):
         if isinstance(row, Row):
             return next((kind for key, kind in _MARKS if key in row.value), "stories")
     return "stories"
-
-
-# What has to be remembered across lines: ids and links, in a temporary SQLite file, so that memory stays flat.
-
-_SCHEMA = """
-CREATE TABLE stories (file TEXT, story TEXT, line INTEGER, type TEXT, moral TEXT, resolution TEXT, split TEXT,
-                      questions INTEGER, digest TEXT, PRIMARY KEY (file, story));
-CREATE TABLE variants (id TEXT PRIMARY KEY, story TEXT, file TEXT, line INTEGER, type TEXT, moral TEXT, digest TEXT);
-CREATE TABLE validations (story TEXT PRIMARY KEY, file TEXT, line INTEGER, moral TEXT, resolution TEXT);
-CREATE TABLE questions (file TEXT, id TEXT, story TEXT, PRIMARY KEY (file, id));
-CREATE TABLE promised (id TEXT, story TEXT, file TEXT, line INTEGER);
-CREATE TABLE texts (story TEXT PRIMARY KEY, digest TEXT);
-CREATE INDEX variants_by_story ON variants (story);
-"""
-
-
-class Ledger:
-    """Append rows while streaming, then ask what does not fit together. SQLite spills to disk what is too much."""
-
-    def __init__(self) -> None:
-        self._db = sqlite3.connect("")
-        self._db.execute("PRAGMA temp_store = FILE")
-        self._db.executescript(_SCHEMA)
-
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._db.close()
-
-    def add(self, table: str, **values: Any) -> bool:
-        """Insert a row; False when its key is there already."""
-        marks = ", ".join("?" * len(values))
-        sql = f"INSERT OR IGNORE INTO {table} ({', '.join(values)}) VALUES ({marks})"
-        return self._db.execute(sql, tuple(values.values())).rowcount == 1
-
-    def take(self, file: str, question: str, story: str) -> str | None:
-        """The story of `file` that has the question id already; None when `story` is the first, or the same."""
-        if self.add("questions", file=file, id=question, story=story):
-            return None
-        owner = next(self.ask("SELECT story FROM questions WHERE file = ? AND id = ?", file, question))[0]
-        return None if owner == story else str(owner)
-
-    def ask(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query, streamed."""
-        return iter(self._db.execute(sql, values))
-
-    @staticmethod
-    def digest(text: str) -> str:
-        """A short digest, so that texts can be compared without being kept."""
-        return sha256_hex(text.encode("utf-8"))[:32]
 
 
 # What KathaBench-25K is published to hold (`configs/kathabench.yaml`): the counts of the paper's tables.
@@ -212,7 +149,6 @@ _PUBLISHED = load_config("kathabench.yaml")
 STORIES: int = _PUBLISHED["stories"]
 SCENES: int = _PUBLISHED["scenes"]
 VARIANTS_PER_STORY: int = _PUBLISHED["variants_per_story"]
-CONDITIONS_ASKED = 3
 
 Counts = Mapping[str, int]
 NARRATIVE_TYPES: Counts = MappingProxyType(_PUBLISHED["narrative_types"])
@@ -226,8 +162,7 @@ RESOLUTIONS: tuple[str, ...] = tuple(_PUBLISHED["resolutions"])
 _SPLIT_NAMES: Mapping[str, str] = _PUBLISHED["split_aliases"] | {name: name for name in (*SPLITS, "test")}
 
 
-@dataclass(frozen=True)
-class Tier:
+class Tier(NamedTuple):
     """A gold subset (Table 20): its file, how many stories it has, and how many of each narrative type."""
 
     file: str
@@ -246,11 +181,6 @@ def split_name(value: str) -> str | None:
 def split_stories(split: str) -> int:
     """How many stories of the full release are in `split`, where `test` is both of its halves."""
     return SPLITS["public_test"] + SPLITS["hidden_test"] if split == "test" else SPLITS[split]
-
-
-def estimated_questions(stories: int) -> int:
-    """The questions of an average subset of that size, as Tables 47 and 48 count them."""
-    return round(sum(QUESTIONS.values()) * stories / STORIES)
 
 
 def expected_type(story_id: str) -> str | None:

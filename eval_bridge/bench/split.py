@@ -55,11 +55,12 @@ def _shares(size: int, seen: int, given: Mapping[str, int]) -> dict[str, int]:
     return shares
 
 
-def make_split(path: Path, seed: int = 42) -> tuple[Split, Counter[str]]:
-    """The split of the stories in `path` as it is written, and how many stories carry another one already.
+def save_split(path: Path, out: Path, *, seed: int = 42, force: bool = False) -> Split:
+    """Write the split of the stories in `path` to `out` as JSON, and return it.
 
     Raises:
-        InputFileError: `path` is no file of stories. RecordError: a record is broken, or has no narrative type.
+        InputFileError: `path` is no file of stories. RecordError: a record is broken, has no narrative type, or carries
+            another split already. OutputFolderError: `out` holds another split. Both of these give way to `force`.
     """
     file = find_files(path)[0]
     if file.kind in ("variants", "validation"):
@@ -72,21 +73,29 @@ def make_split(path: Path, seed: int = 42) -> tuple[Split, Counter[str]]:
         if record.split is not None:
             carried[record.story_id] = record.split
     parts = assign_splits(types, seed)
-    return _described(file.path.name, types, parts, seed), _others(parts, carried)
-
-
-def _described(name: str, types: Mapping[str, str], parts: Mapping[str, list[str]], seed: int) -> Split:
-    return Split(
-        source=name,
+    others = _others(parts, carried)
+    if others and not force:
+        shown = ", ".join(f"{count:,} in {name!r}" for name, count in sorted(others.items()))
+        raise RecordError(
+            f"{str(path)!r} carries another split already ({shown} would move): that is the one to report by.",
+            hint="Give --force to write a new one all the same.",
+        )
+    split = Split(
+        source=file.path.name,
         seed=seed,
         stories_sha256=digest(sorted(types)),
-        counts={split: len(ids) for split, ids in parts.items()},
+        counts={name: len(ids) for name, ids in parts.items()},
         by_type={
-            kind: {split: sum(types[story] == kind for story in ids) for split, ids in parts.items()}
+            kind: {name: sum(types[story] == kind for story in ids) for name, ids in parts.items()}
             for kind in sorted(set(types.values()))
         },
-        splits=dict(parts),
+        splits=parts,
     )
+    written = split.model_dump(mode="json")
+    if out.exists() and not force and read_json(out) != written:
+        raise OutputFolderError(f"{str(out)!r} holds something else.", hint="Give another --out, or --force.")
+    write_json(out, written)
+    return split
 
 
 def _others(parts: Mapping[str, Iterable[str]], carried: Mapping[str, str]) -> Counter[str]:
@@ -94,30 +103,6 @@ def _others(parts: Mapping[str, Iterable[str]], carried: Mapping[str, str]) -> C
     different: Counter[str] = Counter()
     for split, ids in parts.items():
         allowed = {split, "test"} if split in ("public_test", "hidden_test") else {split}
-        different.update(carried[story] for story in ids if story in carried and _name(carried[story]) not in allowed)
+        own = [carried[story] for story in ids if story in carried]
+        different.update(value for value in own if (split_name(value) or value) not in allowed)
     return different
-
-
-def _name(value: str) -> str:
-    return split_name(value) or value
-
-
-def save_split(path: Path, out: Path, *, seed: int = 42, force: bool = False) -> Split:
-    """Write the split of the stories in `path` to `out` as JSON, and return it.
-
-    Raises:
-        RecordError: the stories carry another split already. OutputFolderError: `out` holds another split.
-        Both give way to `force`.
-    """
-    split, others = make_split(path, seed)
-    written = split.model_dump(mode="json")
-    if others and not force:
-        shown = ", ".join(f"{count:,} in {name!r}" for name, count in sorted(others.items()))
-        raise RecordError(
-            f"{str(path)!r} carries another split already ({shown} would move): that is the one to report by.",
-            hint="Give --force to write a new one all the same.",
-        )
-    if out.exists() and not force and read_json(out) != written:
-        raise OutputFolderError(f"{str(out)!r} holds something else.", hint="Give another --out, or --force.")
-    write_json(out, written)
-    return split

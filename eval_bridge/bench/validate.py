@@ -1,38 +1,44 @@
-"""Check a release: every line, every link between files, and the published counts."""
+"""Check a release: every line, every link between files, and the published counts. Nothing stops at the first."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from katha.configs import load_config
 from katha.eval_bridge.bench.files import (
     GOLD_TIERS,
     MORALS,
     NARRATIVE_TYPES,
+    QUESTIONS,
     RESOLUTIONS,
     SCENES,
     SOURCES,
+    SPLITS,
     STORIES,
     TRANSITION_TYPES,
     VALIDATION_STATUSES,
     VARIANTS_PER_STORY,
     Kind,
-    Ledger,
     Problem,
     ReleaseFile,
     Row,
     expected_type,
     find_files,
     split_name,
+    split_stories,
     stream,
 )
-from katha.eval_bridge.bench.stats import Census, budget
-from katha.schema import ContrastiveVariant, Question, Record, StoryRecord
+from katha.jsonio import sha256_hex
+from katha.schema import CONDITIONS, ContrastiveVariant, Question, Record, StoryRecord
 from katha.stories import record_problems
 
 # What is wrong with one record, all of it: stories (Tables 7, 8, 13), variants (Table 15), validations (Table 16).
@@ -40,32 +46,11 @@ from katha.stories import record_problems
 Finding = tuple[str, str]
 """The field, and what is wrong with it."""
 
+_RULES = load_config("release.yaml")
 _FIELD = re.compile(r"field '([^']+)'")
-_QUESTIONS = "recoverability_questions"
-_QUESTION_KEYS = (_QUESTIONS, "questions", "qa_pairs", "recoverability_qa")
-_TEXTS = {
-    "scenes": ("scene_text",),
-    "transitions": ("transition_type",),
-    _QUESTIONS: ("question_id", "question_type", "question", "gold_answer"),
-}
-"""What must be there and say something."""
-_PRESENT = {
-    "scenes": ("characters", "objects", "action", "state", "visual_must_show", "generation_prompt"),
-    "transitions": ("action", "causality", "consequence", "expected_change", "recoverability_target"),
-    _QUESTIONS: ("accepted_answers", "evidence_scenes", "required_evidence", "answerability"),
-}
-"""What must be there and may be empty; everything else of Tables 7, 8 and 13 is optional."""
-_VARIANT_TEXTS = (
-    *("variant_id", "base_story_id", "variant_kind", "subset", "narrative_type", "pair_id", "change_type"),
-    *("semantic_delta", "contrastive_scene_text", "contrastive_story_text"),
-)
-_VALIDATION_TEXTS = (
-    *("story_id", "decision", "validation_status", "evidence_source", "resolution"),
-    *("final_moral_label", "signed_at"),
-)
+_QUESTION_KEYS = ("recoverability_questions", "questions", "qa_pairs", "recoverability_qa")
 _REVIEWERS = 3
 _RELEASED = "kb25k_"
-Model = TypeVar("Model", bound=BaseModel)
 
 
 class ValidationRecord(Record):
@@ -84,109 +69,60 @@ class ValidationRecord(Record):
     signed_at: str
 
 
-def check_story(value: Mapping[str, Any]) -> tuple[StoryRecord | None, list[Finding]]:
-    """The record, if it fits the schema's types, and everything that is wrong with it as a released record."""
-    record, findings = _typed(StoryRecord, value)
-    if record is None:
-        return None, findings
-    for message in record_problems(record):
-        found = _FIELD.search(message)
-        findings.append((found[1] if found else "", message))
-    for check in _STORY_CHECKS:
-        findings += check(record, value)
-    return record, findings
-
-
-def check_variant(value: Mapping[str, Any]) -> tuple[ContrastiveVariant | None, list[Finding]]:
-    """The same for a contrastive variant on its own; what it says about its story is checked elsewhere."""
-    record, findings = _typed(ContrastiveVariant, value)
-    if record is None:
-        return None, findings
-    findings += _missing_texts(value, _VARIANT_TEXTS, "")
-    findings += _one_of("narrative_type", record.narrative_type, NARRATIVE_TYPES)
-    if record.changed_scene_id not in range(1, SCENES + 1):
-        findings.append(("changed_scene_id", f"it is {record.changed_scene_id}; it must be 1 to {SCENES}."))
-    for field in ("original_moral", "contrastive_moral"):
-        label = getattr(record, field)
-        findings += _one_of(field, label, MORALS) if label is not None else []
-    if "has_variant" not in value:
-        findings.append(("has_variant", "it is missing."))
-    return record, findings
-
-
-def check_validation(value: Mapping[str, Any]) -> tuple[ValidationRecord | None, list[Finding]]:
-    """The same for a validation record."""
-    record, findings = _typed(ValidationRecord, value)
-    if record is None:
-        return None, findings
-    findings += _missing_texts(value, _VALIDATION_TEXTS, "")
-    findings += _one_of("decision", record.decision, ("accepted",))
-    findings += _one_of("validation_status", record.validation_status, VALIDATION_STATUSES)
-    findings += _one_of("resolution", record.resolution, RESOLUTIONS)
-    findings += _one_of("final_moral_label", record.final_moral_label, MORALS)
-    if not record.protocol_complete:
-        findings.append(("protocol_complete", "it is false; every released record has completed the protocol."))
-    reviewers = {name.strip() for name in record.annotator_ids} - {""}
-    if len(reviewers) != _REVIEWERS:
-        findings.append(("annotator_ids", f"it names {len(reviewers)} reviewers, not {_REVIEWERS}."))
-    if (record.resolution == "human_adjudicated") != bool(record.adjudicator_id):
-        findings.append(("adjudicator_id", f"it is {record.adjudicator_id!r} where resolution is {record.resolution}."))
-    try:
-        datetime.fromisoformat(record.signed_at)
-    except ValueError:
-        findings.append(("signed_at", f"{record.signed_at!r} is no ISO 8601 time."))
-    return record, findings
-
-
-def _typed(model: type[Model], value: Mapping[str, Any]) -> tuple[Model | None, list[Finding]]:
-    try:
-        return model.model_validate(value), []
-    except ValidationError as error:
-        return None, [(_path(item["loc"]), f"{item['msg']}.") for item in error.errors()]
-
-
 def _path(parts: tuple[int | str, ...]) -> str:
     """`scenes[2].scene_text`, counted from 0 as JSON is."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).lstrip(".")
 
 
-def _one_of(field: str, value: Any, allowed: Any) -> list[Finding]:
-    return [] if value in allowed else [(field, f"it is {value!r}; it must be one of {', '.join(allowed)}.")]
+def _one_of(field: str, value: Any, allowed: Iterable[str]) -> Iterator[Finding]:
+    if value not in tuple(allowed):
+        yield field, f"it is {value!r}; it must be one of {', '.join(allowed)}."
 
 
-def _missing_texts(value: Mapping[str, Any], fields: tuple[str, ...], prefix: str) -> Iterator[Finding]:
-    for field in fields:
+def _lacking(value: Mapping[str, Any], kind: str, prefix: str = "") -> Iterator[Finding]:
+    """The fields that a record of this kind must have and does not."""
+    for field in _RULES["fields"][kind]["texts"]:
         if not str(value.get(field) or "").strip():
             yield f"{prefix}{field}", "it is empty." if field in value else "it is missing."
+    for field in _RULES["fields"][kind].get("present", ()):
+        if field not in value:
+            yield f"{prefix}{field}", "it is missing."
 
 
-def _counts(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
-    for field, items, wanted in (
-        ("scenes", record.scenes, SCENES),
-        ("transitions", record.transitions, SCENES - 1),
+def is_released(record: StoryRecord) -> bool:
+    """Whether a record says that it is of the release, by its id or its source; any other file has rules of its own."""
+    return record.story_id.startswith(_RELEASED) or "source_dataset" in record.provenance
+
+
+def _story(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
+    for message in record_problems(record):
+        found = _FIELD.search(message)
+        yield found[1] if found else "", message
+    for field, count, wanted in (
+        ("scenes", len(record.scenes), SCENES),
+        ("transitions", len(record.transitions), SCENES - 1),
     ):
-        if len(items) != wanted:
-            yield field, f"there are {len(items)}; a released story has {wanted}."
+        if count != wanted:
+            yield field, f"there are {count}; a released story has {wanted}."
     if not record.recoverability_questions:
         yield "recoverability_questions", "there is no question."
-
-
-def _items(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
-    """Required texts and lists of every scene, transition and question, and that they name their own story."""
-    for group, texts in _TEXTS.items():
-        key = next((name for name in _QUESTION_KEYS if name in value), group) if group == _QUESTIONS else group
-        for at, item in enumerate(value.get(key) or ()):
-            prefix = f"{key}[{at}]."
-            yield from _missing_texts(item, texts, prefix)
-            yield from ((f"{prefix}{field}", "it is missing.") for field in _PRESENT[group] if field not in item)
-            if item.get("story_id") not in (None, "", record.story_id):
-                yield f"{prefix}story_id", f"it is {item['story_id']!r}, which is another story."
-
-
-def _questions(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
+    yield from _items(record.story_id, value)
     for question in record.recoverability_questions:
         for field, message in _question(question):
             yield f"question {question.question_id}.{field}", message
+    yield from _labels(record, value)
+    if is_released(record):
+        yield from _status(record)
+
+
+def _items(story: str, value: Mapping[str, Any]) -> Iterator[Finding]:
+    """Required fields of every scene, transition and question, and that they name their own story."""
+    asked = next((name for name in _QUESTION_KEYS if name in value), _QUESTION_KEYS[0])
+    for kind, key in (("scenes", "scenes"), ("transitions", "transitions"), (_QUESTION_KEYS[0], asked)):
+        for at, item in enumerate(value.get(key) or ()):
+            yield from _lacking(item, kind, f"{key}[{at}].")
+            if item.get("story_id") not in (None, "", story):
+                yield f"{key}[{at}].story_id", f"it is {item['story_id']!r}, which is another story."
 
 
 def _question(question: Question) -> Iterator[Finding]:
@@ -201,7 +137,7 @@ def _question(question: Question) -> Iterator[Finding]:
 
 
 def _labels(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
-    yield from _missing_texts(value, ("title",), "")
+    yield from _lacking(value, "stories")
     yield from _one_of("narrative_type", record.narrative_type, NARRATIVE_TYPES)
     meant = expected_type(record.story_id)
     if meant is not None and record.narrative_type in NARRATIVE_TYPES and meant != record.narrative_type:
@@ -213,176 +149,265 @@ def _labels(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
     for at, item in enumerate(record.transitions):
         if item.moral_target is not None and item.moral_target not in MORALS:
             yield f"transitions[{at}].moral_target", f"{item.moral_target!r} is no moral label."
-        if item.transition_type not in TRANSITION_TYPES:
-            yield f"transitions[{at}].transition_type", f"{item.transition_type!r} is no transition type."
 
 
-def is_released(record: StoryRecord) -> bool:
-    """Whether a record says that it is of the release, by its id or its source; any other file has rules of its own."""
-    return record.story_id.startswith(_RELEASED) or "source_dataset" in record.provenance
-
-
-def _status(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
-    """Secs. A.7 and A.16, for a record that is of the release; any other file may have its own provenance."""
-    origin = record.provenance
-    if not is_released(record):
-        return
-    source = str(origin.get("source_dataset", "")).casefold()
-    yield from _one_of("provenance.source_dataset", source, SOURCES)
-    for field, wanted in (
-        ("source_rights_status", "public_domain_or_rights_compatible"),
-        ("dataset_license", "CC-BY-4.0"),
-    ):
-        yield from _one_of(f"provenance.{field}", origin.get(field), (wanted,))
+def _status(record: StoryRecord) -> Iterator[Finding]:
+    """Secs. A.7 and A.16."""
+    origin, evidence = record.provenance, record.evidence_status
+    rights, license_ = ("public_domain_or_rights_compatible",), ("CC-BY-4.0",)
+    yield from _one_of("provenance.source_dataset", str(origin.get("source_dataset", "")).casefold(), SOURCES)
+    yield from _one_of("provenance.source_rights_status", origin.get("source_rights_status"), rights)
+    yield from _one_of("provenance.dataset_license", origin.get("dataset_license"), license_)
     yield from _one_of("validation_status", record.validation_status, VALIDATION_STATUSES)
-    yield from _one_of("evidence_status.resolution", record.evidence_status.get("resolution"), RESOLUTIONS)
-    if record.evidence_status.get("human_evidence_accepted") is not True:
+    yield from _one_of("evidence_status.resolution", evidence.get("resolution"), RESOLUTIONS)
+    if evidence.get("human_evidence_accepted") is not True:
         yield "evidence_status.human_evidence_accepted", "it must be true."
 
 
-_STORY_CHECKS: tuple[Callable[[StoryRecord, Mapping[str, Any]], Iterator[Finding]], ...] = (
-    _counts,
-    _items,
-    _questions,
-    _labels,
-    _status,
-)
+def _variant(record: ContrastiveVariant, value: Mapping[str, Any]) -> Iterator[Finding]:
+    yield from _lacking(value, "variants")
+    yield from _one_of("narrative_type", record.narrative_type, NARRATIVE_TYPES)
+    if record.changed_scene_id not in range(1, SCENES + 1):
+        yield "changed_scene_id", f"it is {record.changed_scene_id}; it must be 1 to {SCENES}."
+    for field in ("original_moral", "contrastive_moral"):
+        if getattr(record, field) is not None:
+            yield from _one_of(field, getattr(record, field), MORALS)
+    if "has_variant" not in value:
+        yield "has_variant", "it is missing."
 
 
-# What does not fit together between the files of a release: variants, validations and gold subsets against stories.
-
-_STORY = "(SELECT * FROM stories WHERE file = 'stories')"
-_VARIANTS: tuple[tuple[str, str, str], ...] = (
-    (
-        f"SELECT v.file, v.line, v.story, v.id FROM variants v LEFT JOIN {_STORY} s USING (story)"
-        " WHERE s.story IS NULL",
-        "base_story_id",
-        "variant {!r} belongs to a story that is not in the annotations.",
-    ),
-    (
-        f"SELECT v.file, v.line, v.story, v.id FROM variants v JOIN {_STORY} s USING (story) WHERE v.type != s.type",
-        "narrative_type",
-        "variant {!r} has another narrative type than its story.",
-    ),
-    (
-        f"SELECT v.file, v.line, v.story, v.id FROM variants v JOIN {_STORY} s USING (story) WHERE v.moral != s.moral",
-        "original_moral",
-        "variant {!r} has another original moral than its story's label.",
-    ),
-    (
-        "SELECT v.file, v.line, v.story, v.id FROM variants v JOIN texts t USING (story) WHERE v.digest = t.digest",
-        "contrastive_story_text",
-        "variant {!r} has the text of its story unchanged.",
-    ),
-    (
-        "SELECT p.file, p.line, p.story, p.id FROM promised p LEFT JOIN variants v ON v.id = p.id AND v.story = p.story"
-        " WHERE v.id IS NULL",
-        "provenance.contrastive_variant_ids",
-        "variant {!r} is not in the variants file, or belongs to another story.",
-    ),
-)
-_VALIDATIONS: tuple[tuple[str, str, str], ...] = (
-    (
-        f"SELECT v.file, v.line, v.story, v.moral FROM validations v LEFT JOIN {_STORY} s USING (story)"
-        " WHERE s.story IS NULL",
-        "story_id",
-        "the story is not in the annotations.",
-    ),
-    (
-        f"SELECT v.file, v.line, v.story, v.moral FROM validations v JOIN {_STORY} s USING (story)"
-        " WHERE v.moral != s.moral",
-        "final_moral_label",
-        "it is {!r}, which is not the label of the story.",
-    ),
-    (
-        f"SELECT v.file, v.line, v.story, v.resolution FROM validations v JOIN {_STORY} s USING (story)"
-        " WHERE v.resolution != s.resolution",
-        "resolution",
-        "it is {!r}, which is not the story's evidence_status.resolution.",
-    ),
-)
+def _validation(record: ValidationRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
+    yield from _lacking(value, "validation")
+    yield from _one_of("decision", record.decision, ("accepted",))
+    yield from _one_of("validation_status", record.validation_status, VALIDATION_STATUSES)
+    yield from _one_of("resolution", record.resolution, RESOLUTIONS)
+    yield from _one_of("final_moral_label", record.final_moral_label, MORALS)
+    if not record.protocol_complete:
+        yield "protocol_complete", "it is false; every released record has completed the protocol."
+    reviewers = {name.strip() for name in record.annotator_ids} - {""}
+    if len(reviewers) != _REVIEWERS:
+        yield "annotator_ids", f"it names {len(reviewers)} reviewers, not {_REVIEWERS}."
+    if (record.resolution == "human_adjudicated") != bool(record.adjudicator_id):
+        yield "adjudicator_id", f"it is {record.adjudicator_id!r} where resolution is {record.resolution}."
+    try:
+        datetime.fromisoformat(record.signed_at)
+    except ValueError:
+        yield "signed_at", f"{record.signed_at!r} is no ISO 8601 time."
 
 
-def link_problems(ledger: Ledger, names: Mapping[str, str], *, full: bool) -> Iterator[Problem]:
-    """Every link that is broken. `names` maps the kinds of files that are there to their names.
+_CHECKS: Mapping[str, tuple[type[Record], Callable[[Any, Mapping[str, Any]], Iterator[Finding]]]] = {
+    "variants": (ContrastiveVariant, _variant),
+    "validation": (ValidationRecord, _validation),
+}
+"""The schema of a line by the kind of its file, and what the schema's types cannot tell; stories unless told."""
 
-    Links to a file that is not there are not checked. `full`: every story must have its variants and validation.
+
+def check_record(kind: Kind, value: Mapping[str, Any]) -> tuple[Record | None, list[Finding]]:
+    """Return the record, if it fits the schema's types, and everything that is wrong with it as a released record.
+
+    What it says about the records of other files is checked elsewhere.
     """
-    has_stories = "stories" in names
-    if has_stories and "variants" in names:
-        yield from _asked(ledger, _VARIANTS)
-        yield from _numbers(ledger, names["variants"], full=full)
-    if has_stories and "validation" in names:
-        yield from _asked(ledger, _VALIDATIONS)
-        if full:
-            yield from _unvalidated(ledger, names["validation"])
-    for tier in GOLD_TIERS:
-        if tier in names:
-            yield from _gold(ledger, tier, names, has_stories=has_stories)
+    model, check = _CHECKS.get(kind, (StoryRecord, _story))
+    try:
+        record = model.model_validate(value)
+    except ValidationError as error:
+        return None, [(_path(item["loc"]), f"{item['msg']}.") for item in error.errors()]
+    return record, list(check(record, value))
 
 
-def _asked(ledger: Ledger, questions: tuple[tuple[str, str, str], ...]) -> Iterator[Problem]:
-    for sql, field, message in questions:
-        for file, line, story, detail in ledger.ask(sql):
-            yield Problem(file, line, story, field, message.format(detail))
+# What has to be remembered across lines: ids and links, in a temporary SQLite file, so that memory stays flat.
+
+_SCHEMA = """
+PRAGMA temp_store = FILE;
+CREATE TABLE records (kind TEXT, key TEXT, story TEXT, link TEXT, file TEXT, line INTEGER, type TEXT, moral TEXT,
+                      resolution TEXT, content TEXT, text TEXT, PRIMARY KEY (kind, key));
+CREATE INDEX records_by_link ON records (kind, link);
+"""
+_JOINED = """
+SELECT r.*, count(s.key) AS n FROM records r LEFT JOIN records s ON s.kind = :to AND s.{by} = r.link
+WHERE r.kind = :of GROUP BY r.rowid HAVING {wrong} ORDER BY r.rowid
+"""
 
 
-def _numbers(ledger: Ledger, name: str, *, full: bool) -> Iterator[Problem]:
-    """Two variants a story (Table 5): never more, and in the full release never fewer."""
-    sql = (
-        f"SELECT s.story, count(v.id) AS n FROM {_STORY} s LEFT JOIN variants v USING (story)"
-        f" GROUP BY s.story HAVING n > ? OR (? AND n < ?)"
-    )
-    for story, count in ledger.ask(sql, VARIANTS_PER_STORY, full, VARIANTS_PER_STORY):
-        yield Problem(name, None, story, "base_story_id", f"it has {count} variants, not {VARIANTS_PER_STORY}.")
+class Ledger:
+    """Remember records while streaming, then ask what does not fit together. SQLite spills to disk what is too much."""
+
+    def __init__(self) -> None:
+        self.db = sqlite3.connect("")
+        self.db.row_factory = sqlite3.Row
+        self.db.executescript(_SCHEMA)
+
+    def add(self, kind: str, key: str, story: str, **columns: Any) -> bool:
+        """Remember a record; False when one of its kind has the key already. It links to its story unless told."""
+        row = {"kind": kind, "key": key, "story": story, "link": story, **columns}
+        sql = f"INSERT OR IGNORE INTO records ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        return self.db.execute(sql, tuple(row.values())).rowcount == 1
+
+    def owner(self, kind: str, key: str) -> str:
+        """The story of the record that has the key."""
+        found = self.db.execute("SELECT story FROM records WHERE kind = ? AND key = ?", (kind, key))
+        return str(next(found)["story"])
+
+    def broken_links(self, names: Mapping[str, str], *, full: bool) -> Iterator[Problem]:
+        """Every link that is broken. `names` maps the kinds of files that are there to their names.
+
+        `full`: every story must have its variants and validation.
+        """
+        for rule in _RULES["links"]:
+            if rule["to"] not in names or (rule.get("full") and not full):
+                continue
+            sql = _JOINED.format(by=rule.get("by", "key"), wrong=rule["wrong"])
+            known = {"of": rule["of"], "to": rule["to"], "full": full, "variants": VARIANTS_PER_STORY}
+            for row in self.db.execute(sql, known):
+                message = rule["message"].format(**row, variants=VARIANTS_PER_STORY, others=names[rule["to"]])
+                file, line = (names[rule["at"]], None) if "at" in rule else (row["file"], row["line"])
+                yield Problem(file, line, row["story"], rule["field"], message)
 
 
-def _unvalidated(ledger: Ledger, name: str) -> Iterator[Problem]:
-    sql = f"SELECT s.story FROM {_STORY} s LEFT JOIN validations v USING (story) WHERE v.story IS NULL"
-    for (story,) in ledger.ask(sql):
-        yield Problem(name, None, story, "story_id", "the story has no validation record.")
+def _digest(text: str) -> str:
+    """A short digest, so that texts can be compared without being kept."""
+    return sha256_hex(text.encode("utf-8"))[:32]
 
 
-def _gold(ledger: Ledger, tier: str, names: Mapping[str, str], *, has_stories: bool) -> Iterator[Problem]:
-    """A gold subset holds stories of the release as they are; the strict one is part of the other."""
-    rows = f"(SELECT * FROM stories WHERE file = '{tier}')"
-    checks: list[tuple[str, str, str]] = []
-    if has_stories:
-        checks = [
-            (
-                f"SELECT g.line, g.story FROM {rows} g LEFT JOIN {_STORY} s USING (story) WHERE s.story IS NULL",
-                "story_id",
-                "the story is not in the annotations.",
-            ),
-            (
-                f"SELECT g.line, g.story FROM {rows} g JOIN {_STORY} s USING (story) WHERE g.digest != s.digest",
-                "",
-                "its text or questions are not those of the annotations.",
-            ),
-            *(
-                (
-                    f"SELECT g.line, g.story FROM {rows} g JOIN {_STORY} s USING (story)"
-                    f" WHERE g.{column} != s.{column}",
-                    field,
-                    "it is not that of the annotations.",
-                )
-                for column, field in (("type", "narrative_type"), ("moral", "moral_label"))
-            ),
+# Counting a release while it streams by: the numbers of Tables 5, 6, 9 to 14, 20, 24, 47 and 48.
+
+_TRANSITION_FIELDS = ("action", "causality", "intention", "emotion", "consequence", "expected_change", "moral_target")
+_TOTALS = ("stories", "scenes", "transitions", "questions")
+_DISTRIBUTIONS: tuple[tuple[str, str, Mapping[str, int]], ...] = (
+    ("narrative_type", "Table 6", NARRATIVE_TYPES),
+    ("transition_type", "Table 9", TRANSITION_TYPES),
+    ("moral_label", "Table 12", MORALS),
+    ("question_type", "Table 14", QUESTIONS),
+    ("source_dataset", "Table 24", SOURCES),
+)
+_HALVES = ("public_test", "hidden_test")
+
+
+class Census:
+    """Counts of the stories of one file: its size does not depend on how many there are.
+
+    totals: stories, scenes, transitions and questions. by: counts of values by the field that holds them; under
+    `fields` the transitions' fields that say something, under `asked` the questions by split.
+    """
+
+    def __init__(self) -> None:
+        self.totals: Counter[str] = Counter()
+        self.by: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, record: StoryRecord) -> None:
+        """Count one story."""
+        steps, questions = record.transitions, record.recoverability_questions
+        split = split_name(record.split or "") or ""
+        sizes = (1, len(record.scenes), len(steps), len(questions))
+        self.totals.update(dict(zip(_TOTALS, sizes, strict=True)))
+        self.by["narrative_type"][record.narrative_type or ""] += 1
+        self.by["moral_label"][record.moral_label or ""] += 1
+        self.by["source_dataset"][str(record.provenance.get("source_dataset", "")).casefold()] += 1
+        self.by["transition_type"].update(step.transition_type for step in steps)
+        self.by["question_type"].update(question.question_type for question in questions)
+        filled = ((field, str(getattr(step, field) or "").strip()) for step in steps for field in _TRANSITION_FIELDS)
+        self.by["fields"].update(field for field, text in filled if text)
+        self.by["split"][split] += 1
+        self.by["asked"][split] += len(questions)
+
+    def add_reference(self, value: Mapping[str, Any]) -> None:
+        """Count one story that a gold subset names without repeating it."""
+        self.totals["stories"] += 1
+        kind = value.get("narrative_type") or expected_type(str(value.get("story_id", "")))
+        self.by["narrative_type"][str(kind or "")] += 1
+        self.by["split"][""] += 1
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are as many stories as in the full release."""
+        return self.totals["stories"] == STORIES
+
+    def deviations(self) -> list[Finding]:
+        """Where the counts are not those of the full release: the field, and a sentence."""
+        steps, splits = (SCENES - 1) * STORIES, self.by["split"]
+        rows = [
+            (field, counts[value], expected.get(value, 0), f"{value!r} occurs {{:,}} times; {table} has {{:,}}.")
+            for field, table, expected in _DISTRIBUTIONS
+            for counts in [self.by[field]]
+            for value in {**expected, **counts}
         ]
-    if tier == "strict_gold_400" and "human_gold_1k" in names:
-        sql = (
-            f"SELECT g.line, g.story FROM {rows} g LEFT JOIN (SELECT story AS h FROM stories WHERE file ="
-            " 'human_gold_1k') ON h = g.story WHERE h IS NULL"
-        )
-        checks.append((sql, "story_id", f"the story is not in {names['human_gold_1k']}."))
-    for sql, field, message in checks:
-        for line, story in ledger.ask(sql):
-            yield Problem(names[tier], line, story, field, message)
+        for name, wanted in (("scenes", SCENES * STORIES), ("transitions", steps)):
+            rows.append((name, self.totals[name], wanted, "there are {:,}; Table 5 has {:,}."))
+        for field in _TRANSITION_FIELDS:
+            wanted = STORIES if field == "moral_target" else steps
+            rows.append((field, self.by["fields"][field], wanted, "{:,} transitions have it; Table 10 has {:,}."))
+        for name in SPLITS if any(splits[half] for half in _HALVES) else ("train", "validation", "test"):
+            rows.append(
+                ("split", splits[name], split_stories(name), f"{name} has {{:,}} stories; Sec. B.7 has {{:,}}.")
+            )
+        return _deviating(rows)
+
+    def tier_deviations(self, tier: str) -> list[Finding]:
+        """Where a gold subset is not what Table 20 says."""
+        wanted, types = GOLD_TIERS[tier], self.by["narrative_type"]
+        rows = [("", self.totals["stories"], wanted.stories, "there are {:,} stories; Table 20 has {:,}.")]
+        for name in NARRATIVE_TYPES:
+            rows.append(
+                ("narrative_type", types[name], wanted.per_type, f"{name} has {{}} stories; Table 20 has {{}}.")
+            )
+        return _deviating(rows)
+
+    def title(self) -> str:
+        """What these stories are: the full release, one of its splits, or a subset of it."""
+        stories = self.totals["stories"]
+        if self.complete:
+            return f"the full benchmark: {stories:,} stories"
+        parts = ", ".join(f"{count:,} {name or 'without a split'}" for name, count in self._splits().items())
+        types = sum(1 for name in NARRATIVE_TYPES if self.by["narrative_type"][name])
+        size = f"a subset of {stories:,} of the {STORIES:,} stories" if stories < STORIES else f"{stories:,} stories"
+        return f"{size} ({parts}), {types} of {len(NARRATIVE_TYPES)} narrative types"
+
+    def _splits(self) -> dict[str, int]:
+        """Stories by split, in the order of the release; the splits that are not here are left out."""
+        return {name: self.by["split"][name] for name in (*SPLITS, "test", "") if self.by["split"][name]}
+
+    def tables(self) -> dict[str, dict[str, int]]:
+        """The counts under the names of the released fields."""
+        return {
+            "components": {name: self.totals[name] for name in _TOTALS},
+            **{
+                field: {value: self.by[field][value] for value in {**expected, **self.by[field]}}
+                for field, _, expected in _DISTRIBUTIONS
+            },
+            "transition_fields": {field: self.by["fields"][field] for field in _TRANSITION_FIELDS},
+            "split": self._splits(),
+        }
+
+    def budgets(self) -> dict[str, dict[str, int]]:
+        """Table 48 (splits that are here) and the whole: stories, panels, questions, and judge calls for one judge."""
+        stories, asked = self.by["split"], self.by["asked"]
+        rows = {name: (stories[name], asked[name]) for name in _HALVES if stories[name]}
+        held = [name for name in (*_HALVES, "test") if stories[name]]
+        if held:
+            rows["held_out_test"] = (sum(stories[name] for name in held), sum(asked[name] for name in held))
+        rows["all"] = (self.totals["stories"], self.totals["questions"])
+        return {name: _budget(*row) for name, row in rows.items()}
 
 
-# Checking a release: every line, every link between files, and the published counts. Nothing stops at the first.
+def _deviating(rows: Iterable[tuple[str, int, int, str]]) -> list[Finding]:
+    """The rows (field, count, published count, sentence) whose counts differ."""
+    return [(field, sentence.format(count, wanted)) for field, count, wanted, sentence in rows if count != wanted]
+
+
+def _budget(stories: int, questions: int) -> dict[str, int]:
+    """What judging costs: one panel a scene, one call a question and condition (Tables 47 and 48)."""
+    return {
+        "stories": stories,
+        "panels": SCENES * stories,
+        "questions": questions,
+        "judge_calls": len(CONDITIONS) * questions,
+    }
+
+
+# One pass over the files of a release.
 
 _EXPECTED = {"variants": ("Table 5", VARIANTS_PER_STORY * STORIES), "validation": ("Sec. A.9", STORIES)}
+_USED = "the id was used before in this file."
 
 
 class Inspection:
@@ -410,7 +435,8 @@ class Inspection:
         Raises:
             InputFileError: a file cannot be read.
         """
-        with Ledger() as ledger:
+        ledger = Ledger()
+        with closing(ledger.db):
             for problem in self._all(ledger):
                 self.found += 1
                 yield problem
@@ -418,93 +444,78 @@ class Inspection:
     def _all(self, ledger: Ledger) -> Iterator[Problem]:
         for file in self.files:
             self.rows[file.kind] = 0
-            if file.kind not in _READERS:
+            if file.kind not in _CHECKS:
                 self.censuses[file.kind] = Census()
-            for row in stream(file):
+            for row in stream(file.path):
                 if isinstance(row, Problem):
                     yield row
                     continue
                 self.rows[file.kind] += 1
-                yield from self._row(row, file.kind, ledger)
+                for story, field, message in self._row(row, file.kind, ledger):
+                    yield Problem(row.file, row.line, story, field, message)
             if not self.rows[file.kind]:
                 yield Problem(file.path.name, None, "", "", "the file holds no record.")
         names: dict[str, str] = {file.kind: file.path.name for file in self.files}
-        yield from link_problems(ledger, names, full=self._full())
-        yield from self._count_problems()
+        yield from ledger.broken_links(names, full=self._full())
+        for file in self.files:
+            for field, message in self._wrong_counts(file.kind):
+                yield Problem(file.path.name, None, "", field, message)
 
-    def _row(self, row: Row, kind: Kind, ledger: Ledger) -> Iterator[Problem]:
-        reader = _READERS.get(kind)
-        if reader is not None:
-            yield from reader(row, ledger)
-            return
+    def _row(self, row: Row, kind: Kind, ledger: Ledger) -> Iterator[tuple[str, str, str]]:
+        """Check and remember one line: what is wrong with it, as story, field and sentence."""
+        place = {"file": row.file, "line": row.line}
         if kind in GOLD_TIERS and set(row.value) <= {"story_id", "narrative_type", "moral_label"}:
-            yield from _reference(row, kind, ledger)
+            yield from _reference(row.value, kind, ledger, place)
             self.censuses[kind].add_reference(row.value)
             return
-        record, findings = check_story(row.value)
-        yield from _report(row, str(row.value.get("story_id", "?")), findings)
-        if record is None:
-            return
-        self.censuses[kind].add(record)
-        texts = [record.story_text, *(f"{q.question_id} {q.gold_answer}" for q in record.recoverability_questions)]
-        fresh = ledger.add(
-            "stories",
-            file=kind,
-            story=record.story_id,
-            line=row.line,
-            type=record.narrative_type,
-            moral=record.moral_label,
-            resolution=str(record.evidence_status.get("resolution")),
-            split=record.split,
-            questions=len(record.recoverability_questions),
-            digest=ledger.digest("\n".join(texts)),
-        )
-        if not fresh:
-            yield Problem(row.file, row.line, record.story_id, "story_id", "the id was used before in this file.")
-        yield from _question_ids(row, record, kind, ledger)
-        if kind == "stories":
-            ledger.add("texts", story=record.story_id, digest=ledger.digest(record.story_text))
-            promised = record.provenance.get("contrastive_variant_ids")
-            for name in promised if isinstance(promised, list) else ():
-                ledger.add("promised", id=str(name), story=record.story_id, file=row.file, line=row.line)
+        record, findings = check_record(kind, row.value)
+        story = str(row.value.get("base_story_id" if kind == "variants" else "story_id", "?"))
+        yield from ((story, field, message) for field, message in findings)
+        if isinstance(record, StoryRecord):
+            self.censuses[kind].add(record)
+            yield from _remember_story(record, kind, ledger, place)
+        elif isinstance(record, ContrastiveVariant):
+            known = {"type": record.narrative_type, "moral": record.original_moral}
+            text = _digest(record.contrastive_story_text.strip())
+            if not ledger.add(kind, record.variant_id, record.base_story_id, **place, **known, text=text):
+                yield record.base_story_id, "variant_id", f"the id {record.variant_id!r} was used before."
+        elif isinstance(record, ValidationRecord):
+            known = {"moral": record.final_moral_label, "resolution": record.resolution}
+            if not ledger.add(kind, record.story_id, record.story_id, **place, **known):
+                yield record.story_id, "story_id", _USED
 
     def _full(self) -> bool:
         return "stories" in self.censuses and (self.complete or self.censuses["stories"].totals["stories"] >= STORIES)
 
-    def _count_problems(self) -> Iterator[Problem]:
-        for file in self.files:
-            census = self.censuses.get(file.kind)
-            found: list[tuple[str, str]] = []
-            if file.kind in GOLD_TIERS and census is not None and census.totals["stories"]:
-                found = census.tier_deviations(file.kind)
-            elif file.kind == "stories" and self._full() and census is not None:
-                found = census.deviations()
-            elif file.kind in _EXPECTED and self._full():
-                table, wanted = _EXPECTED[file.kind]
-                if self.rows[file.kind] != wanted:
-                    found = [("", f"there are {self.rows[file.kind]:,} records; {table} has {wanted:,}.")]
-            for field, message in found:
-                yield Problem(file.path.name, None, "", field, message)
+    def _wrong_counts(self, kind: Kind) -> list[Finding]:
+        census = self.censuses.get(kind)
+        if kind in GOLD_TIERS and census is not None and census.totals["stories"]:
+            return census.tier_deviations(kind)
+        if kind == "stories" and self._full() and census is not None:
+            return census.deviations()
+        if kind in _EXPECTED and self._full():
+            table, wanted = _EXPECTED[kind]
+            return _deviating([("", self.rows[kind], wanted, f"there are {{:,}} records; {table} has {{:,}}.")])
+        return []
 
     def summary(self) -> dict[str, Any]:
         """What was read: files, what the stories are, counts by table, judging budgets, and how many problems."""
         main = next((self.censuses[file.kind] for file in self.files if file.kind in self.censuses), None)
-        notes = [f"{file.path.name}: {self._title(file)}." for file in self.files]
         tables = main.tables() if main is not None else {}
         if tables:
-            tables["components"] |= {"contrastive_variants": self.rows.get("variants", 0)}
+            tables["components"]["contrastive_variants"] = self.rows.get("variants", 0)
         budgets = main.budgets() if main is not None else {}
         for name in GOLD_TIERS:
             if name in self.censuses and name not in budgets and self.censuses[name].totals["questions"]:
                 totals = self.censuses[name].totals
-                budgets[name] = budget(totals["stories"], totals["questions"])
+                budgets[name] = _budget(totals["stories"], totals["questions"])
         return {
             "files": {file.path.name: self.rows[file.kind] for file in self.files},
             "complete": main is not None and main.complete,
             "problems": self.found,
             "tables": tables,
             "budgets": budgets,
-            "notes": notes,
+            "notes": [f"{file.path.name}: {self._title(file)}." for file in self.files],
         }
 
     def _title(self, file: ReleaseFile) -> str:
@@ -513,60 +524,35 @@ class Inspection:
         return f"{self.rows[file.kind]:,} {'contrastive variants' if file.kind == 'variants' else 'validation records'}"
 
 
-def _report(row: Row, story: str, findings: list[tuple[str, str]]) -> Iterator[Problem]:
-    for field, message in findings:
-        yield Problem(row.file, row.line, story, field, message)
-
-
-def _reference(row: Row, kind: Kind, ledger: Ledger) -> Iterator[Problem]:
-    """A gold subset may name its stories instead of repeating them."""
-    story = str(row.value.get("story_id") or "").strip()
+def _reference(
+    value: Mapping[str, Any], kind: Kind, ledger: Ledger, place: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Remember a story that a gold subset names instead of repeating it."""
+    story = str(value.get("story_id") or "").strip()
     if not story:
-        yield Problem(row.file, row.line, "?", "story_id", "it is missing or empty.")
-    labels = {"type": row.value.get("narrative_type"), "moral": row.value.get("moral_label")}
+        yield "?", "story_id", "it is missing or empty."
+    labels = {"type": value.get("narrative_type"), "moral": value.get("moral_label")}
     known = {name: None if label is None else str(label) for name, label in labels.items()}
-    if not ledger.add("stories", file=kind, story=story, line=row.line, **known):
-        yield Problem(row.file, row.line, story, "story_id", "the id was used before in this file.")
+    if not ledger.add(kind, story, story, **place, **known):
+        yield story, "story_id", _USED
 
 
-def _question_ids(row: Row, record: StoryRecord, kind: Kind, ledger: Ledger) -> Iterator[Problem]:
-    """Released question ids are unique (Table 13); elsewhere they have to be within their story only."""
-    for question in record.recoverability_questions if is_released(record) else ():
-        owner = ledger.take(kind, question.question_id, record.story_id)
-        if owner is not None:
-            field = f"question {question.question_id}.question_id"
-            yield Problem(row.file, row.line, record.story_id, field, f"story {owner!r} has a question of this id.")
-
-
-def _variant(row: Row, ledger: Ledger) -> Iterator[Problem]:
-    record, findings = check_variant(row.value)
-    yield from _report(row, str(row.value.get("base_story_id", "?")), findings)
-    if record is not None and not ledger.add(
-        "variants",
-        id=record.variant_id,
-        story=record.base_story_id,
-        file=row.file,
-        line=row.line,
-        type=record.narrative_type,
-        moral=record.original_moral,
-        digest=ledger.digest(record.contrastive_story_text.strip()),
-    ):
-        message = f"the id {record.variant_id!r} was used before."
-        yield Problem(row.file, row.line, record.base_story_id, "variant_id", message)
-
-
-def _validation(row: Row, ledger: Ledger) -> Iterator[Problem]:
-    record, findings = check_validation(row.value)
-    yield from _report(row, str(row.value.get("story_id", "?")), findings)
-    if record is not None and not ledger.add(
-        "validations",
-        story=record.story_id,
-        file=row.file,
-        line=row.line,
-        moral=record.final_moral_label,
-        resolution=record.resolution,
-    ):
-        yield Problem(row.file, row.line, record.story_id, "story_id", "the id was used before in this file.")
-
-
-_READERS: Mapping[str, Callable[[Row, Ledger], Iterator[Problem]]] = {"variants": _variant, "validation": _validation}
+def _remember_story(
+    record: StoryRecord, kind: Kind, ledger: Ledger, place: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Remember a story, its questions (released ids are unique, Table 13) and the variants that it promises."""
+    story, questions = record.story_id, record.recoverability_questions
+    content = "\n".join([record.story_text, *(f"{item.question_id} {item.gold_answer}" for item in questions)])
+    known = {"type": record.narrative_type, "moral": record.moral_label}
+    known["resolution"] = str(record.evidence_status.get("resolution"))
+    told = {"content": _digest(content), "text": _digest(record.story_text)}
+    if not ledger.add(kind, story, story, **place, **known, **told):
+        yield story, "story_id", _USED
+    for item in questions if is_released(record) else ():
+        asked = f"questions of {kind}"
+        if not ledger.add(asked, item.question_id, story) and ledger.owner(asked, item.question_id) != story:
+            owner = ledger.owner(asked, item.question_id)
+            yield story, f"question {item.question_id}.question_id", f"story {owner!r} has a question of this id."
+    promised = record.provenance.get("contrastive_variant_ids") if kind == "stories" else None
+    for at, name in enumerate(promised if isinstance(promised, list) else ()):
+        ledger.add("promised", f"{place['line']} {at}", story, link=str(name), **place)

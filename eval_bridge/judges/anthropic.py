@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from itertools import islice
@@ -11,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katha.eval_bridge.judges.api import ApiJudge
-from katha.eval_bridge.judges.batches import BatchResult, Read, Sent
-from katha.eval_bridge.packets.instructions import question_text
+from katha.eval_bridge.judging.abilities import BatchResult, Sent
 from katha.models.client import AnthropicClient, Received
-from katha.protocols import Evidence, JudgePrompt
+from katha.protocols import Evidence
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
@@ -27,15 +25,15 @@ _CLOCKS = timedelta(minutes=5)
 class AnthropicBatches:
     """Batches of one client. A batch has no name of ours, so a lost one is known by its time and its size."""
 
-    def __init__(self, client: Anthropic, headers: Mapping[str, str], read: Read) -> None:
-        self._client, self._headers, self._read = client, dict(headers), read
+    def __init__(self, client: Anthropic, headers: Mapping[str, str]) -> None:
+        self._client, self._headers = client, dict(headers)
 
     def upload(self, requests: Path) -> str | None:
-        """Nothing: requests travel with the batch."""
+        """Do nothing: requests travel with the batch."""
         return None
 
     def find(self, sent: Sent, known: frozenset[str]) -> str | None:
-        """The oldest batch of this size made since then that belongs to nothing else.
+        """Return the oldest batch of this size made since then that belongs to nothing else.
 
         If it should be another's after all, its results have other keys and nothing of it is used.
         """
@@ -56,11 +54,11 @@ class AnthropicBatches:
         return self._client.messages.batches.create(requests=entries, extra_headers=self._headers).id
 
     def ended(self, batch_id: str) -> bool:
-        """Whether processing has ended (it does within 24 hours)."""
+        """Return whether processing has ended (it does within 24 hours)."""
         return self._client.messages.batches.retrieve(batch_id).processing_status == "ended"
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:
-        """Succeeded requests with their message; errored, canceled and expired ones with the reason."""
+        """Yield succeeded requests with their message; errored, canceled and expired ones with the reason."""
         for row in self._client.messages.batches.results(batch_id):
             outcome: Any = row.result
             if outcome.type == "succeeded":
@@ -68,12 +66,6 @@ class AnthropicBatches:
             else:
                 words = f"{outcome.type}: {outcome.error.error.message}" if outcome.type == "errored" else outcome.type
                 yield BatchResult(row.custom_id, None, words)
-
-    def read(self, body: Mapping[str, Any]) -> Received:
-        """The message in a result."""
-        from anthropic.types import Message
-
-        return self._read(Message.model_validate(body))
 
 
 class AnthropicJudge(ApiJudge):
@@ -83,19 +75,21 @@ class AnthropicJudge(ApiJudge):
     PROVIDER = "anthropic"
     _client: AnthropicClient
 
-    def _content(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> list[dict[str, Any]]:
-        blocks: list[dict[str, Any]] = []
-        for number, png in enumerate(evidence.images, 1):
-            source = {"type": "base64", "media_type": "image/png", "data": b64encode(png).decode("ascii")}
-            blocks += [{"type": "text", "text": f"Picture {number}"}, {"type": "image", "source": source}]
-        if evidence.text is not None:
-            blocks.append({"type": "text", "text": evidence.text})
-        if blocks:
-            blocks[-1]["cache_control"] = {"type": "ephemeral"}
-        question = question_text(prompt, plain=plain)
-        return [*blocks, {"type": "text", "text": prompt.instruction}, {"type": "text", "text": question}]
+    def _picture(self, png: str) -> dict[str, Any]:
+        return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png}}
+
+    def _evidence(self, evidence: Evidence) -> list[dict[str, Any]]:
+        parts = super()._evidence(evidence)
+        if parts:
+            parts[-1]["cache_control"] = {"type": "ephemeral"}
+        return parts
+
+    def _received(self, body: Mapping[str, Any]) -> Received:
+        from anthropic.types import Message
+
+        return self._client.read(Message.model_validate(body))
 
     @property
     def batches(self) -> AnthropicBatches:
         """Message Batches of this model."""
-        return AnthropicBatches(self._client.sdk, self._client.headers, self._client.read)
+        return AnthropicBatches(self._client.sdk, self._client.headers)

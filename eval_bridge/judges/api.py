@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from katha.errors import JudgeError, ModelError, UsageError
-from katha.eval_bridge.judges.batches import BatchApi, BatchResult
-from katha.eval_bridge.packets.instructions import parse_reply
+from katha.eval_bridge.judging.abilities import BatchApi, BatchResult
+from katha.eval_bridge.packets.instructions import parse_reply, question_text
 from katha.models.client import Backoff, ChatClient, Fault, Received, Request, find_vendor
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
@@ -57,11 +59,19 @@ class ApiJudge(ABC):
         self._structured, self.concurrency, self._poll = structured, concurrency, poll
 
     @abstractmethod
-    def _content(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> list[dict[str, Any]]:
-        """Return the parts of the one message: pictures and text first, so that their prefix can be shared."""
+    def _picture(self, png: str) -> dict[str, Any]:
+        """Return the part of a message that shows a picture, whose PNG is given in base64."""
 
-    def _request(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> Request:
-        messages = [{"role": "user", "content": self._content(evidence, prompt, plain=plain)}]
+    def _evidence(self, evidence: Evidence) -> list[dict[str, Any]]:
+        """Return the parts of the message that come first, so that their prefix can be shared: pictures and text."""
+        parts: list[dict[str, Any]] = []
+        for number, png in enumerate(evidence.images, 1):
+            parts += [_text(f"Picture {number}"), self._picture(b64encode(png).decode("ascii"))]
+        return parts if evidence.text is None else [*parts, _text(evidence.text)]
+
+    def _request(self, evidence: Evidence, prompt: JudgePrompt, plain: bool) -> Request:
+        asked = [_text(prompt.instruction), _text(question_text(prompt, plain=plain))]
+        messages = [{"role": "user", "content": [*self._evidence(evidence), *asked]}]
         return self._client.request(messages, None if plain else prompt.schema, self._card["max_tokens"])
 
     @property
@@ -69,8 +79,12 @@ class ApiJudge(ABC):
     def batches(self) -> BatchApi:
         """The vendor's batches: asked within a day, at a lower price."""
 
+    @abstractmethod
+    def _received(self, body: Mapping[str, Any]) -> Received:
+        """Return the reply in a batch's result."""
+
     def spec(self) -> Mapping[str, Any]:
-        """Model, endpoint's host, decoding, schema mode and layout; never the key."""
+        """Return model, endpoint's host, decoding, schema mode and layout; never the key."""
         decoding = {name: self._card.get(name) for name in _DECODING}
         return {
             "name": f"{self.PROVIDER}:{self._vendor.model}",
@@ -100,27 +114,34 @@ class ApiJudge(ABC):
             JudgeError: the account has no credit left.
         """
         for prompt in prompts:
-            yield self._ask_one(evidence, prompt)
+            try:
+                done = self._client.exchange(partial(self._request, evidence, prompt))
+            except ModelError as error:
+                raise JudgeError(error.message) from None
+            if done.received is None:
+                yield JudgeReply("transport_failed", error=done.error, usage=done.usage)
+            else:
+                yield _reply(done.received, prompt, done.usage, plain=done.plain)
 
     def batch_request(self, evidence: Evidence, prompt: JudgePrompt) -> dict[str, Any]:
-        """The body of one call for a batch: the same as a call of its own would have."""
-        return self._request(evidence, prompt, plain=not self._structured)
+        """Return the body of one call for a batch: the same as a call of its own would have."""
+        return self._request(evidence, prompt, not self._structured)
 
     def batch_reply(self, result: BatchResult, prompt: JudgePrompt) -> JudgeReply:
-        """The reply that a batch brought, at the batch's price; a call that failed in it is `transport_failed`."""
+        """Return what a batch brought, at the batch's price; a call that failed in it is `transport_failed`."""
         plain = not self._structured
         if result.body is None:
             usage = self._vendor.usage(None, 0, plain=plain)
             return JudgeReply("transport_failed", error=f"batch: {result.error}", usage=usage | {"batch": True})
         try:
-            received = self.batches.read(result.body)
+            received = self._received(result.body)
         except Exception as error:  # pydantic and the SDKs raise many kinds for a body of another shape
             message = f"batch: the reply cannot be read: {type(error).__name__}"
             return JudgeReply("transport_failed", error=message, usage={"batch": True, "cost": None})
         usage = self._vendor.usage(received, 0, plain=plain) | {"batch": True}
         if usage["cost"] is not None:
             usage["cost"] *= self._card["batch"]["price"]
-        return self._reply(received, prompt, usage, plain=plain)
+        return _reply(received, prompt, usage, plain=plain)
 
     @property
     def batch_terms(self) -> Mapping[str, float]:
@@ -129,7 +150,7 @@ class ApiJudge(ABC):
         return terms if self._poll is None else terms | {"poll": self._poll}
 
     def patiently(self, call: Callable[[], T]) -> T:
-        """`call` through the vendor's SDK, tried again while the server is busy or broken.
+        """Make `call` through the vendor's SDK, tried again while the server is busy or broken.
 
         Raises:
             UsageError: the key is wrong. JudgeError: the server stayed broken or refused the call.
@@ -151,16 +172,12 @@ class ApiJudge(ABC):
         """Close the connections; the next question opens new ones."""
         self._client.close()
 
-    def _ask_one(self, evidence: Evidence, prompt: JudgePrompt) -> JudgeReply:
-        try:
-            done = self._client.exchange(lambda plain: self._request(evidence, prompt, plain=plain))
-        except ModelError as error:
-            raise JudgeError(error.message) from None
-        if done.received is None:
-            return JudgeReply("transport_failed", error=done.error, usage=done.usage)
-        return self._reply(done.received, prompt, done.usage, plain=done.plain)
 
-    def _reply(self, received: Received, prompt: JudgePrompt, usage: dict[str, Any], *, plain: bool) -> JudgeReply:
-        if received.stop is not None:
-            return JudgeReply(received.stop, raw=received.text[:2_000], error=_STOPPED[received.stop], usage=usage)
-        return parse_reply(received.text, prompt, usage, plain=plain)
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _reply(received: Received, prompt: JudgePrompt, usage: dict[str, Any], *, plain: bool) -> JudgeReply:
+    if received.stop is not None:
+        return JudgeReply(received.stop, raw=received.text[:2_000], error=_STOPPED[received.stop], usage=usage)
+    return parse_reply(received.text, prompt, usage, plain=plain)

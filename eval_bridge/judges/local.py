@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
-import yaml
+import torch
+from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as VISION
 
+from katha.configs import load_config
 from katha.errors import JudgeError, MissingExtraError, UsageError
-from katha.eval_bridge.judges.local_model import WRITING, Grammars, LoadedModel, grammar_sha256, load_model
-from katha.eval_bridge.judges.local_prefix import Asker, Generated
+from katha.eval_bridge.judges.local_model import (
+    WRITING,
+    Asker,
+    Generated,
+    Grammars,
+    grammar_sha256,
+    load_model,
+    use_shared_attention,
+)
 from katha.eval_bridge.packets.instructions import parse_reply, prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import digest, sha256_hex
@@ -29,11 +37,7 @@ from katha.models.checkpoints import (
 )
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
-# ---
 # The gate of prefix reuse: a sample of questions is asked again the naive way, and answers that flip are counted.
-
-
-_SCALE = 0x1_0000_0000
 
 
 @dataclass
@@ -56,8 +60,8 @@ class ReuseGate:
         return self.flipped / self.checked if self.checked else None
 
     def wants(self, packet: str, prompt: str) -> bool:
-        """Whether the question with these hashes is in the sample; the same ones in every run."""
-        return int(digest([packet, prompt])[:8], 16) < self.rate * _SCALE
+        """Return whether the question with these hashes is in the sample; the same ones in every run."""
+        return int(digest([packet, prompt])[:8], 16) < self.rate * 0x1_0000_0000
 
     def record(self, reused: str, naive: str) -> str:
         """Count one comparison of raw replies: `same` or `flipped`.
@@ -75,18 +79,10 @@ class ReuseGate:
         return "same" if reused == naive else "flipped"
 
 
-# ---
 # What the judge `local` needs of a model: packages, a vision-language architecture, whether it shares a cache.
 
 
 _FULL = frozenset(("full_attention",))
-
-
-@cache
-def _data() -> Mapping[str, Any]:
-    text = files("katha.configs").joinpath("local.yaml").read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.safe_load(text)
-    return data
 
 
 def require_extra() -> None:
@@ -95,7 +91,7 @@ def require_extra() -> None:
     Raises:
         MissingExtraError: with the names of the packages and the command.
     """
-    missing = [name for name in _data()["packages"] if find_spec(name) is None]
+    missing = [name for name in load_config("local.yaml")["packages"] if find_spec(name) is None]
     if missing:
         raise MissingExtraError(
             f"The judge 'local' needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
@@ -103,15 +99,15 @@ def require_extra() -> None:
 
 
 def reusable(source: ModelSource) -> tuple[bool, str | None]:
-    """Whether the model's cache may be shared between questions, and the name of its position state."""
-    entry = _data()["reusable"].get(source.architecture)
+    """Return whether the model's cache may be shared between questions, and the name of its position state."""
+    entry = load_config("local.yaml")["reusable"].get(source.architecture)
     text = source.text_config
     windowed = bool(text.get("use_sliding_window")) or not _FULL.issuperset(text.get("layer_types") or ())
     return (entry is not None and not windowed, (entry or {}).get("position_state"))
 
 
 def find_model(argument: str | None, *, revision: str | None = None, local_files_only: bool = True) -> ModelSource:
-    """The files behind `MODEL_OR_PATH`. Only with `local_files_only=False` is anything downloaded.
+    """Return the files behind `MODEL_OR_PATH`. Only with `local_files_only=False` is anything downloaded.
 
     Raises:
         UsageError: no model is named, or it is not a vision-language model. InputFileError: no such folder, or a broken
@@ -121,21 +117,14 @@ def find_model(argument: str | None, *, revision: str | None = None, local_files
         raise UsageError("The judge 'local' needs a model.", hint="Write local:MODEL or local:FOLDER.")
     folder = find_folder(argument, revision=revision, local_files_only=local_files_only)
     config = read_config(argument, folder)
-    _require_vision(argument, config)
+    if config["model_type"] not in VISION:
+        raise UsageError(
+            f"{argument!r} is a {config['architectures'][0]}, not a vision-language model.",
+            hint="Use a model of the Qwen2.5-VL, SmolVLM2 or Idefics3 family.",
+        )
     return ModelSource(argument, folder, folder_revision(folder), config)
 
 
-def _require_vision(name: str, config: Mapping[str, Any]) -> None:
-    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as readable
-
-    if config["model_type"] not in readable:
-        raise UsageError(
-            f"{name!r} is a {config['architectures'][0]}, not a vision-language model.",
-            hint="Use a model of the Qwen2.5-VL, SmolVLM2 or Idefics3 family.",
-        )
-
-
-# ---
 # `local:MODEL_OR_PATH`: an open vision-language model on this machine, through transformers.
 #
 # A packet's pictures and instruction are read once, and its questions, each on its own row, are answered behind them.
@@ -186,7 +175,7 @@ class LocalJudge:
         require_extra()
         if reuse not in get_args(Reuse):
             raise UsageError(f"reuse is {', '.join(get_args(Reuse))}, not {reuse!r}.")
-        self._gate = ReuseGate(verify_reuse, max_flip_rate)
+        self.gate = ReuseGate(verify_reuse, max_flip_rate)
         self._source = find_model(argument, revision=revision, local_files_only=local_files_only)
         able, self._position_state = reusable(self._source)
         self._reuse: Reuse = reuse if able else "off"
@@ -199,7 +188,7 @@ class LocalJudge:
         self._asker: Asker | None = None
 
     def spec(self) -> Mapping[str, Any]:
-        """Revision, dtype, device, reuse, grammar and versions: everything that can change a reply."""
+        """Return revision, dtype, device, reuse, grammar and versions: everything that can change a reply."""
         spec: dict[str, Any] = {
             "name": f"local:{self._source.name}",
             "revision": self._source.revision,
@@ -218,11 +207,6 @@ class LocalJudge:
             spec["cache_bytes"] = self._cache_bytes
         return spec | ({"note": self._note} if self._note else {})
 
-    @property
-    def gate(self) -> ReuseGate:
-        """How many replies were checked against the naive way, and how many changed."""
-        return self._gate
-
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, in order; with `batched` a batch's replies come together.
 
@@ -232,7 +216,7 @@ class LocalJudge:
         if not prompts:
             return
         asker = self._load()
-        packet = evidence_sha256(evidence) if self._gate.rate else ""
+        packet = evidence_sha256(evidence) if self.gate.rate else ""
         for prompt, reply in zip(prompts, self._generate(asker, evidence, prompts), strict=True):
             if reply is None:
                 error = f"The prompt is longer than the model's {asker.loaded.window} tokens."
@@ -250,10 +234,6 @@ class LocalJudge:
         """Let go of the model and its memory; the next question loads it again."""
         if self._asker is None:
             return
-        import gc
-
-        import torch
-
         self._asker = None
         gc.collect()
         if torch.cuda.is_available():
@@ -267,8 +247,6 @@ class LocalJudge:
                 device_models().make_room(self._device, self)
             loaded = load_model(self._source, device=self._device, dtype=self._dtype)
             if self._reuse != "off":
-                from katha.eval_bridge.judges.local_prefix import use_shared_attention
-
                 use_shared_attention(loaded.model)
             device_models().register(self._device, self)
             grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.stops) if self._structured else None
@@ -276,11 +254,11 @@ class LocalJudge:
         return self._asker
 
     def _generate(self, asker: Asker, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[Generated | None]:
-        """One reply per prompt; None for a prompt that is longer than the model's window."""
+        """Yield one reply per prompt; None for a prompt that is longer than the model's window."""
         limit = asker.loaded.window - self._max_new_tokens
         if self._reuse == "off":
             for prompt in prompts:
-                inputs = self._naive_inputs(asker.loaded, evidence, prompt)
+                inputs = self._naive_inputs(asker, evidence, prompt)
                 yield asker.naive(inputs, prompt) if inputs["input_ids"].shape[1] <= limit else None
             return
         packet = asker.loaded.encode(evidence, prompts, plain=not self._structured)
@@ -292,18 +270,18 @@ class LocalJudge:
         for fit in fits:
             yield next(replies) if fit else None
 
-    def _naive_inputs(self, loaded: LoadedModel, evidence: Evidence, prompt: JudgePrompt) -> dict[str, Any]:
-        return loaded.full_inputs(loaded.messages(evidence, prompt, plain=not self._structured))
+    def _naive_inputs(self, asker: Asker, evidence: Evidence, prompt: JudgePrompt) -> dict[str, Any]:
+        return asker.loaded.full_inputs(asker.loaded.messages(evidence, prompt, plain=not self._structured))
 
     def _verified(
         self, asker: Asker, evidence: Evidence, packet: str, prompt: JudgePrompt, reply: Generated
     ) -> dict[str, Any]:
-        """What the gate says of this reply, for its usage."""
-        if self._reuse == "off" or not self._gate.wants(packet, prompt_sha256(prompt)):
+        """Return what the gate says of this reply, for its usage."""
+        if self._reuse == "off" or not self.gate.wants(packet, prompt_sha256(prompt)):
             return {}
-        naive = asker.naive(self._naive_inputs(asker.loaded, evidence, prompt), prompt)
-        found = self._gate.record(asker.loaded.decode(reply.ids), asker.loaded.decode(naive.ids))
-        return {"reuse_check": found, "flip_rate": self._gate.flip_rate}
+        naive = asker.naive(self._naive_inputs(asker, evidence, prompt), prompt)
+        found = self.gate.record(asker.loaded.decode(reply.ids), asker.loaded.decode(naive.ids))
+        return {"reuse_check": found, "flip_rate": self.gate.flip_rate}
 
     def _typed(self, raw: str, reply: Generated, prompt: JudgePrompt, usage: dict[str, Any]) -> JudgeReply:
         if self._structured:

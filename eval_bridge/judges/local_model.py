@@ -1,13 +1,27 @@
-"""A vision-language model in memory: its weights, its processor, and the grammar that holds its replies to a schema."""
+"""A vision-language model in memory: how its packets are written, its replies held to a schema, its prefixes shared.
+
+Imported only where torch and transformers are to be loaded.
+"""
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import torch
+from PIL import Image
+from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache, GenerationConfig
+from transformers.cache_utils import DynamicLayer
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
 
 from katha.errors import InputFileError, JudgeError, UsageError, first_line
 from katha.eval_bridge.packets.instructions import question_text
@@ -15,10 +29,6 @@ from katha.jsonio import sha256_hex
 from katha.models.base import neutral
 from katha.models.checkpoints import ModelSource
 from katha.protocols import Evidence, JudgePrompt
-
-# ---
-# A vision-language model in memory: its weights, its processor, and packets turned into token ids.
-
 
 _SEQUENCES = ("input_ids", "attention_mask", "mm_token_type_ids")
 
@@ -38,7 +48,7 @@ class EncodedPacket:
     kinds: tuple[int, ...] | None
 
     def only(self, kept: Sequence[bool]) -> EncodedPacket:
-        """The packet with those prompts alone that are `kept`."""
+        """Return the packet with those prompts alone that are `kept`."""
         return replace(self, prompts=tuple(ids for ids, keep in zip(self.prompts, kept, strict=True) if keep))
 
 
@@ -62,27 +72,27 @@ class LoadedModel:
     def messages(
         self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool, decoded: bool = True
     ) -> list[dict[str, Any]]:
-        """One user turn: pictures with their numbers, then the story, the instruction and the question.
+        """Return one user turn: pictures with their numbers, then the story, the instruction and the question.
 
         decoded: whether the pictures come with their pixels, which the text of a prompt does not need.
         """
         content: list[dict[str, Any]] = []
         for number, png in enumerate(evidence.images, 1):
             pixels = {"image": _decode(png)} if decoded else {}
-            content += [_text(f"Picture {number}"), {"type": "image", **pixels}]
+            content += [{"type": "text", "text": f"Picture {number}"}, {"type": "image", **pixels}]
         parts = [evidence.text, prompt.instruction, question_text(prompt, plain=plain)]
         words = "\n".join(neutral(part, self.tokenizer) for part in parts if part)
-        return [{"role": "user", "content": [*content, _text(words)]}]
+        return [{"role": "user", "content": [*content, {"type": "text", "text": words}]}]
 
     def full_inputs(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Tensors of one whole prompt, pictures included, by the processor's own chat template."""
+        """Return tensors of one whole prompt, pictures included, by the processor's own chat template."""
         batch = self.processor.apply_chat_template(
             list(messages), add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
         )
         return {name: value.to(self.device) for name, value in batch.items()}
 
     def encode(self, evidence: Evidence, prompts: Sequence[JudgePrompt], *, plain: bool) -> EncodedPacket:
-        """All prompts of a packet; pictures are prepared once.
+        """Return all prompts of a packet; pictures are prepared once.
 
         What follows the last picture is tokenised by itself, which is the same because a picture ends with a special
         token; the first prompt is checked against the processor's own ids, and a difference means that each is
@@ -91,7 +101,7 @@ class LoadedModel:
         first = self.full_inputs(self.messages(evidence, prompts[0], plain=plain))
         vision = {name: value for name, value in first.items() if name not in _SEQUENCES}
         whole = tuple(first["input_ids"][0].tolist())
-        end = len(whole) - whole[::-1].index(self.picture_token) if evidence.images else 0
+        end = len(whole) - whole[::-1].index(self.model.config.image_token_id) if evidence.images else 0
         kinds = tuple(first["mm_token_type_ids"][0, :end].tolist()) if "mm_token_type_ids" in first else None
         tails = [self._tail(evidence, prompt, plain=plain) for prompt in prompts] if evidence.images else []
         if tails and whole[end:][-len(tails[0]) :] == tails[0]:
@@ -101,11 +111,6 @@ class LoadedModel:
         ids = (whole, *(tuple(inputs["input_ids"][0].tolist()) for inputs in others))
         return EncodedPacket(ids, vision, end, kinds)
 
-    @property
-    def picture_token(self) -> int:
-        """The id that stands for a piece of a picture."""
-        return int(self.model.config.image_token_id)
-
     def _tail(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> tuple[int, ...]:
         messages = self.messages(evidence, prompt, plain=plain, decoded=False)
         text = self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
@@ -114,18 +119,12 @@ class LoadedModel:
         return tuple(self.tokenizer(after, add_special_tokens=False)["input_ids"])
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of generated ids."""
+        """Return the text of generated ids."""
         text: str = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
 
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
 def _decode(png: bytes) -> Any:
-    from PIL import Image
-
     with Image.open(io.BytesIO(png)) as image:
         return image.convert("RGB")
 
@@ -161,8 +160,6 @@ def load_model(source: ModelSource, *, device: str, dtype: str) -> LoadedModel:
 
 def _ready(model: Any, processor: Any, device: str) -> LoadedModel:
     """Put the model on its device and replace its sampling defaults with plain greedy decoding."""
-    from transformers import GenerationConfig
-
     try:
         model.to(device).eval()
     except (RuntimeError, AssertionError) as error:
@@ -187,14 +184,14 @@ def _ready(model: Any, processor: Any, device: str) -> LoadedModel:
     )
 
 
-# ---
 # Grammars that hold a local model to a reply's JSON schema: xgrammar's masks over the model's own tokens.
 
 
 WRITING: Mapping[str, Any] = {"any_whitespace": False, "strict_mode": True}
 """How grammars are compiled. Free white space lets a model write blanks up to the limit."""
 
-_KEPT = 512
+_GRAMMAR_CACHE = 1 << 28
+"""Bytes of compiled grammars that are kept."""
 _PHRASE = re.compile(r"\^\[\^(?P<left_out>.*)\]\{(?P<least>\d+),(?P<most>\d+)\}\$")
 _LONGEST_REPEAT = 100
 
@@ -224,7 +221,7 @@ def _safe(rule: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def grammar_sha256(schema: Mapping[str, Any]) -> str:
-    """The hash of the schema that a reply's grammar is compiled from."""
+    """Return the hash of the schema that a reply's grammar is compiled from."""
     return sha256_hex(_grammar_text(schema).encode("utf-8"))
 
 
@@ -233,7 +230,7 @@ def _grammar_text(schema: Mapping[str, Any]) -> str:
 
 
 class Grammars:
-    """Compiled grammars of one tokenizer, the latest 512 kept.
+    """Grammars of one tokenizer; the compiler keeps what it has compiled.
 
     tokenizer: a transformers tokenizer. vocabulary: the width of the model's logits. stops: ids that end a reply.
     """
@@ -242,19 +239,273 @@ class Grammars:
         import xgrammar
 
         info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocabulary, stop_token_ids=list(stops))
-        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1)
-        self._compiled: dict[str, Any] = {}
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_limit_bytes=_GRAMMAR_CACHE)
 
     def processor(self, prompts: Sequence[JudgePrompt]) -> Any:
-        """A logits processor for one batch, row by row; it serves one `generate` call."""
+        """Return a logits processor for one batch, row by row; it serves one `generate` call."""
         from xgrammar.contrib.hf import LogitsProcessor
 
-        return LogitsProcessor([self._compile(prompt.schema) for prompt in prompts])
+        texts = [_grammar_text(prompt.schema) for prompt in prompts]
+        return LogitsProcessor([self._compiler.compile_json_schema(text, **WRITING) for text in texts])
 
-    def _compile(self, schema: Mapping[str, Any]) -> Any:
-        text = _grammar_text(schema)
-        if text not in self._compiled:
-            if len(self._compiled) >= _KEPT:
-                self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[text] = self._compiler.compile_json_schema(text, **WRITING)
-        return self._compiled[text]
+
+# Asking a loaded model: the naive way, and with the prefix of a packet's prompts computed once.
+#
+# The prefix is computed in two fixed steps, up to the end of the last picture and on to where the prompts part, and
+# the cache after the first step is kept: the next packet with the same pictures (another condition or prompt variant)
+# begins there, with the same numbers as if it had begun anew.
+
+
+@contextmanager
+def _inference() -> Iterator[None]:
+    """Run forward passes without gradients; an accelerator that is too small is named."""
+    try:
+        with torch.inference_mode():
+            yield
+    except torch.OutOfMemoryError as error:
+        raise JudgeError(
+            "The packet does not fit into the accelerator's memory.",
+            hint="Lower cache_bytes, use reuse='sequential', or a smaller model or dtype.",
+        ) from error
+
+
+def _check_scores(input_ids: Any, scores: Any) -> Any:
+    """A logits processor that changes nothing; scores of shape (rows, vocabulary)."""
+    if bool(scores.isnan().any()):
+        raise JudgeError("The model's numbers are not finite.", hint="Load it with dtype float32 or bfloat16.")
+    return scores
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One reply's ids, whether the model ended it, and how many ids of its prompt were read and how many reused."""
+
+    ids: tuple[int, ...]
+    ended: bool
+    read: int
+    reused: int
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The cache of `length` ids that several prompts share; `position` is the model's position state after them."""
+
+    ids: tuple[int, ...]
+    cache: Any
+    position: Any
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Memory of one id of one row, over all layers."""
+        tensors = [tensor for layer in self.cache.layers for tensor in (layer.keys, layer.values)]
+        total: int = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        return total // max(1, len(self.ids))
+
+
+@dataclass
+class Asker:
+    """Generates replies. position_state: see `configs/local.yaml`. cache_bytes: the limit of one batch's caches."""
+
+    loaded: LoadedModel
+    grammars: Grammars | None
+    position_state: str | None
+    max_new_tokens: int
+    cache_bytes: int
+    _pictures: tuple[str, Prefix] | None = field(default=None, repr=False)
+
+    def naive(self, inputs: Mapping[str, Any], prompt: JudgePrompt) -> Generated:
+        """Answer one whole prompt, as `LoadedModel.full_inputs` makes it, with nothing shared."""
+        self._set_position(None)
+        length = inputs["input_ids"].shape[1]
+        return self._generate(dict(inputs), [prompt], [length], 0)[0]
+
+    def shared(
+        self, packet: EncodedPacket, prompts: Sequence[JudgePrompt], pictures: str, *, batched: bool
+    ) -> Iterator[Generated]:
+        """Answer all prompts of a packet; `pictures` is the hash under which the cache of its pictures is kept."""
+        prefix, paid = self._prefix(packet, pictures)
+        start = len(prefix.ids)
+        rows = self._rows(prefix, packet) if batched else 1
+        for first in range(0, len(prompts), rows):
+            chunk = slice(first, first + rows)
+            replies = self._follow(prefix, packet, packet.prompts[chunk], prompts[chunk])
+            for place, reply in enumerate(replies, first):
+                yield reply if place else Generated(reply.ids, reply.ended, reply.read, start - paid)
+
+    def _rows(self, prefix: Prefix, packet: EncodedPacket) -> int:
+        """How many questions fit beside the prefix: their own keys and values, and one layer's scores (float32)."""
+        start = len(prefix.ids)
+        own = max(map(len, packet.prompts)) - start
+        heads = int(self.loaded.model.config.get_text_config().num_attention_heads)
+        row = (own + self.max_new_tokens) * prefix.bytes_per_token + 4 * heads * own * start
+        return max(1, (self.cache_bytes - start * prefix.bytes_per_token) // row)
+
+    def _prefix(self, packet: EncodedPacket, pictures: str) -> tuple[Prefix, int]:
+        """Return the prefix of all prompts, one id short of the shortest, and how many ids of it were computed now."""
+        shortest = min(packet.prompts, key=len)[:-1]
+        apart = (place for place, column in enumerate(zip(*packet.prompts, strict=False)) if len(set(column)) > 1)
+        common = shortest[: next(apart, len(shortest))]
+        end, paid = packet.pictures_end, 0
+        start: Prefix | None = None
+        if end:
+            key = f"{pictures}:{end}"
+            if self._pictures is None or self._pictures[0] != key or self._pictures[1].ids != common[:end]:
+                self._pictures = None
+                self._pictures = (key, self._read(None, common[:end], packet))
+                paid = end
+            start = self._pictures[1]
+            if len(common) == end:
+                return start, paid
+        return self._read(start, common, packet), paid + len(common) - end
+
+    def _read(self, start: Prefix | None, ids: tuple[int, ...], packet: EncodedPacket) -> Prefix:
+        """Run one forward pass over what `ids` adds to `start`."""
+        done = len(start.ids) if start is not None else 0
+        cache = extend(start.cache) if start is not None else DynamicCache()
+        self._set_position(start.position if start is not None else None)
+        inputs: dict[str, Any] = {"input_ids": torch.tensor([ids[done:]], device=self.loaded.device)}
+        if start is None and packet.pictures_end:
+            inputs |= packet.vision
+            if packet.kinds is not None:
+                inputs["mm_token_type_ids"] = torch.tensor([packet.kinds], device=self.loaded.device)
+        with _inference():
+            self.loaded.model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        return Prefix(ids, cache, self._position())
+
+    def _follow(
+        self, prefix: Prefix, packet: EncodedPacket, prompts: Sequence[tuple[int, ...]], asked: Sequence[JudgePrompt]
+    ) -> list[Generated]:
+        """One batch of questions behind the prefix: ids are prefix, pads, question; the mask is zero on pads."""
+        start, rows = len(prefix.ids), len(prompts)
+        width = max(map(len, prompts))
+        ids = [[*prefix.ids, *[self.loaded.pad] * (width - len(one)), *one[start:]] for one in prompts]
+        mask = [[1] * start + [0] * (width - len(one)) + [1] * (len(one) - start) for one in prompts]
+        tensors = {"input_ids": ids, "attention_mask": mask}
+        if packet.kinds is not None:
+            kinds = (*packet.kinds[:start], *[0] * (width - min(start, len(packet.kinds))))
+            tensors["mm_token_type_ids"] = [list(kinds)] * rows
+        inputs: dict[str, Any] = {
+            name: torch.tensor(value, device=self.loaded.device) for name, value in tensors.items()
+        }
+        self._set_position(None if prefix.position is None else prefix.position.repeat_interleave(rows, dim=0))
+        inputs["past_key_values"] = follow(prefix.cache)
+        return self._generate(inputs, asked, [len(one) for one in prompts], start)
+
+    def _generate(
+        self, inputs: dict[str, Any], prompts: Sequence[JudgePrompt], lengths: Sequence[int], reused: int
+    ) -> list[Generated]:
+        held = [_check_scores] + ([self.grammars.processor(prompts)] if self.grammars is not None else [])
+        width = inputs["input_ids"].shape[1]
+        with _inference():
+            output = self.loaded.model.generate(**inputs, max_new_tokens=self.max_new_tokens, logits_processor=held)
+        return [self._cut(row[width:].tolist(), length, reused) for row, length in zip(output, lengths, strict=True)]
+
+    def _cut(self, ids: list[int], read: int, reused: int) -> Generated:
+        stop = next((place for place, one in enumerate(ids) if one in self.loaded.stops), None)
+        return Generated(tuple(ids[:stop]), stop is not None, read, reused)
+
+    def _position(self) -> Any:
+        """Return the position state after a forward pass, copied; zero where the model left none (no pictures)."""
+        if self.position_state is None:
+            return None
+        state = attrgetter(self.position_state)(self.loaded.model)
+        if state is None:
+            return torch.zeros((1, 1), dtype=torch.long, device=self.loaded.device)
+        return state.clone()
+
+    def _set_position(self, value: Any) -> None:
+        if self.position_state is not None:
+            *path, last = self.position_state.split(".")
+            setattr(reduce(getattr, path, self.loaded.model), last, value)
+
+
+# A key-value cache whose beginning all rows of a batch share, and attention over it.
+#
+# transformers' own batch holds and reads the beginning once a row, which for a long one costs more than the model's
+# arithmetic. Here it is there once: the queries of all rows meet it in one product, and each row's own ids
+# separately.
+
+
+_NAME = "katha_shared_prefix"
+
+
+class SharedStates(NamedTuple):
+    """Keys or values. shared: of shape (1, heads, prefix, size); own: of shape (rows, heads, own ids, size)."""
+
+    shared: torch.Tensor
+    own: torch.Tensor
+
+
+class SharedLayer(DynamicLayer):  # type: ignore[misc]
+    """What the rows of a batch write behind the keys and values of `shared`, a layer of one row that is only read."""
+
+    def __init__(self, shared: Any) -> None:
+        super().__init__()
+        self.shared = shared
+
+    def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+        """Append what is new; the attention gets both parts."""
+        keys, values = super().update(key_states, value_states)
+        return SharedStates(self.shared.keys, keys), SharedStates(self.shared.values, values)
+
+    def get_seq_length(self) -> int:
+        """Return ids so far, shared and own."""
+        own: int = super().get_seq_length()
+        return own + int(self.shared.keys.shape[-2])
+
+
+def extend(cache: DynamicCache) -> DynamicCache:
+    """Return a cache of one row that goes on from `cache`, which stays as it is."""
+    extended = copy.copy(cache)
+    extended.layers = [copy.copy(layer) for layer in cache.layers]  # a layer replaces its tensors, never writes in them
+    return extended
+
+
+def follow(cache: DynamicCache) -> DynamicCache:
+    """Return a cache for any number of rows that all begin with `cache`; needs `use_shared_attention`."""
+    following = copy.copy(cache)
+    following.layers = [SharedLayer(layer) for layer in cache.layers]
+    return following
+
+
+def use_shared_attention(model: Any) -> None:
+    """Let the language model attend over `follow`'s caches; over every other it attends as before (`sdpa`)."""
+    AttentionInterface.register(_NAME, attend)
+    AttentionMaskInterface.register(_NAME, sdpa_mask)
+    model.set_attn_implementation({"text_config": _NAME})
+
+
+def attend(
+    module: Any, query: torch.Tensor, key: Any, value: Any, attention_mask: torch.Tensor | None, **options: Any
+) -> tuple[torch.Tensor, None]:
+    """transformers' attention interface. query: of shape (rows, heads, ids, size); the result (rows, ids, heads, size).
+
+    Every id sees the whole shared part. Scores and their sum are in float32, and one softmax goes over both parts.
+    """
+    if not isinstance(key, SharedStates):
+        result: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        return result
+    rows, heads, count, size = query.shape
+    few = key.own.shape[1]  # several query heads share one head of keys and values
+    asked = (query.float() * options["scaling"]).reshape(rows, few, -1, size)
+    shared = _together(asked) @ key.shared[0].float().mT
+    own = (asked @ key.own.float().mT).view(rows, few, heads // few, count, -1)
+    if attention_mask is not None:
+        own = own.masked_fill(~attention_mask[:, :, None, :, -own.shape[-1] :], -torch.inf)
+    own = _together(own.reshape(rows, few, -1, own.shape[-1]))
+    top = torch.maximum(shared.amax(-1, keepdim=True), own.amax(-1, keepdim=True))
+    shared, own = shared.sub_(top).exp_(), own.sub_(top).exp_()
+    total = shared.sum(-1, keepdim=True) + own.sum(-1, keepdim=True)
+    found = _apart(shared @ value.shared[0].float(), rows) + _apart(own, rows) @ value.own.float()
+    found = found / _apart(total, rows)
+    return found.reshape(rows, heads, count, size).transpose(1, 2).to(query.dtype).contiguous(), None
+
+
+def _together(tensor: torch.Tensor) -> torch.Tensor:
+    """From (rows, heads, n, size) to (heads, rows * n, size)."""
+    return tensor.transpose(0, 1).flatten(1, 2)
+
+
+def _apart(tensor: torch.Tensor, rows: int) -> torch.Tensor:
+    """Back from `_together`."""
+    return tensor.reshape(tensor.shape[0], rows, -1, tensor.shape[-1]).transpose(0, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -11,10 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from katha.eval_bridge.judges.api import ApiJudge
-from katha.eval_bridge.judges.batches import BatchResult, Read, Sent
-from katha.eval_bridge.packets.instructions import question_text
+from katha.eval_bridge.judging.abilities import BatchResult, Sent
 from katha.models.client import OpenAIClient, Received
-from katha.protocols import Evidence, JudgePrompt
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -27,8 +24,8 @@ _LOOKED_AT = 200
 class OpenAIBatches:
     """Batches of one client. A lost one is known by the file that it was made from."""
 
-    def __init__(self, client: OpenAI, read: Read) -> None:
-        self._client, self._read = client, read
+    def __init__(self, client: OpenAI) -> None:
+        self._client = client
 
     def upload(self, requests: Path) -> str | None:
         """Upload the file of requests."""
@@ -42,7 +39,7 @@ class OpenAIBatches:
             return self._client.files.create(file=path, purpose="batch").id
 
     def find(self, sent: Sent, known: frozenset[str]) -> str | None:
-        """The batch that was made from the uploaded file."""
+        """Return the batch that was made from the uploaded file."""
         listed = islice(self._client.batches.list(limit=100), _LOOKED_AT)
         return next((batch.id for batch in listed if batch.input_file_id == sent.file_id), None)
 
@@ -57,18 +54,12 @@ class OpenAIBatches:
         return self._client.batches.retrieve(batch_id).status in _ENDED
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:
-        """The lines of the output file and of the error file."""
+        """Yield the lines of the output file and of the error file."""
         batch = self._client.batches.retrieve(batch_id)
         for file_id in (batch.output_file_id, batch.error_file_id):
             if file_id:
                 with self._client.files.with_streaming_response.content(file_id) as response:
                     yield from (_result(json.loads(line)) for line in response.iter_lines() if line.strip())
-
-    def read(self, body: Mapping[str, Any]) -> Received:
-        """The completion in a result."""
-        from openai.types.chat import ChatCompletion
-
-        return self._read(ChatCompletion.model_validate(body))
 
 
 def _result(row: Mapping[str, Any]) -> BatchResult:
@@ -88,18 +79,18 @@ class OpenAIJudge(ApiJudge):
     PROVIDER = "openai"
     _client: OpenAIClient
 
-    def _content(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> list[dict[str, Any]]:
-        parts: list[dict[str, Any]] = []
-        for number, png in enumerate(evidence.images, 1):
-            url = "data:image/png;base64," + b64encode(png).decode("ascii")
-            parts += [{"type": "text", "text": f"Picture {number}"}, {"type": "image_url", "image_url": {"url": url}}]
-        texts = [evidence.text, prompt.instruction, question_text(prompt, plain=plain)]
-        return parts + [{"type": "text", "text": text} for text in texts if text is not None]
+    def _picture(self, png: str) -> dict[str, Any]:
+        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}}
+
+    def _received(self, body: Mapping[str, Any]) -> Received:
+        from openai.types.chat import ChatCompletion
+
+        return self._client.read(ChatCompletion.model_validate(body))
 
     @property
     def batches(self) -> OpenAIBatches:
         """The batch files of this server."""
-        return OpenAIBatches(self._client.sdk, self._client.read)
+        return OpenAIBatches(self._client.sdk)
 
 
 class GeminiJudge(OpenAIJudge):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class RecordedJudge:
         self._archive = sha256_hex(Path(path).read_bytes())
 
     def spec(self) -> Mapping[str, Any]:
-        """The recorded judge's name and the archive's hash."""
+        """Return the recorded judge's name and the archive's hash."""
         return {"name": self._name, "recorded": self._archive}
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
@@ -60,13 +61,4 @@ class RecordedJudge:
 
 
 def _reply(row: Answer) -> JudgeReply:
-    return JudgeReply(
-        status=row.status,
-        answer=row.answer,
-        evidence_status=row.evidence_status,
-        image_support=row.image_support,
-        confidence=row.confidence,
-        raw=row.raw,
-        error=row.error,
-        usage=row.usage,
-    )
+    return JudgeReply(**{field.name: getattr(row, field.name) for field in fields(JudgeReply)})

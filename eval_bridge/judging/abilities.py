@@ -1,20 +1,29 @@
-"""What a judge can do beyond answering, with the defaults for judges that do not say."""
+"""Judges from their names, and what a judge can do beyond answering, with the defaults for judges that do not say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from katha.errors import UsageError
 from katha.jsonio import digest
 from katha.protocols import (
     AlwaysChooses,
     AsksSideBySide,
     ChangesWhileAsked,
+    Evidence,
     FillsTheMemory,
     HasAPrice,
     Judge,
-    LetsGo,
+    JudgePrompt,
+    JudgeReply,
 )
+from katha.registry import default_registry, option_names
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,118 @@ def asked_as(judge: Judge) -> str:
     return digest({**judge.spec(), **(judge.amended if isinstance(judge, ChangesWhileAsked) else {})})
 
 
-def let_go(judge: Judge) -> None:
-    """Have `judge` give back the memory or the connections that it holds, if it can."""
-    if isinstance(judge, LetsGo):
-        judge.close()
+# Batches of a vendor: requests in a file, an id to come back with, results by each request's own key.
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """One request's outcome: the reply's body as JSON, or (None) why there is none."""
+
+    key: str
+    body: Mapping[str, Any] | None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What is known of a batch that is about to be made: how many requests, since when, and the uploaded file's id."""
+
+    count: int
+    since: datetime
+    file_id: str | None = None
+
+
+class BatchApi(Protocol):
+    """One vendor's batches, over its own SDK. The SDK's errors pass through."""
+
+    def upload(self, requests: Path) -> str | None:
+        """Bring the requests to the vendor, where that is a step of its own: its id. Costs nothing."""
+        ...
+
+    def find(self, sent: Sent, known: frozenset[str]) -> str | None:
+        """Return the id of a batch that was made although the answer never came; `known` belong elsewhere."""
+        ...
+
+    def create(self, requests: Path, sent: Sent) -> str:
+        """Make the batch: from here on it costs money. Its id."""
+        ...
+
+    def ended(self, batch_id: str) -> bool:
+        """Return whether all that will come of it is there."""
+        ...
+
+    def results(self, batch_id: str) -> Iterator[BatchResult]:
+        """Yield what came of it, request by request, in any order."""
+        ...
+
+
+@runtime_checkable
+class AsksInBatches(Judge, HasAPrice, Protocol):
+    """A judge whose vendor also answers whole files of requests, within a day and at a lower price."""
+
+    @property
+    def batches(self) -> BatchApi:
+        """The vendor's batches."""
+        ...
+
+    @property
+    def batch_terms(self) -> Mapping[str, float]:
+        """Of one batch: most `requests` and `bytes`, its `price` (a share of the usual), `poll` in seconds."""
+        ...
+
+    def batch_request(self, evidence: Evidence, prompt: JudgePrompt) -> dict[str, Any]:
+        """Return the body of one call: the same as a call of its own would have."""
+        ...
+
+    def batch_reply(self, result: BatchResult, prompt: JudgePrompt) -> JudgeReply:
+        """Return the reply that a batch brought, at the batch's price."""
+        ...
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """Return what a call of `batches` gives, tried again while the server is busy or broken."""
+        ...
+
+    def rest(self, seconds: float) -> None:
+        """Wait before the next look at a batch."""
+        ...
+
+
+# The judges of a command, made from their names with the options that they have.
+
+_FLAGS = {
+    "base_url": ("--base-url is given, but no judge here calls a server.", "Use --judge openai:MODEL."),
+    "verify_reuse": ("--verify-reuse is given, but no judge here shares a prefix.", "Use --judge local:MODEL."),
+    "concurrency": ("--concurrency is given, but no judge here calls a server.", "Use --judge openai:MODEL."),
+}
+
+
+def make_judges(
+    specs: Sequence[str],
+    *,
+    base_url: str | None = None,
+    verify_reuse: float | None = None,
+    concurrency: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> list[tuple[str, Judge]]:
+    """Make the judges that `specs` name; what is not None, and each of `options`, goes to every judge that has it.
+
+    Raises:
+        UnknownPluginError, MissingExtraError: a judge cannot be made. UsageError: no judge here has an option, or its
+        value does not fit.
+    """
+    flags: Mapping[str, Any] = {"base_url": base_url, "verify_reuse": verify_reuse, "concurrency": concurrency}
+    own = next((name for name in _FLAGS if name in (options or {})), None)
+    if own is not None:
+        raise UsageError(f"The judge option {own!r} has a flag of its own.", hint=f"Use --{own.replace('_', '-')}.")
+    wanted = {name: value for name, value in flags.items() if value is not None} | dict(options or {})
+    registry, taken = default_registry("judges"), set[str]()
+    made: list[tuple[str, Judge]] = []
+    for spec in specs:
+        known = option_names(registry.load(spec)[0])
+        fitting = {name: value for name, value in wanted.items() if name in known}
+        taken |= set(fitting)
+        made.append((spec, registry.configure(spec, fitting)))
+    for name in sorted(wanted.keys() - taken):
+        message, hint = _FLAGS.get(name, (f"No judge here has an option {name!r}.", "See `katha judges`."))
+        raise UsageError(message, hint=hint)
+    return made

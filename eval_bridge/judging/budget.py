@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import judge_abilities
@@ -24,20 +24,17 @@ _REPLY_TOKENS = 80
 STOPPED = "the budget was used up before this question was asked"
 
 
-def _image_tokens(png: bytes) -> int:
-    width, height = int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
-    return min(_MOST_IMAGE_TOKENS, -(-width * height // _PIXELS_PER_TOKEN))
-
-
 def estimate_tokens(evidence: Evidence, prompt: JudgePrompt) -> int:
-    """Roughly how many tokens a judge reads for one question: a token per four letters and per 750 pixels."""
+    """Return roughly how many tokens a judge reads for one question: a token per four letters and per 750 pixels."""
     letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
     letters += sum(map(len, prompt.options or ()))
-    return letters // _CHARACTERS_PER_TOKEN + sum(map(_image_tokens, evidence.images))
+    pixels = (int.from_bytes(png[16:20], "big") * int.from_bytes(png[20:24], "big") for png in evidence.images)
+    pictures = sum(min(_MOST_IMAGE_TOKENS, -(-count // _PIXELS_PER_TOKEN)) for count in pixels)
+    return letters // _CHARACTERS_PER_TOKEN + pictures
 
 
 def expected_cost(price: Mapping[str, float] | None, tokens: int, replies: int) -> float:
-    """Dollars that `replies` replies to prompts of `tokens` tokens in all are expected to cost; 0 without a price."""
+    """Return what `replies` replies to prompts of `tokens` tokens in all will cost in dollars; 0 without a price."""
     if not price:
         return 0.0
     return (tokens * price.get("input", 0.0) + replies * _REPLY_TOKENS * price.get("output", 0.0)) / 1e6
@@ -53,7 +50,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def grant(self, wanted: int, each: float) -> int:
-        """How many of `wanted` calls, expected to cost `each` dollars, may be made now; they count until `settle`."""
+        """Return how many of `wanted` calls, each expected to cost so many dollars, may be made; see `settle`."""
         with self._lock:
             granted = wanted
             if self.max_calls is not None:
@@ -72,13 +69,13 @@ class Budget:
         return Limits(max_calls=self.max_calls, max_cost=self.max_cost, stopped=self.stopped)
 
     def give_back(self, count: int, each: float) -> None:
-        """`count` granted calls were not made after all."""
+        """Take back `count` granted calls that were not made after all."""
         with self._lock:
             self._granted -= count
             self._expected -= count * each
 
     def settle(self, each: float, cost: float) -> None:
-        """A granted call was made for `cost` dollars."""
+        """Count a granted call as made for `cost` dollars."""
         with self._lock:
             self._granted -= 1
             self._expected -= each
@@ -86,29 +83,23 @@ class Budget:
             self.cost += cost
 
 
-class Limits(BaseModel):
+class Limits(BaseModel, frozen=True):
     """The limits of a budget, and whether they ended the command."""
-
-    model_config = ConfigDict(frozen=True)
 
     max_calls: int | None
     max_cost: float | None
     stopped: bool
 
 
-class ReuseCheck(BaseModel):
+class ReuseCheck(BaseModel, frozen=True):
     """How many replies were asked again without a shared prefix, and how many changed by it."""
-
-    model_config = ConfigDict(frozen=True)
 
     checked: int
     flipped: int
 
 
-class Account(BaseModel):
+class Account(BaseModel, frozen=True):
     """What one judge was asked in a command: calls, replies by status, dollars (if known) and tokens by kind."""
-
-    model_config = ConfigDict(frozen=True)
 
     calls: int
     reused: int
@@ -196,7 +187,7 @@ class Weighed:
         self.always_chooses, self._price = abilities.always_chooses, abilities.price
 
     def spec(self) -> Mapping[str, Any]:
-        """The inner judge's, so that the cache is asked by the same keys."""
+        """Return the inner judge's, so that the cache is asked by the same keys."""
         return self._judge.spec()
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
@@ -206,8 +197,8 @@ class Weighed:
             self._estimate.calls += 1
             self._estimate.input_tokens += tokens
             self._estimate.output_tokens += _REPLY_TOKENS
-            known = self._price is not None and self._estimate.cost is not None
-            self._estimate.cost = (
-                (self._estimate.cost or 0.0) + self._share * expected_cost(self._price, tokens, 1) if known else None
-            )
+            if self._price is None:
+                self._estimate.cost = None
+            elif self._estimate.cost is not None:
+                self._estimate.cost += self._share * expected_cost(self._price, tokens, 1)
             yield JudgeReply("not_asked", error="dry run")

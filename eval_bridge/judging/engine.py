@@ -8,7 +8,7 @@ The failure policy, decided here once:
 - A `TransientJudgeError` or an `OSError` is tried again with the same bytes, with growing waits; what still fails is
   `transport_failed`, and so are the packet's other questions.
 - Any other `KathaError` says that the judge cannot be asked at all (a wrong key, no credit): it ends the command.
-- A failure is never cached, never scored, and counted by its cause (`outcome.py`). Only what is `ok` is cached.
+- A failure is never cached, never scored, and counted by its cause (`answers.py`). Only what is `ok` is cached.
 - A question beyond the budget is `budget_stopped`, or ends the command with a `BudgetError`: `when_spent` says which.
 
 The cache key holds everything that can change a reply: condition, ordered pixel hashes and their preprocessing, text,
@@ -22,22 +22,22 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 from katha.errors import BudgetError, KathaError, TransientJudgeError
-from katha.eval_bridge.judging.abilities import JudgeAbilities, asked_as, judge_abilities, let_go
+from katha.eval_bridge.judging.abilities import JudgeAbilities, asked_as, judge_abilities
+from katha.eval_bridge.judging.answers import OutcomeCounter
 from katha.eval_bridge.judging.budget import STOPPED, Budget, Tally, estimate_tokens, expected_cost, require_prices
-from katha.eval_bridge.judging.outcome import OutcomeCounter
 from katha.eval_bridge.matching.match import normalise
-from katha.eval_bridge.packets.images import PREPROCESSING
 from katha.eval_bridge.packets.instructions import AnswersFormat, judge_prompt, prompt_sha256
-from katha.eval_bridge.packets.packets import packet_sha256
+from katha.eval_bridge.packets.packets import PREPROCESSING, packet_sha256
 from katha.jsonio import canonical, digest
-from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, LetsGo
 from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question
+from katha.store import AnswerCache, Store
 
 OnAnswer = Callable[[Answer, bool], None]
 """Called with each answer as soon as it exists, and whether it was reused (not paid for)."""
@@ -46,31 +46,6 @@ _EVIDENCE = frozenset(("recoverable", "unclear", "omitted", "contradicted"))
 _SUPPORT = frozenset(("supported", "omitted", "contradicted", "ambiguous"))
 _SPENT = "The budget is used up; what was paid for is kept."
 _SPENT_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
-
-
-class AnswerCache(Protocol):
-    """Answers by key, kept across runs. Only answers with status `ok` are ever put."""
-
-    def get(self, key: str) -> Answer | None:
-        """The answer stored under `key`."""
-        ...
-
-    def put(self, key: str, answer: Answer) -> None:
-        """Store `answer` durably under `key`."""
-        ...
-
-
-class AnswerStore(Protocol):
-    """Where answers are shared with other commands: `katha.store.Store`."""
-
-    @property
-    def answers(self) -> AnswerCache:
-        """The cache."""
-        ...
-
-    def claim(self, work: str) -> AbstractContextManager[None]:
-        """Hold a piece of work while it is done, so that a second process finds it in the cache."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -84,9 +59,8 @@ class Retry:
 
     def wait(self, failures: int) -> None:
         """Wait after the `failures`-th failure in a row (from 1)."""
-        seconds = self.first_wait * self.factor ** (failures - 1)
-        if seconds > 0:
-            self.sleep(seconds)
+        if self.first_wait > 0:
+            self.sleep(self.first_wait * self.factor ** (failures - 1))
 
 
 @dataclass(frozen=True)
@@ -120,7 +94,7 @@ def _sound(text: str | None) -> str | None:
 
 
 def _literal(answer: str | None, options: tuple[str, ...] | None) -> str | None:
-    """The option that `answer` names (case, punctuation and blanks aside), or the answer itself when free."""
+    """Return the option that `answer` names (case, punctuation and blanks aside), or the answer itself when free."""
     if answer is None or not answer.strip():
         return None
     if options is None or answer in options:
@@ -131,14 +105,12 @@ def _literal(answer: str | None, options: tuple[str, ...] | None) -> str | None:
 
 def _sound_usage(usage: Mapping[str, object]) -> dict[str, object]:
     """Return a reply's account as JSON with numbers where they are counted; anything else is an error."""
-    found = dict(usage)
-    if found:
-        canonical(found)
-        tokens = found.get("tokens")
-        numbers = [found.get("cost"), *(tokens.values() if isinstance(tokens, Mapping) else ())]
-        if any(number is not None and not isinstance(number, int | float) for number in numbers):
-            raise TypeError("the usage of a reply holds what is no number")
-    return found
+    canonical(dict(usage))
+    tokens = usage.get("tokens")
+    numbers = [usage.get("cost"), *(tokens.values() if isinstance(tokens, Mapping) else ())]
+    if any(number is not None and not isinstance(number, int | float) for number in numbers):
+        raise TypeError("the usage of a reply holds what is no number")
+    return dict(usage)
 
 
 def _checked(reply: object, prompt: JudgePrompt) -> JudgeReply:
@@ -184,17 +156,7 @@ class _Call:
     hashes: tuple[str, str]
 
     def answer(self, reply: JudgeReply) -> Answer:
-        fields = {
-            "status": reply.status,
-            "answer": reply.answer,
-            "evidence_status": reply.evidence_status,
-            "image_support": reply.image_support,
-            "confidence": reply.confidence,
-            "raw": reply.raw,
-            "error": reply.error,
-            "usage": dict(reply.usage),
-        }
-        return Answer.model_validate({**self.labels, **fields})
+        return Answer.model_validate({**self.labels, **vars(reply), "usage": dict(reply.usage)})
 
     def key_for(self, judge: Judge) -> str:
         """Return the cache key of a reply that came as `judge` is asked now."""
@@ -219,11 +181,9 @@ class _Line:
         """Whether one thread at a time may ask it."""
         return self.abilities.concurrency == 1
 
-    @contextmanager
-    def whole_packet(self) -> Iterator[None]:
+    def whole_packet(self) -> AbstractContextManager[object]:
         """Hold a judge of one thread while all questions of a packet are put to it."""
-        with self._free if self.alone else nullcontext():
-            yield
+        return self._free if self.alone else nullcontext()
 
     def one(self, evidence: Evidence, prompt: JudgePrompt, retry: Retry) -> JudgeReply:
         """Return the reply to one question, as one of several that are asked side by side."""
@@ -294,7 +254,7 @@ class JudgingEngine:
     def __init__(
         self,
         judges: Mapping[str, Judge],
-        store: AnswerStore | None = None,
+        store: Store | None = None,
         *,
         budget: Budget | None = None,
         when_spent: Literal["count", "stop"] = "count",
@@ -328,8 +288,10 @@ class JudgingEngine:
         return {name: line.abilities for name, line in self._lines.items()}
 
     def let_go(self, name: str) -> None:
-        """Have a judge give back the memory that it holds."""
-        let_go(self._lines[name].judge)
+        """Have a judge give back the memory or the connections that it holds, if it can."""
+        judge = self._lines[name].judge
+        if isinstance(judge, LetsGo):
+            judge.close()
 
     def ask(self, name: str, inquiry: Inquiry, on_answer: OnAnswer | None = None) -> list[Answer]:
         """Return the answers of one judge to the questions of a packet, in their order.
@@ -344,11 +306,9 @@ class JudgingEngine:
         """
         line = self._lines[name]
         asking = _Asking(line, inquiry, self._store.answers if self._store is not None else None, self._retry)
-        with line.whole_packet(), self._claim(name, asking):
+        claim = self._store.claim(f"answers:{name}:{asking.packet_hash}") if self._store is not None else nullcontext()
+        with line.whole_packet(), claim:
             return asking.run(lambda answer, reused: self._tell(line, answer, reused, on_answer))
-
-    def _claim(self, name: str, asking: _Asking) -> AbstractContextManager[None]:
-        return self._store.claim(f"answers:{name}:{asking.packet_hash}") if self._store is not None else nullcontext()
 
     def _tell(self, line: _Line, answer: Answer, reused: bool, on_answer: OnAnswer | None) -> None:
         self.outcome.add(answer)

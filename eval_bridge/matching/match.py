@@ -1,15 +1,16 @@
-"""Whether an answer is right: normalisation, the evidence-status rules, and the rule that compares with the set."""
+"""Say whether an answer is right: normalisation, the evidence-status rules, and the rules that words decide."""
 
 from __future__ import annotations
 
 import string
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Protocol
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
 
 from katha.errors import UsageError
+from katha.jsonio import digest
 from katha.schema import MORAL_LABELS, Answer, Question
 
 _ASCII_MARKS = frozenset(string.punctuation)
@@ -17,7 +18,7 @@ _ASCII_MARKS = frozenset(string.punctuation)
 
 @lru_cache(maxsize=65536)
 def normalise(text: str) -> str:
-    """`text` in lower case, without punctuation (removed, not replaced), blanks collapsed to one.
+    """Return `text` in lower case, without punctuation (removed, not replaced), blanks collapsed to one.
 
     "The King's wedding." becomes "the kings wedding", and the label `self_control` becomes "selfcontrol".
     """
@@ -32,7 +33,7 @@ def normalise(text: str) -> str:
 # - `lemma-set`: the same meaning in other words (see `lemma_set`)
 # - `exact-string`, `keyword`: rows of the matching ablation (Table 61)
 #
-# Decided by a model, whose verdicts are archived (`verdicts`): `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under
+# Decided by a model, whose verdicts are archived: `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under
 # every rule choices and moral labels are matched literally, and a member of the accepted set is right.
 
 _UNCERTAIN = frozenset(("unclear", "ambiguous"))
@@ -66,9 +67,11 @@ class Rule(Protocol):
         ...
 
     def verdict(self, answer: str, question: Question) -> Verdict:
-        """The verdict on an answer's words that are no option, label or statement of uncertainty."""
+        """Return the verdict on an answer's words that are no option, label or statement of uncertainty."""
         ...
 
+
+ACCEPTED = Verdict(True, "in the accepted set")
 
 Matching = str | Rule
 """A rule, or the name of one that words alone decide."""
@@ -83,13 +86,12 @@ class WordRule:
     decide: Callable[[str, Question], Verdict]
 
     def verdict(self, answer: str, question: Question) -> Verdict:
-        """What the function says."""
+        """Return what the function says."""
         return self.decide(answer, question)
 
 
 def _exact(answer: str, question: Question) -> Verdict:
-    right = normalise(answer) in accepted_set(question)
-    return Verdict(right, "in the accepted set" if right else "not in the accepted set")
+    return ACCEPTED if normalise(answer) in accepted_set(question) else Verdict(False, "not in the accepted set")
 
 
 def _string(answer: str, question: Question) -> Verdict:
@@ -101,7 +103,7 @@ def _lemma(answer: str, question: Question) -> Verdict:
     from katha.eval_bridge.matching.lemma_set import same_meaning
 
     if normalise(answer) in accepted_set(question):
-        return Verdict(True, "in the accepted set")
+        return ACCEPTED
     right, reason = same_meaning(answer, (question.gold_answer, *question.accepted_answers), question.question)
     return Verdict(right, reason)
 
@@ -135,12 +137,12 @@ def moral_label(text: str | None) -> str | None:
 
 
 def accepted_set(question: Question) -> frozenset[str]:
-    """The normalised canonical answer and paraphrases."""
+    """Return the normalised canonical answer and paraphrases."""
     return frozenset(map(normalise, (question.gold_answer, *question.accepted_answers))) - {""}
 
 
 def require_rule(name: str) -> str:
-    """`name` if it can be the name of a rule; whether its model is there is not looked at.
+    """Return `name` if it can be the name of a rule; whether its model is there is not looked at.
 
     Raises:
         UsageError: no matching rule of that name, or a model's rule without its model.
@@ -156,7 +158,7 @@ def require_rule(name: str) -> str:
 
 
 def word_rule(matching: Matching) -> Rule:
-    """`matching` as a rule.
+    """Return `matching` as a rule.
 
     Raises:
         UsageError: no such rule, or the name of one that a model decides (it has to be opened with its verdicts).
@@ -172,7 +174,7 @@ def word_rule(matching: Matching) -> Rule:
 
 
 def literal_verdict(answer: str, question: Question) -> Verdict | None:
-    """The verdict that every rule gives alike: nothing said, uncertainty, an option, a moral label; None otherwise."""
+    """Return the verdict that all rules share: nothing said, uncertainty, an option, a moral label; None otherwise."""
     spoken, accepted = normalise(answer), accepted_set(question)
     if not spoken:
         return Verdict(False, "empty answer")
@@ -187,14 +189,14 @@ def literal_verdict(answer: str, question: Question) -> Verdict | None:
 
 
 def match_text(answer: str, question: Question, matching: Matching) -> Verdict:
-    """The verdict on an answer's words alone, whatever the judge said about the evidence."""
+    """Return the verdict on an answer's words alone, whatever the judge said about the evidence."""
     rule = word_rule(matching)
     literal = literal_verdict(answer, question)
     return literal if literal is not None else rule.verdict(answer, question)
 
 
 def match(answer: Answer, question: Question, matching: Matching) -> Verdict:
-    """The verdict on one answer (its status must be `ok`: a failure has no verdict).
+    """Return the verdict on one answer (its status must be `ok`: a failure has no verdict).
 
     An evidence status `unclear`, `omitted` or `contradicted` is wrong under text and image. Under text+image only the
     image supports `contradicted` and `ambiguous` are wrong: `omitted` is the very loss that STG measures.
@@ -214,3 +216,43 @@ def match(answer: Answer, question: Question, matching: Matching) -> Verdict:
     elif answer.evidence_status in _BAD_EVIDENCE:
         return Verdict(False, f"evidence status {answer.evidence_status}")
     return verdict
+
+
+# What a rule that a model decides asks of it.
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An answer (as it was said) and the question that it is held against."""
+
+    answer: str
+    question: Question
+
+    @cached_property
+    def key(self) -> Key:
+        """What a verdict depends on: the question's words with its accepted set, and the normalised answer."""
+        accepted = sorted(accepted_set(self.question))
+        return digest([self.question.question_type, self.question.question, accepted]), normalise(self.answer)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a model said of a pair: `right` is None where it gave no verdict, and `reason` says why."""
+
+    right: bool | None
+    reason: str
+    score: float | None = None
+
+
+class Decider(Protocol):
+    """A model that says whether an answer means what one of the accepted answers means."""
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return model, revision, wording, threshold: everything that can change a decision."""
+        ...
+
+    def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
+        """Yield one decision a pair, in order, each as soon as it is there."""
+        ...

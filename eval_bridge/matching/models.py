@@ -2,67 +2,43 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
-from inspect import signature
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
-import yaml
-
+from katha.configs import load_config, load_prompt
 from katha.errors import InputFileError, TransientJudgeError, UsageError, first_line
-from katha.eval_bridge.matching.match import accepted_set, normalise
-from katha.eval_bridge.matching.verdicts import Decision, Pair
+from katha.eval_bridge.judging.abilities import judge_abilities
+from katha.eval_bridge.matching.match import Decision, Pair, accepted_set, normalise
 from katha.models.checkpoints import find_folder, folder_revision, need, read_config
-from katha.prompting import load_prompt
-from katha.protocols import Evidence, Judge, JudgePrompt
-from katha.registry import default_registry
+from katha.protocols import Evidence, JudgePrompt
+from katha.registry import default_registry, option_names
 from katha.schema import Question
-
-# ---
-# What the two encoder rules share: a transformers model from a folder or the local cache, and its settings as data.
-
-
-T = TypeVar("T")
-
-
-@cache
-def settings(family: str) -> Mapping[str, Any]:
-    """The rule's section of `configs/matching.yaml`."""
-    text = files("katha.configs").joinpath("matching.yaml").read_text(encoding="utf-8")
-    section: Mapping[str, Any] = yaml.safe_load(text)[family]
-    return section
 
 
 def claim(question: str, answer: str) -> str:
-    """An answer in its question's context, as one text."""
+    """Return an answer in its question's context, as one text."""
     return load_prompt("match/claim").render(question=question, answer=answer)
 
 
-def accepted_texts(question: Question) -> list[str]:
-    """The canonical answer and its paraphrases as they are written, each once, in a fixed order."""
+def _accepted_texts(question: Question) -> list[str]:
+    """Return the canonical answer and its paraphrases as they are written, each once, in a fixed order."""
     found = {normalise(text): text for text in (*question.accepted_answers, question.gold_answer)}
     return [found[key] for key in sorted(accepted_set(question))]
 
 
-def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """`items` in pieces of at most `size`."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+class EncoderDecider(ABC):
+    """A transformers model from a folder or the local cache as a decider; its settings are in `configs/matching.yaml`.
 
+    FAMILY: the rule. AUTO: the transformers class for its weights, which are read at the first use.
+    """
 
-@dataclass
-class Encoder:
-    """A model's folder and revision; weights are read at the first use. auto: the transformers class for them."""
+    FAMILY: ClassVar[str]
+    AUTO: ClassVar[str]
 
-    family: str
-    name: str
-    auto: str
-
-    def __post_init__(self) -> None:
+    def __init__(self, argument: str) -> None:
         """Find the files and check what they are.
 
         Raises:
@@ -70,74 +46,95 @@ class Encoder:
             ModelError: the model is not on this machine; the hint is the command that fetches it.
         """
         for module in ("torch", "transformers"):
-            need(module, f"The matching rule {self.family!r}", "local")
-        folder = find_folder(self.name)
-        self.folder, self.config = folder, read_config(self.name, folder)
-        self.revision = folder_revision(folder)
+            need(module, f"The matching rule {self.FAMILY!r}", "local")
+        self._name, self._folder = argument, find_folder(argument)
+        self._config = read_config(argument, self._folder)
+        self._revision = folder_revision(self._folder)
+        self._settings: Mapping[str, Any] = load_config("matching.yaml")[self.FAMILY]
         self._loaded: tuple[Any, Any] | None = None
 
-    def spec(self) -> dict[str, Any]:
-        """Everything that can change a score."""
+    def spec(self) -> Mapping[str, Any]:
+        """Return the model with its revision and settings: everything that can change a score."""
         return {
-            "rule": self.family,
-            "model": self.folder.name if Path(self.name).is_dir() else self.name,
-            "revision": self.revision,
+            "rule": self.FAMILY,
+            "model": self._folder.name if Path(self._name).is_dir() else self._name,
+            "revision": self._revision,
             "claim": load_prompt("match/claim").sha256,
-            **settings(self.family),
+            **self._settings,
             "versions": {name: version(name) for name in ("torch", "transformers")},
         }
 
-    def load(self) -> tuple[Any, Any]:
-        """Tokenizer and model, ready; safetensors only, nothing is fetched and no code of the model's is run.
+    def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
+        """Decide each pair by the accepted answer that scores best, right from the rule's threshold on."""
+        for pair in pairs:
+            texts = _accepted_texts(pair.question)
+            scores = self._scores(pair, texts)
+            best = max(range(len(scores)), key=scores.__getitem__)
+            right = scores[best] >= float(self._settings["threshold"])
+            yield Decision(right, self._reason(right, scores[best], texts[best]), scores[best])
+
+    @abstractmethod
+    def _scores(self, pair: Pair, texts: Sequence[str]) -> list[float]:
+        """Return how near the answer is to each accepted one."""
+
+    @abstractmethod
+    def _reason(self, right: bool, score: float, text: str) -> str: ...
+
+    def _load(self) -> tuple[Any, Any]:
+        """Return tokenizer and model, ready; safetensors only, nothing is fetched and no code of the model's is run.
 
         Raises:
             InputFileError: the files cannot be loaded.
         """
         if self._loaded is None:
-            transformers = need("transformers", f"The matching rule {self.family!r}", "local")
+            import transformers
+
             try:
-                tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
-                model, report = getattr(transformers, self.auto).from_pretrained(
-                    self.folder, local_files_only=True, use_safetensors=True, output_loading_info=True
+                tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
+                model, report = getattr(transformers, self.AUTO).from_pretrained(
+                    self._folder, local_files_only=True, use_safetensors=True, output_loading_info=True
                 )
             except Exception as error:  # from_pretrained raises many kinds, all meaning that these files are no model
                 reason = first_line(error)
-                raise InputFileError(f"{self.name!r} cannot be loaded: {reason}", hint="Download it again.") from error
+                raise InputFileError(f"{self._name!r} cannot be loaded: {reason}", hint="Download it again.") from error
             missing = [name for name in report["missing_keys"] if "pooler" not in name]
             if missing:
                 raise InputFileError(
-                    f"{self.name!r} lacks {len(missing)} weights, the first {sorted(missing)[0]!r}.",
-                    hint=f"The rule {self.family!r} needs a model that was trained for it.",
+                    f"{self._name!r} lacks {len(missing)} weights, the first {sorted(missing)[0]!r}.",
+                    hint=f"The rule {self.FAMILY!r} needs a model that was trained for it.",
                 )
             self._loaded = (tokenizer, model.float().eval())
         return self._loaded
 
-    def encode(self, *texts: Sequence[str]) -> Any:
-        """The tokenizer's batch of one or two lists of texts, cut at the rule's `longest`."""
-        tokenizer, _ = self.load()
-        longest = int(settings(self.family)["longest"])
-        return tokenizer(*map(list, texts), padding=True, truncation=True, max_length=longest, return_tensors="pt")
+    def _forward(self, *texts: Sequence[str]) -> tuple[Any, Any]:
+        """Return the tokenizer's batch of one or two lists of texts, cut at the rule's `longest`, and the outputs."""
+        import torch
+
+        tokenizer, model = self._load()
+        longest = int(self._settings["longest"])
+        batch = tokenizer(*map(list, texts), padding=True, truncation=True, max_length=longest, return_tensors="pt")
+        with torch.inference_mode():
+            return batch, model(**batch)
 
 
-# ---
-# `nli:MODEL`: any transformers sequence-classification model that knows entailment.
-#
-# An answer is right when, in its question's context, it entails one of the accepted answers: the premise is the
-# question with the answer, the hypothesis the question with the accepted answer. More may be said than is accepted,
-# not less.
+class NliDecider(EncoderDecider):
+    """`nli:MODEL`: any sequence-classification model that knows entailment; the score is its probability.
 
+    An answer is right when, in its question's context, it entails one of the accepted answers: the premise is the
+    question with the answer, the hypothesis the question with the accepted answer. More may be said than is accepted,
+    not less.
+    """
 
-class NliDecider:
-    """An NLI model as a decider."""
+    FAMILY, AUTO = "nli", "AutoModelForSequenceClassification"
 
     def __init__(self, argument: str) -> None:
-        """Find the model and its label for entailment; weights are not read yet.
+        """Find the model and its label for entailment.
 
         Raises:
-            MissingExtraError, InputFileError, ModelError: see `Encoder`. UsageError: no label means entailment.
+            MissingExtraError, InputFileError, ModelError: see `EncoderDecider`. UsageError: no label means entailment.
         """
-        self._encoder = Encoder("nli", argument, "AutoModelForSequenceClassification")
-        labels = dict(self._encoder.config.get("id2label") or {})
+        super().__init__(argument)
+        labels = dict(self._config.get("id2label") or {})
         found = [int(at) for at, label in labels.items() if str(label).lower().startswith("entail")]
         if len(found) != 1:
             shown = ", ".join(map(str, labels.values())) or "none"
@@ -148,75 +145,46 @@ class NliDecider:
         self._entailment = found[0]
 
     def spec(self) -> Mapping[str, Any]:
-        """The model with its revision, and the label that counts."""
-        return {**self._encoder.spec(), "label": self._entailment}
+        """Return the model with its revision, and the label that counts."""
+        return {**super().spec(), "label": self._entailment}
 
-    def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
-        """Each pair by its best accepted answer; the score is the probability of entailment."""
-        threshold, size = float(settings("nli")["threshold"]), int(settings("nli")["batch"])
-        for pair in pairs:
-            texts = accepted_texts(pair.question)
-            premise = claim(pair.question.question, pair.answer)
-            wanted = [claim(pair.question.question, text) for text in texts]
-            scores = [score for part in chunks(wanted, size) for score in self._entailed([premise] * len(part), part)]
-            best = max(range(len(scores)), key=scores.__getitem__)
-            right = scores[best] >= threshold
-            words = "entails" if right else "does not entail"
-            yield Decision(right, f"{words} {texts[best]!r} ({scores[best]:.2f})", scores[best])
-
-    def _entailed(self, premises: Sequence[str], hypotheses: Sequence[str]) -> list[float]:
-        import torch
-
-        _, model = self._encoder.load()
-        with torch.inference_mode():
-            logits = model(**self._encoder.encode(premises, hypotheses)).logits
-        scores: list[float] = logits.softmax(dim=-1)[:, self._entailment].tolist()
+    def _scores(self, pair: Pair, texts: Sequence[str]) -> list[float]:
+        premise, size = claim(pair.question.question, pair.answer), int(self._settings["batch"])
+        wanted = [claim(pair.question.question, text) for text in texts]
+        scores: list[float] = []
+        for start in range(0, len(wanted), size):
+            part = wanted[start : start + size]
+            _, output = self._forward([premise] * len(part), part)
+            scores += output.logits.softmax(dim=-1)[:, self._entailment].tolist()
         return scores
 
+    def _reason(self, right: bool, score: float, text: str) -> str:
+        return f"{'entails' if right else 'does not entail'} {text!r} ({score:.2f})"
 
-# ---
-# `embedding:MODEL`: cosine of mean-pooled sentence vectors, right from a threshold on (Table 61, for comparison).
 
+class EmbeddingDecider(EncoderDecider):
+    """`embedding:MODEL`: a sentence encoder; the score is the cosine of mean-pooled vectors, for comparison."""
 
-class EmbeddingDecider:
-    """A sentence encoder as a decider."""
-
-    def __init__(self, argument: str) -> None:
-        """Find the model; weights are not read yet.
-
-        Raises:
-            MissingExtraError, InputFileError, ModelError: see `Encoder`.
-        """
-        self._encoder = Encoder("embedding", argument, "AutoModel")
+    FAMILY, AUTO = "embedding", "AutoModel"
 
     def spec(self) -> Mapping[str, Any]:
-        """The model with its revision, and how vectors are made."""
-        return {**self._encoder.spec(), "pooling": "mean"}
+        """Return the model with its revision, and how vectors are made."""
+        return {**super().spec(), "pooling": "mean"}
 
-    def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
-        """Each pair by its nearest accepted answer; the score is the cosine, -1 to 1."""
-        threshold = float(settings("embedding")["threshold"])
-        for pair in pairs:
-            texts = accepted_texts(pair.question)
-            vectors = self._vectors([pair.answer, *texts])
-            scores: list[float] = (vectors[1:] @ vectors[0]).tolist()
-            best = max(range(len(scores)), key=scores.__getitem__)
-            right = scores[best] >= threshold
-            yield Decision(right, f"cosine {scores[best]:.2f} with {texts[best]!r}", scores[best])
-
-    def _vectors(self, texts: Sequence[str]) -> Any:
-        """Unit vectors of shape (texts, D): the mean over tokens that are no padding."""
+    def _scores(self, pair: Pair, texts: Sequence[str]) -> list[float]:
         import torch
 
-        _, model = self._encoder.load()
-        batch = self._encoder.encode(texts)
-        with torch.inference_mode():
-            states = model(**batch).last_hidden_state
-        mask = batch["attention_mask"].unsqueeze(-1).to(states.dtype)
-        return torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1).clamp(min=1), dim=-1)
+        batch, output = self._forward([pair.answer, *texts])
+        states = output.last_hidden_state
+        mask = batch["attention_mask"].unsqueeze(-1).to(states.dtype)  # the mean over tokens that are no padding
+        vectors = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1).clamp(min=1), dim=-1)
+        scores: list[float] = (vectors[1:] @ vectors[0]).tolist()
+        return scores
+
+    def _reason(self, right: bool, score: float, text: str) -> str:
+        return f"cosine {score:.2f} with {text!r}"
 
 
-# ---
 # `llm:JUDGE`: a language model decides, through the very judges that answer questions (`llm:openai:MODEL`, ...).
 #
 # It is told the question, the accepted answers and one answer, and chooses `same` or `different`. What is no such
@@ -237,21 +205,21 @@ class LlmDecider:
             UnknownPluginError, MissingExtraError, UsageError: it cannot be made, or reads no words.
         """
         registry = default_registry("judges")
-        takes_url = "base_url" in signature(registry.load(argument)[0]).parameters
-        self._judge: Judge = registry.create(argument, **({"base_url": base_url} if base_url and takes_url else {}))
-        if getattr(self._judge, "always_chooses", False) or argument.partition(":")[0] == "recorded":
+        takes_url = "base_url" in option_names(registry.load(argument)[0])
+        self._judge = registry.create(argument, **({"base_url": base_url} if base_url and takes_url else {}))
+        if judge_abilities(self._judge).always_chooses or argument.partition(":")[0] == "recorded":
             raise UsageError(
                 f"The judge {argument!r} cannot compare answers.", hint="Use llm:anthropic:..., openai: or local:."
             )
 
     def spec(self) -> Mapping[str, Any]:
-        """The judge's own specification and the wording."""
+        """Return the judge's own specification and the wording."""
         return {"rule": "llm", "judge": dict(self._judge.spec()), "prompt": load_prompt("match/same").sha256}
 
     def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
-        """One decision a pair; a transient failure of the judge leaves the rest of its batch undecided."""
-        for part in chunks(pairs, _AT_ONCE):
-            given = 0
+        """Decide each pair; a transient failure of the judge leaves the rest of its batch undecided."""
+        for start in range(0, len(pairs), _AT_ONCE):
+            part, given = pairs[start : start + _AT_ONCE], 0
             try:
                 for reply in self._judge.ask(Evidence("text"), [_prompt(pair) for pair in part]):
                     given += 1
@@ -269,7 +237,7 @@ def _prompt(pair: Pair) -> JudgePrompt:
     return JudgePrompt(
         question=f"{asked.question}\nThe answer to compare: {pair.answer}",
         dimension=asked.question_type,
-        instruction=load_prompt("match/same").render(accepted=accepted_texts(asked)),
+        instruction=load_prompt("match/same").render(accepted=_accepted_texts(asked)),
         options=(_SAME, _DIFFERENT),
         schema={"type": "object", "properties": fields, "required": ["answer"], "additionalProperties": False},
     )

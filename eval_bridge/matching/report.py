@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from katha.errors import InputFileError, RecordError
-from katha.eval_bridge.bench.files import Problem, ReleaseFile, stream
-from katha.eval_bridge.matching.match import Matching, Rule, literal_verdict, match_text, word_rule
-from katha.eval_bridge.matching.verdicts import ModelRule, Pair
+from katha.eval_bridge.bench.files import Problem, stream
+from katha.eval_bridge.matching.match import Matching, Pair, Rule, literal_verdict, match_text, word_rule
+from katha.eval_bridge.matching.rules import ModelRule
 from katha.schema import Question
 
 _LABELS = ("right", "wrong")
@@ -20,11 +20,7 @@ Row = tuple[int, Mapping[str, Any]]
 """The number of a line and the pair on it."""
 
 
-class _Report(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class KindReport(_Report):
+class KindReport(BaseModel, frozen=True):
     """Pairs of one kind: counts, and precision, recall and F1 of accepting; None where nothing can be divided."""
 
     n: int
@@ -36,7 +32,7 @@ class KindReport(_Report):
     f1: float | None
 
 
-class Confusion(_Report):
+class Confusion(BaseModel, frozen=True):
     """A pair that the rule judges against its label, and why."""
 
     line: int
@@ -47,7 +43,7 @@ class Confusion(_Report):
     reason: str
 
 
-class MatchingReport(_Report):
+class MatchingReport(BaseModel, frozen=True):
     """Rates in 0..1: `false_accept` of the pairs labelled wrong, `false_reject` of those labelled right.
 
     precision: of what was accepted, the share labelled right. worst_question: the highest false-accept rate of a single
@@ -99,14 +95,14 @@ def measure_file(path: Path, matching: Matching) -> MatchingReport:
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    for row in stream(ReleaseFile(path, "stories")):
+    for row in stream(path):
         if isinstance(row, Problem):
             raise InputFileError(f"{str(path)!r}, line {row.line}: {row.message}")
         yield row.line, row.value
 
 
 def _questions(rows: Iterable[Row], path: Path | None = None) -> Iterator[tuple[int, Mapping[str, Any], Question]]:
-    """Each row with its pair as a question; an error names the line of `path`."""
+    """Yield each row with its pair as a question; an error names the line of `path`."""
     for number, (line, pair) in enumerate(rows, 1):
         try:
             yield line, pair, _question(pair, number)

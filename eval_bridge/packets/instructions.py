@@ -6,19 +6,16 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
 
+from katha.configs import load_prompt
 from katha.errors import UsageError
 from katha.jsonio import canonical, digest, loads
-from katha.prompting import load_prompt
 from katha.protocols import JudgePrompt, JudgeReply
-from katha.schema import Condition, Question
+from katha.schema import Condition, Confidence, Question
 
-# What a judge is told: the condition's instruction (Sec. E.3), the dimension's (Table 35), and the reply's form
-# (E.5).
-#
 # Order of a call: pictures first, then the instruction, then the question, so that questions about one board share
 # their prefix. The instruction of a condition therefore comes before anything that differs between questions.
 
@@ -27,33 +24,19 @@ UNCLEAR = "Unclear"
 STEERING_VARIANT = "neutral"
 REPORTING_VARIANT = "strict"
 
-_TEMPLATES: Mapping[Condition, str] = {
-    "text": "judge/text",
-    "image": "judge/image",
-    "text+image": "judge/text_image",
-}
-_LEVELS = ["low", "medium", "high"]
+_TEMPLATES: Mapping[Condition, str] = {"text": "judge/text", "image": "judge/image", "text+image": "judge/text_image"}
 _STATUSES = ["recoverable", "unclear", "omitted", "contradicted"]
 _SUPPORT = ["supported", "omitted", "contradicted", "ambiguous"]
 
 
 @cache
-def _wording() -> Mapping[str, Any]:
-    text = files("katha.prompts").joinpath("judge", "wording.yaml").read_text(encoding="utf-8")
-    wording: Mapping[str, Any] = yaml.safe_load(text)
-    return wording
+def _wording() -> Any:
+    return yaml.safe_load(files("katha.prompts").joinpath("judge", "wording.yaml").read_text(encoding="utf-8"))
 
 
 def variants() -> tuple[str, ...]:
     """The names of the prompt variants: `neutral` steers, the others are held out for reporting."""
     return tuple(_wording()["variants"])
-
-
-def _dimension_words(wording: Mapping[str, Any], question: Question) -> str:
-    """The dimension's sentence, or the one of a question that is filed under no dimension of its own."""
-    own = (question.model_extra or {}).get("instruction")
-    words: str = wording["undivided"] if own == "undivided" else wording["dimensions"][question.question_type]
-    return words
 
 
 def require_variant(name: str, *, reporting: bool = False) -> str:
@@ -81,7 +64,7 @@ def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[
     """
     phrase: dict[str, object] = {"type": "string", "pattern": r"^[^\u0000-\u001f]{1,200}$"}
     answer = {"type": "string", "enum": list(options)} if options else phrase
-    confidence = {"type": "string", "enum": _LEVELS}
+    confidence = {"type": "string", "enum": list(get_args(Confidence))}
     if condition == "text+image":
         support = {"type": "string", "enum": _SUPPORT}
         return object_schema(
@@ -110,10 +93,12 @@ def judge_prompt(
             hint="Prepare the questions first, or ask with --answers free.",
         )
     options = tuple(question.options or ()) if choice else None
+    # The dimension's sentence, or the one of a question that is filed under no dimension of its own.
+    undivided = (question.model_extra or {}).get("instruction") == "undivided"
     instruction = load_prompt(_TEMPLATES[condition]).render(
         count=count,
         stance=wording["variants"][variant],
-        dimension=_dimension_words(wording, question),
+        dimension=wording["undivided"] if undivided else wording["dimensions"][question.question_type],
         choice=choice,
     )
     return JudgePrompt(
@@ -185,13 +170,9 @@ def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, Mapping[str, Any]
     fields = prompt.schema.get("properties", {})
     if not isinstance(value, dict) or set(value) != set(fields):
         return f"the reply is not an object with the fields {', '.join(fields)}", {}
-    wrong = [name for name, rule in fields.items() if not _fits(value[name], rule)]
-    return (f"field {wrong[0]!r} breaks the schema" if wrong else None), value
-
-
-def _fits(value: object, rule: Mapping[str, Any]) -> bool:
-    return (
-        isinstance(value, str)
-        and value in rule.get("enum", (value,))
-        and re.search(rule.get("pattern", ""), value) is not None
-    )
+    for name, rule in fields.items():
+        said = value[name]
+        known = isinstance(said, str) and said in rule.get("enum", (said,))
+        if not known or re.search(rule.get("pattern", ""), said) is None:
+            return f"field {name!r} breaks the schema", {}
+    return None, value

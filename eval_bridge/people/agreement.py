@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
-from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
+from katha.eval_bridge.scoring.scores import RIGHT, WRONG, Aggregate, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import averages, bonferroni, resample_counts, share_interval, story_counts
 from katha.models.checkpoints import need
-from katha.schema import (
-    CONDITIONS,
-    DIMENSIONS,
+from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
+from katha.schema.scores import (
     Alignment,
-    Answer,
     HumanMoral,
     JudgeAlignment,
     Localization,
@@ -27,7 +25,6 @@ from katha.schema import (
     RankAgreement,
     Rating,
     Selection,
-    StoryRecord,
 )
 
 # Every function takes plain sequences. What cannot be computed is None, never NaN. Rates here are in 0..1;
@@ -64,6 +61,13 @@ def pairwise_agreement(judge: Sequence[float], human: Sequence[float]) -> float 
     first, second = np.triu_indices(len(human), k=1)
     v, h = np.asarray(judge, dtype=float), np.asarray(human, dtype=float)
     return float(np.mean(np.sign(v[first] - v[second]) == np.sign(h[first] - h[second])))
+
+
+def rank_agreement(judge: Sequence[float], human: Sequence[float]) -> RankAgreement:
+    """Rank correlation and pairwise agreement together."""
+    return RankAgreement(
+        n=len(human), spearman=rank_correlation(judge, human), pairwise_agreement=pairwise_agreement(judge, human)
+    )
 
 
 def calibration_error(confidence: Sequence[float], right: Sequence[bool], bins: int = 10) -> float | None:
@@ -282,11 +286,4 @@ def correlation(placed: Placed, counts: Floats) -> RankAgreement | None:
         if "human_score" in row
     ]
     kept = [(judge, human) for judge, human in pairs if not np.isnan(judge)]
-    if not pairs:
-        return None
-    judged, people = [judge for judge, _ in kept], [human for _, human in kept]
-    return RankAgreement(
-        n=len(kept),
-        spearman=rank_correlation(judged, people),
-        pairwise_agreement=pairwise_agreement(judged, people),
-    )
+    return rank_agreement([judge for judge, _ in kept], [human for _, human in kept]) if pairs else None

@@ -7,19 +7,20 @@ seen (five folds by story) gives the confidence (Platt scaling). Both are scikit
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, FiniteFloat, TypeAdapter
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.people.agreement import calibration_error, pairwise_agreement, rank_correlation
-from katha.eval_bridge.scoring.outcomes import CALIBRATED, ENSEMBLE, MISSING, RIGHT, WRONG, Outcomes, majority
+from katha.eval_bridge.scoring.scores import CALIBRATED, ENSEMBLE, MISSING, RIGHT, WRONG, Outcomes, majority
 from katha.jsonio import read_json
 from katha.models.checkpoints import need
 from katha.schema import CONDITIONS
@@ -32,15 +33,15 @@ _FEWEST = 20
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@pydantic_dataclass(frozen=True)
 class GoldEnsemble:
     """Weights by judge, and the slope and offset that turn a weighted vote into a probability."""
 
-    judges: tuple[str, ...]
-    weights: tuple[float, ...]
-    intercept: float
-    slope: float
-    offset: float
+    judges: Annotated[tuple[str, ...], Field(min_length=1)]
+    weights: tuple[FiniteFloat, ...]
+    intercept: FiniteFloat
+    slope: FiniteFloat
+    offset: FiniteFloat
 
     def probability(self, signals: Floats) -> Floats:
         """How likely people find the answer right, from signed votes of shape (judges, ...), in 0..1."""
@@ -53,8 +54,10 @@ class GoldEnsemble:
 
         Right needs more than one half; fewer than half of the fitted judges voting leaves it MISSING.
         """
-        cells = np.stack([_judge(table, names, judge, MISSING) for judge in self.judges])
-        levels = np.stack([_judge(strength, names, judge, 0) for judge in self.judges])
+        place = {name: at for at, name in enumerate(names)}
+        absent = np.full_like(table[:, 0], MISSING)
+        cells = np.stack([table[:, place[judge]] if judge in place else absent for judge in self.judges])
+        levels = np.stack([strength[:, place[judge]] if judge in place else 0 * absent for judge in self.judges])
         cast = (cells >= WRONG).sum(axis=0)
         right = np.where(self.probability(signals_of(cells, levels)) > 0.5, RIGHT, WRONG)
         return np.where((2 * cast < len(self.judges)) | (cast == 0), MISSING, right).astype(np.int8)
@@ -79,13 +82,6 @@ class EnsembleReport:
     measured: dict[str, Worth]
 
 
-def _judge(table: NDArray[np.int8], names: Sequence[str], judge: str, absent: int) -> NDArray[np.int8]:
-    """One judge's cells of shape (methods, ...); `absent` everywhere if it gave no answer."""
-    if judge in names:
-        return table[:, list(names).index(judge)]
-    return np.full_like(table[:, 0], absent)
-
-
 def signals_of(cells: NDArray[np.int8], levels: NDArray[np.int8]) -> Floats:
     """Signed votes: + where right, - where wrong, 0 without a vote, times what the confidence counts."""
     signs = np.where(cells == MISSING, 0.0, np.where(cells == RIGHT, 1.0, -1.0))
@@ -99,18 +95,15 @@ def read_ensemble(path: Path) -> GoldEnsemble:
     Raises:
         InputFileError: it is none.
     """
-    value = read_json(path)
     try:
-        judges = tuple(str(name) for name in value["judges"])
-        weights = tuple(float(weight) for weight in value["weights"])
-        numbers = [float(value[name]) for name in ("intercept", "slope", "offset")]
-        if len(judges) != len(weights) or not judges or not all(map(math.isfinite, [*weights, *numbers])):
+        found = TypeAdapter(GoldEnsemble).validate_python(read_json(path))
+        if len(found.judges) != len(found.weights):
             raise ValueError("judges and weights do not fit")
-    except (KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise InputFileError(
             f"{str(path)!r} is no ensemble.", hint="Give the file that `katha bench ensemble` wrote."
         ) from error
-    return GoldEnsemble(judges, weights, *numbers)
+    return found
 
 
 def _gold(judgments: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str, str, str], bool]:
@@ -135,21 +128,21 @@ def fit_ensemble(
     Raises:
         RecordError: fewer than 20 labelled items, one kind of label only, or fewer than two stories.
     """
-    judges = [name for name in outcomes.judges if name not in (ENSEMBLE, CALIBRATED)]
+    place = [at for at, name in enumerate(outcomes.judges) if name not in (ENSEMBLE, CALIBRATED)]
+    judges = [outcomes.judges[at] for at in place]
     items = _items(outcomes, _gold(judgments))
     if len(items) < _FEWEST or len({label for *_, label in items}) < 2 or len({story for story, *_ in items}) < 2:
         raise RecordError(
             f"{len(items)} labelled answers are too few, or all of one kind or story.",
             hint=f"Give at least {_FEWEST} rows (story_id, question_id, condition, right) that match the archive.",
         )
-    place = [at for at, name in enumerate(outcomes.judges) if name not in (ENSEMBLE, CALIBRATED)]
     cells = np.stack([outcomes.cells[m, place, c, q] for _, m, c, q, _ in items], axis=1)
     levels = np.stack([outcomes.confidence[m, place, c, q] for _, m, c, q, _ in items], axis=1)
     signals, labels = signals_of(cells, levels).T, np.array([label for *_, label in items])
     stories = np.array([story for story, *_ in items])
     seen = _unseen_votes(signals, labels, stories, seed)
-    slope, offset = _platt(seen, labels)
-    whole = _regression(signals, labels)
+    whole, scaled = _regression(signals, labels), _regression(seen[:, None], labels)
+    slope, offset = float(scaled.coef_[0][0]), float(scaled.intercept_[0])
     found = GoldEnsemble(tuple(judges), tuple(map(float, whole.coef_[0])), float(whole.intercept_[0]), slope, offset)
     chance = 1.0 / (1.0 + np.exp(-(slope * seen + offset)))
     rows = {name: _measured(cells[at] == RIGHT, signals[:, at], labels, stories) for at, name in enumerate(judges)}
@@ -170,11 +163,8 @@ def _items(outcomes: Outcomes, gold: Mapping[tuple[str | None, str, str, str], b
         story = outcomes.stories[outcomes.story_of[q]]
         for c, condition in enumerate(CONDITIONS):
             for m, method in enumerate(outcomes.methods):
-                keys = [
-                    (method, story, question.question_id, condition),
-                    (None, story, question.question_id, condition),
-                ]
-                label = next((gold[key] for key in keys if key in gold), None)
+                key = (story, question.question_id, condition)
+                label = gold.get((method, *key), gold.get((None, *key)))
                 if label is not None and (outcomes.cells[m, :, c, q] != MISSING).any():
                     items.append((story, m, c, q, label))
                 if condition == "text" and label is not None:
@@ -197,11 +187,6 @@ def _unseen_votes(signals: Floats, labels: NDArray[np.bool_], stories: NDArray[n
         else:
             votes[held] = _regression(signals[fitted], labels[fitted]).decision_function(signals[held])
     return votes
-
-
-def _platt(votes: Floats, labels: NDArray[np.bool_]) -> tuple[float, float]:
-    scaled = _regression(votes[:, None], labels)
-    return float(scaled.coef_[0][0]), float(scaled.intercept_[0])
 
 
 def _measured(said: NDArray[np.bool_], votes: Floats, labels: NDArray[np.bool_], stories: NDArray[np.str_]) -> Worth:

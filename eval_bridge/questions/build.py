@@ -1,4 +1,4 @@
-"""Questions from transitions (Sec. C.5, Tables 28 and 29): what each transition must let a viewer tell.
+"""The questions of a run: built from transitions (Sec. C.5, Tables 28 and 29), halved, and given options.
 
 Every transition is asked for its action, cause, feeling and consequence; neighbouring transitions for their order; the
 story for its lesson if that is known. A question finds its moment by what happened before it, never by what it asks
@@ -6,25 +6,46 @@ for. Each has a canonical answer in one plain sentence and paraphrases of it."""
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from katha.eval_bridge.matching.match import moral_label, normalise
-from katha.eval_bridge.questions.options import other_actions, other_feelings
-from katha.eval_bridge.questions.wording import called, feeling, paraphrases, sentence, without_feeling
+from katha.configs import load_config
+from katha.eval_bridge.matching.match import match_text, moral_label, normalise
+from katha.eval_bridge.packets.instructions import UNCLEAR
+from katha.eval_bridge.questions.wording import (
+    ORDERED,
+    called,
+    feeling,
+    other_actions,
+    other_feelings,
+    paraphrases,
+    sentence,
+    swaps,
+    without_feeling,
+)
+from katha.jsonio import digest
 from katha.language import PhraseReading, load_vocabulary, read_phrase
-from katha.schema import DIMENSIONS, Dimension, Plan, Question, StoryRecord, Transition
+from katha.schema import (
+    DIMENSIONS,
+    MORAL_LABELS,
+    ContrastiveVariant,
+    Dimension,
+    Plan,
+    Question,
+    Role,
+    StoryRecord,
+    Transition,
+)
 
+DISTRACTORS = 3
+_WORDS = load_config("questions.yaml")
+_SMALL = frozenset(_WORDS["small"])
 _LONGEST_CUE = 14
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
-_LEANING = frozenset(("he", "she", "it", "they", "him", "her", "them", "then", "but", "so"))
-_SMALL = frozenset(
-    (
-        *("the", "a", "an", "of", "to", "in", "on", "at", "by", "with", "and", "his", "her", "its", "their", "it"),
-        *("he", "she", "they", "him", "them", "is", "are", "was"),
-    )
-)
+_RULE = "lemma-set"
 
 
 @dataclass(frozen=True)
@@ -54,15 +75,9 @@ def _usable(text: str | None) -> bool:
     return bool(text) and 2 <= len(str(text).split()) <= _LONGEST_CUE
 
 
-def _tells(text: str) -> bool:
-    """Whether `text` is short and says that something happens (a title does not)."""
-    return _usable(text) and bool(read_phrase(text).events)
-
-
 def _stands(text: str) -> bool:
     """Whether `text` can be understood alone: nobody in it is only "he", and it does not go on from elsewhere."""
-    words = set(normalise(text).split())
-    return not words & _LEANING
+    return set(normalise(text).split()).isdisjoint(_WORDS["leaning"])
 
 
 def gives_away(question: str, answer: str) -> bool:
@@ -97,7 +112,9 @@ class _Builder:
         """ " after ..." what happened before the transition at `at`, so that the question does not hold its answer."""
         earlier = self.actions[at - 1] if at else None
         shown = self.captions.get(self.transitions[at].from_scene, [])
-        cues = [f" after {_clause(text)}" for text in (earlier, *shown) if text and _tells(text) and _stands(text)]
+        # Only what happens can be pointed at: a title tells of no event.
+        told = [text for text in (earlier, *shown) if text and _usable(text) and read_phrase(text).events]
+        cues = [f" after {_clause(text)}" for text in told if _stands(text)]
         fallback = " at the start" if at == 0 else " next"
         return next((cue for cue in cues if not gives_away(asking + cue, answer)), fallback)
 
@@ -202,23 +219,11 @@ class _Builder:
                 yield from make(at, item)
 
 
-_OTHERWISE = (
-    ("What does the ", "What is seen of the "),
-    ("What do the ", "What is seen of the "),
-    ("Why is it that ", "What is the reason that "),
-    ("How does the feeling of the ", "In what way does the feeling of the "),
-    ("How does the ", "In what mood is the "),
-    ("How do the ", "In what mood are the "),
-    ("What comes of it that ", "What follows when "),
-    ("In which order do these happen: ", "Which of these comes first, and which later: "),
-)
-
-
 def _asked_otherwise(drafts: Sequence[_Draft]) -> Iterator[_Draft]:
     """A second wording for each dimension that has one question, so that both halves of the split have it."""
     for dimension in DIMENSIONS:
         own = [draft for draft in drafts if draft.dimension == dimension]
-        for known, other in _OTHERWISE if len(own) == 1 else ():
+        for known, other in _WORDS["otherwise"] if len(own) == 1 else ():
             if own[0].question.startswith(known):
                 asked = (other + own[0].question.removeprefix(known)).replace(" feel when ", " when ")
                 asked = asked.replace(" do after ", " after ") if dimension == "action_visibility" else asked
@@ -235,23 +240,37 @@ def _moral(record: StoryRecord, transitions: Sequence[Transition]) -> list[_Draf
     return [_Draft("moral", "Which lesson does the whole story carry?", label, transitions[-1].pair, (label,))]
 
 
+def new_question(
+    record: StoryRecord, number: int, dimension: Dimension, pair: tuple[int, int], **fields: object
+) -> Question:
+    """Return a question about one transition of `record`, under the next number of its story."""
+    return Question.model_validate(
+        {
+            "question_id": f"{record.story_id}_q{number}",
+            "story_id": record.story_id,
+            "question_type": dimension,
+            "target_scene": pair[1],
+            "target_transition": pair,
+            "evidence_scenes": list(pair),
+            **fields,
+        }
+    )
+
+
 def _question(record: StoryRecord, draft: _Draft, number: int) -> Question:
     moral = draft.dimension == "moral"
     gold = draft.answer if moral else sentence(draft.answer)
-    accepted = list(draft.accepted) if moral else [*paraphrases(gold), *map(sentence, draft.accepted)]
-    extra = {"distractors": list(draft.distractors)} if draft.distractors else {}
-    return Question(
-        question_id=f"{record.story_id}_q{number}",
-        story_id=record.story_id,
-        question_type=draft.dimension,
+    accepted = draft.accepted if moral else (*paraphrases(gold), *map(sentence, draft.accepted))
+    return new_question(
+        record,
+        number,
+        draft.dimension,
+        draft.pair,
         question=draft.question,
         gold_answer=gold,
         accepted_answers=list(dict.fromkeys(accepted)),
-        target_scene=draft.pair[1],
-        target_transition=draft.pair,
-        evidence_scenes=list(draft.pair),
         required_evidence=gold,
-        **extra,  # type: ignore[arg-type]
+        **({"distractors": list(draft.distractors)} if draft.distractors else {}),
     )
 
 
@@ -272,3 +291,171 @@ def build_questions(record: StoryRecord, plan: Plan) -> list[Question]:
             seen.add(key)
             questions.append(_question(record, draft, len(questions) + 1))
     return questions
+
+
+# Halves: which questions steer and which report. Split once per story by a hash of seed and question id, dimension by
+# dimension, so that each half has every dimension that has two questions (an odd one goes to steering). Of the
+# dimensions with one question, moral goes to reporting (selection has no business with the lesson of the whole) and the
+# rest take turns, reporting first. Then a transition without a steering question gets one by an exchange within its
+# dimension, or else by moving one whose dimension keeps another reporting question.
+
+
+def _first_split(ranked: Sequence[Question]) -> dict[str, Role]:
+    """Roles by question id, dimension by dimension."""
+    groups: dict[str, list[str]] = {}
+    for question in ranked:
+        groups.setdefault(question.question_type, []).append(question.question_id)
+    roles: dict[str, Role] = {}
+    for members in groups.values():
+        steering = (len(members) + 1) // 2
+        roles |= {name: "steering" if at < steering else "reporting" for at, name in enumerate(members)}
+    single = [members[0] for kind, members in groups.items() if len(members) == 1 and kind != "moral"]
+    roles |= {name: "steering" if at % 2 else "reporting" for at, name in enumerate(single)}
+    return roles | {name: "reporting" for name in groups.get("moral", ()) if len(groups["moral"]) == 1}
+
+
+def _cover_transitions(ranked: Sequence[Question], roles: dict[str, Role]) -> None:
+    """Give each transition a steering question where that leaves the dimensions balanced."""
+
+    def steering_at(pair: tuple[int, int] | None) -> int:
+        return sum(q.target_transition == pair and roles[q.question_id] == "steering" for q in ranked)
+
+    for pair in sorted({q.target_transition for q in ranked if q.target_transition is not None}):
+        own = [q for q in ranked if q.target_transition == pair and q.question_type != "moral"]
+        for question in own if not steering_at(pair) else ():
+            mates = [q for q in ranked if q.question_type == question.question_type and q is not question]
+            spare = [
+                q
+                for q in mates
+                if roles[q.question_id] == "steering"
+                and (q.target_transition is None or steering_at(q.target_transition) > 1)
+            ]
+            if spare:
+                roles[spare[0].question_id] = "reporting"
+            if spare or any(roles[q.question_id] == "reporting" for q in mates):
+                roles[question.question_id] = "steering"
+                break
+
+
+def assign_roles(questions: Sequence[Question], seed: int = 42) -> list[Question]:
+    """`questions` of one or more stories with `role` filled in; roles that are there already stay."""
+    stories: dict[str, list[Question]] = {}
+    for question in questions:
+        stories.setdefault(question.story_id, []).append(question)
+    done: dict[tuple[str, str], Role] = {}
+    for story, members in stories.items():
+        open_ones = [item for item in members if item.role is None]
+        ranked = sorted(open_ones, key=lambda item: digest([seed, item.story_id, item.question_id]))
+        roles = _first_split(ranked)
+        _cover_transitions(ranked, roles)
+        done |= {(story, name): role for name, role in roles.items()}
+    return [
+        item if item.role else item.model_copy(update={"role": done[item.story_id, item.question_id]})
+        for item in questions
+    ]
+
+
+# Options (E.5, Table 36): the canonical answer, three distractors of the same dimension and `Unclear`, last. None may
+# match an accepted answer or another option. All of it depends on seed and question id alone.
+
+
+@lru_cache(maxsize=256)
+def _named(text: str) -> frozenset[str]:
+    """The concepts in one answer: every question of a story asks for those of the others."""
+    return frozenset(name for ids in read_phrase(text).concepts.values() for name in ids)
+
+
+def _reversed(text: str) -> list[str]:
+    """The same two events the other way round."""
+    if ORDERED not in text:
+        return []
+    first, second = sentence(text).split(ORDERED, 1)
+    return [f"{sentence(second)}{ORDERED}{first[:1].lower()}{first[1:]}"]
+
+
+def _distractors(
+    question: Question,
+    story: Sequence[Question],
+    pool: Sequence[Question],
+    variants: Sequence[ContrastiveVariant],
+    seed: int,
+) -> Iterator[str]:
+    """What could be a wrong option, best source first: the question's own distractors, its contrastive variants, the
+    story's other answers, one-concept changes of the canonical answer, and other stories."""
+    kind, key = question.question_type, f"{seed}:{question.question_id}"
+
+    def shuffled(texts: Sequence[str]) -> list[str]:
+        return random.Random(key).sample(texts, len(texts))
+
+    def answers(others: Iterable[Question], *kinds: str) -> list[str]:
+        return shuffled(sorted({item.gold_answer for item in others if item.question_type in kinds}))
+
+    yield from (item for item in (question.model_extra or {}).get("distractors") or () if isinstance(item, str))
+    if kind == "moral":
+        ours = [item for item in variants if item.base_story_id == question.story_id]
+        yield from sorted({item.contrastive_moral for item in ours if item.contrastive_moral})
+        yield from shuffled(_WORDS["lessons"] if moral_label(question.gold_answer) is None else MORAL_LABELS)
+        yield from answers(pool, kind)
+        return
+    told = answers((item for item in story if item is not question), kind)
+    if kind == "temporal_order":
+        # An order that the story tells elsewhere is true here as well; the other way round it is not.
+        told = [other for text in (question.gold_answer, *told) for other in _reversed(text)]
+    yield from told
+    yield from swaps(question.gold_answer, key, sorted({name for item in story for name in _named(item.gold_answer)}))
+    if kind == "emotional":
+        yield from shuffled([concept.words[0] for concept in load_vocabulary().concepts("emotion")])
+    yield from answers(pool, kind)
+    yield from answers((*story, *pool), *(other for other in DIMENSIONS if other not in ("moral", kind)))
+
+
+def _equivalent(text: str, chosen: Sequence[str], question: Question) -> bool:
+    """Whether `text` would be accepted, or says what an option already says."""
+    asked = question.model_copy(update={"options": None})
+    probes = (asked.model_copy(update={"gold_answer": other, "accepted_answers": []}) for other in chosen)
+    return any(match_text(text, probe, _RULE).right for probe in (asked, *probes))
+
+
+def fill_options(
+    question: Question,
+    story: Sequence[Question],
+    pool: Sequence[Question] = (),
+    variants: Sequence[ContrastiveVariant] = (),
+    seed: int = 42,
+) -> Question:
+    """`question` with its options; fewer than three distractors only if nothing else is left to say."""
+    if question.options:
+        return question
+    moral = question.question_type == "moral"
+    chosen: list[str] = []
+    for text in _distractors(question, story, pool, variants, seed):
+        said = text if moral else sentence(text)
+        if normalise(said) and not _equivalent(said, chosen, question):
+            chosen.append(said)
+        if len(chosen) == DISTRACTORS:
+            break
+    options = [question.gold_answer if moral else sentence(question.gold_answer), *chosen]
+    random.Random(f"{seed}:{question.question_id}:order").shuffle(options)
+    return question.model_copy(update={"options": [*options, UNCLEAR]})
+
+
+def prepare_questions(
+    questions: Sequence[Question],
+    others: Sequence[Question] = (),
+    seed: int = 42,
+    *,
+    variants: Sequence[ContrastiveVariant] = (),
+) -> list[Question]:
+    """`questions` of one or more stories with roles and options; `others` is a pool of questions of other stories."""
+    ready = assign_roles(questions, seed)
+    pool = sorted(others, key=lambda item: (item.story_id, item.question_id))
+    stories: dict[str, list[Question]] = {}
+    for question in sorted(ready, key=lambda item: item.question_id):
+        stories.setdefault(question.story_id, []).append(question)
+    return [fill_options(item, stories[item.story_id], pool, variants, seed) for item in ready]
+
+
+def chance_level(questions: Iterable[Question]) -> float | None:
+    """The share of right answers, in 0..1, of a guess among each question's options without `Unclear`."""
+    rates = [1 / (len(item.options) - 1) for item in questions if item.options and len(item.options) > 1]
+    return sum(rates) / len(rates) if rates else None

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from katha.configs import load_config
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge.matching.match import moral_label, normalise
 from katha.jsonio import digest
-from katha.schema import Dimension, Question, StoryRecord
+from katha.schema import Dimension, Question, Scene, StoryRecord
 
 DEFAULT_EVALUATOR = "kathatrace"
 _UNDIVIDED: Dimension = "consequence"
@@ -21,17 +23,18 @@ _UNDIVIDED: Dimension = "consequence"
 _DISTRACTORS = 12
 
 
-@dataclass(frozen=True)
-class EvaluatorSpec:
-    """One row of `configs/evaluators.yaml`. builders: empty where the record's own questions are asked. scenes: how a
-    scene is told where the text is told scene by scene."""
+class EvaluatorSpec(BaseModel):
+    """One row of `configs/evaluators.yaml`. questions: `own`, or the builders of other ones. scenes: how a scene is
+    told where the text is told scene by scene."""
+
+    model_config = ConfigDict(frozen=True)
 
     name: str
     about: str
-    builders: tuple[str, ...]
-    contrastives: bool
-    dimensions: bool
-    depends: bool
+    questions: Literal["own"] | tuple[str, ...]
+    contrastives: bool = False
+    dimensions: bool = True
+    depends: bool = False
     scenes: str | None = None
 
     def text_of(self, record: StoryRecord) -> str:
@@ -44,7 +47,7 @@ class EvaluatorSpec:
     @property
     def own(self) -> bool:
         """Whether the record's own questions are asked."""
-        return not self.builders
+        return self.questions == "own"
 
 
 def evaluator_names() -> tuple[str, ...]:
@@ -61,16 +64,7 @@ def load_evaluator(name: str) -> EvaluatorSpec:
     row = load_config("evaluators.yaml")["evaluators"].get(name)
     if row is None:
         raise UsageError(f"No evaluator is called {name!r}.", hint=f"Known: {', '.join(evaluator_names())}.")
-    builders = () if row["questions"] == "own" else tuple(row["questions"])
-    return EvaluatorSpec(
-        name,
-        row["about"],
-        builders,
-        contrastives=row.get("contrastives", False),
-        dimensions=row.get("dimensions", True),
-        depends=row.get("depends", False),
-        scenes=row.get("scenes"),
-    )
+    return EvaluatorSpec.model_validate({"name": name, **row})
 
 
 @dataclass(frozen=True)
@@ -100,32 +94,27 @@ def _hero(record: StoryRecord) -> list[_Fact]:
     return [_Fact(heroes[0], also=tuple(_unique(names)))] if heroes else []
 
 
-def _moral(record: StoryRecord) -> list[_Fact]:
-    label = moral_label(record.moral_label)
-    return [_Fact(label)] if label is not None else []
-
-
-def _scene_entities(record: StoryRecord) -> list[_Fact]:
-    here = [(scene.scene_index, _unique([*scene.characters, *scene.objects])) for scene in record.scenes]
-    return [_Fact(name, scene, tuple(names)) for scene, names in here for name in names]
+def _moods(scenes: Sequence[Scene]) -> list[_Fact]:
+    return [_Fact(scene.emotion, scene.scene_index) for scene in scenes if scene.emotion]
 
 
 _SOURCES: Mapping[str, Callable[[StoryRecord], list[_Fact]]] = {
     "entities": lambda record: _anywhere([name for one in record.scenes for name in (*one.characters, *one.objects)]),
     "action": lambda record: _anywhere([scene.action for scene in record.scenes]),
     "hero": _hero,
-    "ending": lambda record: [_Fact(scene.scene_text, len(record.scenes)) for scene in record.scenes[-1:]],
-    "last_emotion": lambda record: [
-        _Fact(scene.emotion, len(record.scenes)) for scene in record.scenes[-1:] if scene.emotion
+    "ending": lambda record: [_Fact(scene.scene_text, scene.scene_index) for scene in record.scenes[-1:]],
+    "last_emotion": lambda record: _moods(record.scenes[-1:]),
+    "moral": lambda record: [_Fact(label) for label in [moral_label(record.moral_label)] if label is not None],
+    "scene_entities": lambda record: [
+        _Fact(name, scene.scene_index, tuple(names))
+        for scene in record.scenes
+        for names in [_unique([*scene.characters, *scene.objects])]
+        for name in names
     ],
-    "moral": _moral,
-    "scene_entities": _scene_entities,
     "scene_action": lambda record: [
         _Fact(scene.action, scene.scene_index) for scene in record.scenes if scene.action.strip()
     ],
-    "scene_emotion": lambda record: [
-        _Fact(scene.emotion, scene.scene_index) for scene in record.scenes if scene.emotion
-    ],
+    "scene_emotion": lambda record: _moods(record.scenes),
 }
 """What a builder asks for, by the name that `configs/evaluators.yaml` gives it."""
 
@@ -138,66 +127,55 @@ def evaluator_questions(
     Raises:
         RecordError: a baseline needs scenes with characters, objects, actions or emotions, and there are none.
     """
+    if evaluator.own and evaluator.dimensions:
+        return list(record.recoverability_questions)
     if evaluator.own:
-        return [_filed(item, evaluator) for item in record.recoverability_questions]
-    rows: list[tuple[Mapping[str, Any], _Fact, list[str]]] = []
-    for name in evaluator.builders:
+        filed = {"question_type": _UNDIVIDED, "instruction": "undivided"}
+        return [question.model_copy(update=filed) for question in record.recoverability_questions]
+    made: list[tuple[Question, _Fact, bool]] = []
+    for name in evaluator.questions:
         row = load_config("evaluators.yaml")["builders"][name]
         source = _SOURCES[row["from"]]
         facts = source(record)
         strange = sorted({fact.answer for other in others for fact in source(other)})
         strange.sort(key=lambda text: digest([seed, record.story_id, name, text]))
-        own = [fact.answer for fact in facts]
-        rows += [(row, fact, [*own, *strange[:_DISTRACTORS]]) for fact in facts]
-    if not rows:
+        wrong = [*(fact.answer for fact in facts), *strange[:_DISTRACTORS]]
+        for fact in facts:
+            question = _question(record, evaluator.name, len(made) + 1, row, fact, wrong)
+            made.append((question, fact, row.get("entity", False)))
+    if not made:
         raise RecordError(
             f"Story {record.story_id!r} has no scene annotation that the evaluator {evaluator.name!r} could ask about.",
             hint="Give records with scenes (characters, objects, action, emotion).",
         )
-    made = [_question(record, evaluator, number, *row) for number, row in enumerate(rows, 1)]
-    return _with_parents(made, rows) if evaluator.depends else made
-
-
-def _filed(question: Question, evaluator: EvaluatorSpec) -> Question:
-    """The record's own question; without dimensions under one for all, and without that dimension's instruction."""
-    if evaluator.dimensions:
-        return question
-    return question.model_copy(update={"question_type": _UNDIVIDED, "instruction": "undivided"})
+    return _with_parents(made) if evaluator.depends else [question for question, _, _ in made]
 
 
 def _question(
-    record: StoryRecord,
-    evaluator: EvaluatorSpec,
-    number: int,
-    row: Mapping[str, Any],
-    fact: _Fact,
-    wrong: Sequence[str],
+    record: StoryRecord, evaluator: str, number: int, row: Mapping[str, Any], fact: _Fact, wrong: Sequence[str]
 ) -> Question:
     right = {normalise(text) for text in (fact.answer, *fact.also)}
     return Question.model_validate(
         {
-            "question_id": f"{record.story_id}_{evaluator.name}_{number}",
+            "question_id": f"{record.story_id}_{evaluator}_{number}",
             "story_id": record.story_id,
             "question_type": row["dimension"],
             "question": row["asks"].format(scene=fact.scene, count=len(record.scenes)),
             "gold_answer": fact.answer,
             "accepted_answers": _unique([fact.answer, *fact.also]),
             "target_scene": fact.scene or None,
-            "evaluator": evaluator.name,
+            "evaluator": evaluator,
             "distractors": [text for text in wrong if normalise(text) not in right],
         }
     )
 
 
-def _with_parents(
-    questions: Sequence[Question], rows: Sequence[tuple[Mapping[str, Any], _Fact, list[str]]]
-) -> list[Question]:
+def _with_parents(made: Sequence[tuple[Question, _Fact, bool]]) -> list[Question]:
     """Each statement depends on the entities of its scene that its answer names, else on all of them."""
-    entities = [(question, fact) for question, (row, fact, _) in zip(questions, rows, strict=True) if row.get("entity")]
-    made = []
-    for question, (row, fact, _) in zip(questions, rows, strict=True):
-        here = [item for item, other in entities if other.scene == fact.scene and not row.get("entity")]
+    found = []
+    for question, fact, entity in made:
+        here = [item for item, other, is_entity in made if is_entity and other.scene == fact.scene and not entity]
         named = [item for item in here if normalise(item.gold_answer) in normalise(fact.answer)]
         parents = [item.question_id for item in named or here]
-        made.append(question.model_copy(update={"depends_on": parents}) if parents else question)
-    return made
+        found.append(question.model_copy(update={"depends_on": parents}) if parents else question)
+    return found

@@ -1,29 +1,45 @@
-"""Questions by a language model, and the checks of Sec. C.5 that every question has to pass."""
+"""Questions and contrastive variants: written by a language model or by rule, and the checks that each has to pass.
+
+The checks are those of Sec. C.5 for questions (the gold is accepted, nothing vague is, no question answers itself, the
+text settles it) and of Sec. C.7 for variants (Table 31: the same story with one transition changed)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from katha.configs import load_config
+from katha.configs import load_config, load_prompt
 from katha.errors import ModelError, ReplyError
 from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
 from katha.eval_bridge.packets.packets import make_packet
-from katha.eval_bridge.questions.build import gives_away
-from katha.eval_bridge.questions.options import prepare_questions
+from katha.eval_bridge.questions.build import gives_away, new_question, prepare_questions
+from katha.eval_bridge.questions.wording import reworded, sentence, swaps
 from katha.jsonio import loads
+from katha.language import read_scene
 from katha.models.base import TextModel, Turn
-from katha.prompting import load_prompt
 from katha.protocols import Judge
-from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Question, StoryRecord, Transition
-
-# The checks of Sec. C.5: the gold is accepted, nothing vague is, no question answers itself, the text settles it.
+from katha.schema import (
+    DIMENSIONS,
+    MORAL_LABELS,
+    ContrastiveVariant,
+    Dimension,
+    Question,
+    Scene,
+    StoryRecord,
+    Transition,
+)
 
 T = TypeVar("T")
+Model = TypeVar("Model", bound=BaseModel)
+_RULES = load_config("building.yaml")
+_KEPT_CHARACTERS = 0.5
+_MOST_VARIANTS = 2
 
 
 @dataclass(frozen=True)
@@ -42,91 +58,15 @@ class Built(Generic[T]):
     kept: list[T] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
 
-
-def rules() -> Mapping[str, Any]:
-    """Return `configs/building.yaml`."""
-    return cast("Mapping[str, Any]", load_config("building.yaml"))
-
-
-def check_questions(
-    questions: Sequence[Question], text: str, judge: Judge | None = None, matching: Matching = "lemma-set"
-) -> Built[Question]:
-    """The questions that hold, each with its gold among the accepted answers and vague ones taken out of them.
-
-    text: the story. judge: answers from the text alone; a question that it gets wrong is rejected, one that it could
-    not be asked (a typed failure) as well, with the failure as the reason.
-    """
-    built: Built[Question] = Built()
-    seen: set[str] = set()
-    for given in questions:
-        question = _mended(given)
-        reason = next(_faults(question, seen), None)
-        seen.add(normalise(question.question))
+    def settle(self, made: T, item: str, text: str, reason: str | None) -> None:
+        """Keep `made`, or reject it where there is a reason to."""
         if reason is None:
-            built.kept.append(question)
+            self.kept.append(made)
         else:
-            built.rejected.append(Rejected(question.question_id, question.question, reason))
-    return built if judge is None else _answerable(built, text, judge, matching)
-
-
-def _mended(question: Question) -> Question:
-    """The accepted set with the gold in it and without vague answers, each once."""
-    accepted = [text.strip() for text in (question.gold_answer, *question.accepted_answers)]
-    kept = {normalise(text): text for text in reversed(accepted) if text and not _vague(text)}
-    return question.model_copy(update={"accepted_answers": list(kept.values())[::-1]})
-
-
-def _faults(question: Question, seen: set[str]) -> Iterator[str]:
-    gold = question.gold_answer
-    if not question.question.strip() or not gold.strip():
-        yield "The question or its answer is empty."
-    if _vague(gold):
-        yield f"The answer {gold!r} is vague."
-    if normalise(gold) not in {normalise(text) for text in question.accepted_answers}:
-        yield "The accepted answers do not hold the canonical one."
-    if question.question_type == "moral" and moral_label(gold) is None:
-        yield f"The lesson {gold!r} is none of the twelve."
-    told = next((text for text in question.accepted_answers if gives_away(question.question, text)), None)
-    if told is not None and question.question_type != "temporal_order":
-        yield f"The question gives its answer away: {told!r}."
-    if normalise(question.question) in seen:
-        yield "Another question has the same words."
-
-
-def _vague(text: str) -> bool:
-    return normalise(text) in {normalise(entry) for entry in rules()["vague"]}
-
-
-def text_answers(questions: Sequence[Question], text: str, judge: Judge) -> Iterator[tuple[Question, str | None, str]]:
-    """Each question with what the judge answers from `text` alone: the answer, or None and the failure."""
-    prepared = prepare_questions(questions, seed=42)
-    _, evidence = make_packet(questions[0].story_id, "text", text=text)
-    prompts = [
-        judge_prompt(item, "text", variant=REPORTING_VARIANT, answers_format="choice", count=0) for item in prepared
-    ]
-    for question, reply in zip(prepared, judge.ask(evidence, prompts), strict=True):
-        yield question, reply.answer if reply.status == "ok" else None, reply.error or reply.status
-
-
-def _answerable(built: Built[Question], text: str, judge: Judge, matching: Matching) -> Built[Question]:
-    if not built.kept:
-        return built
-    found: Built[Question] = Built(rejected=list(built.rejected))
-    for question, (_, answer, failure) in zip(built.kept, text_answers(built.kept, text, judge), strict=True):
-        if answer is None:
-            reason = f"The judge could not be asked: {failure}."
-        elif not match_text(answer, question, matching).right:
-            reason = f"From the text alone the judge answers {answer!r}."
-        else:
-            found.kept.append(question)
-            continue
-        found.rejected.append(Rejected(question.question_id, question.question, reason))
-    return found
+            self.rejected.append(Rejected(item, text, reason))
 
 
 # One JSON object from a language model: asked, read, and asked again once with what is wrong with it.
-
-Model = TypeVar("Model", bound=BaseModel)
 
 
 def write_one(model: TextModel, prompt: str, schema: Mapping[str, Any], kind: type[Model], what: str) -> Model:
@@ -163,10 +103,18 @@ def write_one(model: TextModel, prompt: str, schema: Mapping[str, Any], kind: ty
     )
 
 
-# Questions by a language model, from the story and its transitions.
+def _text(most: int) -> dict[str, object]:
+    return {"type": "string", "minLength": 1, "maxLength": most}
 
 
-class _Written(BaseModel):
+def _rows(fields: Mapping[str, object], least: int, most: int) -> dict[str, object]:
+    return {"type": "array", "items": object_schema(fields), "minItems": least, "maxItems": most}
+
+
+# Questions.
+
+
+class _WrittenQuestion(BaseModel):
     transition: int
     dimension: Dimension
     question: str
@@ -174,8 +122,8 @@ class _Written(BaseModel):
     accepted: list[str]
 
 
-class _All(BaseModel):
-    questions: list[_Written]
+class _WrittenQuestions(BaseModel):
+    questions: list[_WrittenQuestion]
 
 
 def write_questions(model: TextModel, record: StoryRecord, transitions: Sequence[Transition]) -> list[Question]:
@@ -184,6 +132,7 @@ def write_questions(model: TextModel, record: StoryRecord, transitions: Sequence
     Raises:
         ReplyError, ModelError: it wrote none.
     """
+    count = len(transitions)
     prompt = load_prompt("build/questions").render(
         title=record.title,
         story=record.story_text,
@@ -194,39 +143,240 @@ def write_questions(model: TextModel, record: StoryRecord, transitions: Sequence
         dimensions=DIMENSIONS,
         morals=MORAL_LABELS,
     )
-    written = write_one(model, prompt, _schema(len(transitions)), _All, "questions")
+    fields = {
+        "transition": {"type": "integer", "minimum": 1, "maximum": count},
+        "dimension": {"type": "string", "enum": list(DIMENSIONS)},
+        "question": _text(200),
+        "answer": _text(120),
+        "accepted": {"type": "array", "items": _text(120), "minItems": 2, "maxItems": 5},
+    }
+    schema = object_schema({"questions": _rows(fields, 1, 6 * count + 1)})
     return [
-        _question(record, transitions[item.transition - 1], item, number)
-        for number, item in enumerate(written.questions, 1)
-        if 1 <= item.transition <= len(transitions)
+        new_question(
+            record,
+            number,
+            item.dimension,
+            transitions[item.transition - 1].pair,
+            question=item.question,
+            gold_answer=item.answer,
+            accepted_answers=[item.answer, *item.accepted],
+            required_evidence=transitions[item.transition - 1].action,
+        )
+        for number, item in enumerate(write_one(model, prompt, schema, _WrittenQuestions, "questions").questions, 1)
+        if 1 <= item.transition <= count
     ]
 
 
-def _question(record: StoryRecord, transition: Transition, item: _Written, number: int) -> Question:
-    return Question(
-        question_id=f"{record.story_id}_q{number}",
-        story_id=record.story_id,
-        question_type=item.dimension,
-        question=item.question,
-        gold_answer=item.answer,
-        accepted_answers=[item.answer, *item.accepted],
-        target_scene=transition.to_scene,
-        target_transition=transition.pair,
-        evidence_scenes=list(transition.pair),
-        required_evidence=transition.action,
+def check_questions(
+    questions: Sequence[Question], text: str, judge: Judge | None = None, matching: Matching = "lemma-set"
+) -> Built[Question]:
+    """The questions that hold, each with its gold among the accepted answers and vague ones taken out of them.
+
+    text: the story. judge: answers from the text alone; a question that it gets wrong is rejected, one that it could
+    not be asked (a typed failure) as well, with the failure as the reason.
+    """
+    built: Built[Question] = Built()
+    seen: set[str] = set()
+    for given in questions:
+        question = _mended(given)
+        built.settle(question, question.question_id, question.question, next(_question_faults(question, seen), None))
+        seen.add(normalise(question.question))
+    if judge is None or not built.kept:
+        return built
+    found: Built[Question] = Built(rejected=built.rejected)
+    for question, (_, answer, failure) in zip(built.kept, _text_answers(built.kept, text, judge), strict=True):
+        reason = None if answer is not None else f"The judge could not be asked: {failure}."
+        if answer is not None and not match_text(answer, question, matching).right:
+            reason = f"From the text alone the judge answers {answer!r}."
+        found.settle(question, question.question_id, question.question, reason)
+    return found
+
+
+def _mended(question: Question) -> Question:
+    """The accepted set with the gold in it and without vague answers, each once."""
+    accepted = [text.strip() for text in (question.gold_answer, *question.accepted_answers)]
+    kept = {normalise(text): text for text in reversed(accepted) if text and not _vague(text)}
+    return question.model_copy(update={"accepted_answers": list(kept.values())[::-1]})
+
+
+def _question_faults(question: Question, seen: set[str]) -> Iterator[str]:
+    gold = question.gold_answer
+    if not question.question.strip() or not gold.strip():
+        yield "The question or its answer is empty."
+    if _vague(gold):
+        yield f"The answer {gold!r} is vague."
+    if normalise(gold) not in {normalise(text) for text in question.accepted_answers}:
+        yield "The accepted answers do not hold the canonical one."
+    if question.question_type == "moral" and moral_label(gold) is None:
+        yield f"The lesson {gold!r} is none of the twelve."
+    told = next((text for text in question.accepted_answers if gives_away(question.question, text)), None)
+    if told is not None and question.question_type != "temporal_order":
+        yield f"The question gives its answer away: {told!r}."
+    if normalise(question.question) in seen:
+        yield "Another question has the same words."
+
+
+def _vague(text: str) -> bool:
+    return normalise(text) in set(map(normalise, _RULES["vague"]))
+
+
+def _text_answers(questions: Sequence[Question], text: str, judge: Judge) -> Iterator[tuple[Question, str | None, str]]:
+    """Each question with what the judge answers from `text` alone: the answer, or None and the failure."""
+    prepared = prepare_questions(questions, seed=42)
+    _, evidence = make_packet(questions[0].story_id, "text", text=text)
+    prompts = [
+        judge_prompt(item, "text", variant=REPORTING_VARIANT, answers_format="choice", count=0) for item in prepared
+    ]
+    for question, reply in zip(prepared, judge.ask(evidence, prompts), strict=True):
+        yield question, reply.answer if reply.status == "ok" else None, reply.error or reply.status
+
+
+# Contrastive variants.
+
+EDITS: Mapping[str, Callable[[Scene, Scene], Iterable[str]]] = MappingProxyType(
+    {
+        "reverse_motivation": lambda before, scene: reworded(scene.scene_text, "action", _RULES["reversed"]),
+        "remove_consequence": lambda before, scene: [
+            f"Nothing comes of it: {before.scene_text[:1].lower()}{before.scene_text[1:]}"
+        ],
+        "replace_outcome": lambda before, scene: swaps(
+            scene.scene_text, f"outcome {scene.scene_index}", kinds=("action",)
+        ),
+        "flatten_emotion": lambda before, scene: reworded(
+            scene.scene_text,
+            "emotion",
+            {actor.emotion: "calm" for actor in read_scene(scene.scene_text).actors if actor.emotion},
+        ),
+        # In place of the deed that led to it, the scene before shows something else.
+        "break_causal_link": lambda before, scene: swaps(
+            scene.scene_text, f"cause {scene.scene_index}", kinds=("character",)
+        ),
+    }
+)
+"""The operations of Table 31 as rules: from the scene before and the scene, what the scene becomes."""
+
+
+def rule_variants(record: StoryRecord, most: int = _MOST_VARIANTS) -> list[ContrastiveVariant]:
+    """At most `most` variants of different kinds, the latest scene that a kind can change; unchecked."""
+    scenes = sorted(record.scenes, key=lambda scene: scene.scene_index)
+    found: list[ContrastiveVariant] = []
+    for kind, edit in EDITS.items():
+        texts = (
+            (scene, text)
+            for before, scene in reversed(list(pairwise(scenes)))
+            for text in edit(before, scene)
+            if normalise(text) != normalise(scene.scene_text)
+        )
+        changed = next(texts, None)
+        if changed is not None and len(found) < most:
+            found.append(_variant(record, kind, changed[0].scene_index, sentence(changed[1]) + ".", len(found) + 1))
+    return found
+
+
+class _WrittenVariant(BaseModel):
+    change_type: str
+    changed_scene: int
+    scene_text: str
+    contrastive_moral: str | None = None
+    semantic_delta: str
+
+
+class _WrittenVariants(BaseModel):
+    variants: list[_WrittenVariant]
+
+
+def write_variants(model: TextModel, record: StoryRecord, most: int = _MOST_VARIANTS) -> list[ContrastiveVariant]:
+    """What a model makes of the story's scenes, unchecked.
+
+    Raises:
+        ReplyError, ModelError: it wrote none.
+    """
+    prompt = load_prompt("build/variants").render(
+        title=record.title,
+        scenes=[{"number": scene.scene_index, "text": scene.scene_text} for scene in record.scenes],
+        edits=_RULES["edits"],
+        count=most,
+        morals=MORAL_LABELS,
+    )
+    fields = {
+        "change_type": {"type": "string", "enum": list(_RULES["edits"])},
+        "changed_scene": {"type": "integer", "minimum": 2, "maximum": len(record.scenes)},
+        "scene_text": _text(400),
+        "contrastive_moral": {"anyOf": [{"type": "string", "enum": list(MORAL_LABELS)}, {"type": "null"}]},
+        "semantic_delta": _text(200),
+    }
+    schema = object_schema({"variants": _rows(fields, most, most)})
+    written = write_one(model, prompt, schema, _WrittenVariants, "contrastive variants")
+    return [
+        _variant(
+            record, item.change_type, item.changed_scene, item.scene_text, number, item.contrastive_moral,
+            item.semantic_delta,
+        )
+        for number, item in enumerate(written.variants, 1)
+    ]  # fmt: skip
+
+
+def _variant(
+    record: StoryRecord, kind: str, scene: int, text: str, number: int, moral: str | None = None, delta: str = ""
+) -> ContrastiveVariant:
+    texts = {item.scene_index: item.scene_text for item in record.scenes}
+    return ContrastiveVariant(
+        variant_id=f"{record.story_id}_v{number}",
+        base_story_id=record.story_id,
+        variant_kind="contrastive",
+        subset=record.split or "",
+        narrative_type=record.narrative_type or "",
+        pair_id=f"{record.story_id}_p{number}",
+        changed_scene_id=scene,
+        change_type=kind,
+        original_moral=record.moral_label,
+        contrastive_moral=moral,
+        semantic_delta=delta or f"Scene {scene}: {_RULES['edits'][kind]}.",
+        contrastive_scene_text=text,
+        contrastive_story_text=" ".join(text if index == scene else old for index, old in sorted(texts.items())),
     )
 
 
-def _schema(transitions: int) -> dict[str, object]:
-    def text(most: int) -> dict[str, object]:
-        return {"type": "string", "minLength": 1, "maxLength": most}
+def check_variants(
+    variants: Sequence[ContrastiveVariant], record: StoryRecord, judge: Judge | None = None
+) -> Built[ContrastiveVariant]:
+    """The variants that change a meaning and keep who is there.
 
-    fields = {
-        "transition": {"type": "integer", "minimum": 1, "maximum": transitions},
-        "dimension": {"type": "string", "enum": list(DIMENSIONS)},
-        "question": text(200),
-        "answer": text(120),
-        "accepted": {"type": "array", "items": text(120), "minItems": 2, "maxItems": 5},
-    }
-    rows = {"type": "array", "items": object_schema(fields), "minItems": 1, "maxItems": 6 * transitions + 1}
-    return object_schema({"questions": rows})
+    judge: reads the changed story; where it still gives every question of the record its old answer, nothing that is
+    asked about was changed, and the variant is rejected.
+    """
+    built: Built[ContrastiveVariant] = Built()
+    seen: set[str] = set()
+    scenes = {scene.scene_index: scene for scene in record.scenes}
+    for variant in variants:
+        reason = next(_variant_faults(variant, scenes, seen), None)
+        if reason is None and judge is not None and record.recoverability_questions:
+            reason = _unchanged(variant, record, judge)
+        seen.add(normalise(variant.contrastive_scene_text))
+        built.settle(variant, variant.variant_id, variant.contrastive_scene_text, reason)
+    return built
+
+
+def _variant_faults(variant: ContrastiveVariant, scenes: Mapping[int, Scene], seen: set[str]) -> Iterator[str]:
+    scene = scenes.get(variant.changed_scene_id or 0)
+    if scene is None:
+        yield f"The story has no scene {variant.changed_scene_id}."
+        return
+    if variant.change_type not in _RULES["edits"]:
+        yield f"The change {variant.change_type!r} is none of Table 31."
+    if normalise(variant.contrastive_scene_text) == normalise(scene.scene_text):
+        yield "The text is the story's own."
+    if normalise(variant.contrastive_scene_text) in seen:
+        yield "Another variant has the same text."
+    old = {actor.concept for other in scenes.values() for actor in read_scene(other.scene_text).actors}
+    new = {actor.concept for actor in read_scene(variant.contrastive_scene_text).actors}
+    if new and len(new & old) < _KEPT_CHARACTERS * len(new):
+        yield "It tells of other characters."
+
+
+def _unchanged(variant: ContrastiveVariant, record: StoryRecord, judge: Judge) -> str | None:
+    questions = record.recoverability_questions
+    for question, answer, _ in _text_answers(questions, variant.contrastive_story_text, judge):
+        if answer is not None and not match_text(answer, question, "lemma-set").right:
+            return None
+    return "From the changed text the judge still gives every question its old answer."

@@ -3,31 +3,278 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageStat, UnidentifiedImageError
 
 from katha.errors import InputFileError, KathaError
-from katha.eval_bridge.reader.reading import (
-    Concepts,
-    FrameReading,
-    Head,
-    Thing,
-    assemble,
-    find_heads,
-    find_things,
-    load_concepts,
-    nothing,
-    sigmoid,
-    softmax,
-)
-from katha.jsonio import sha256_hex
+from katha.jsonio import loads, sha256_hex
+
+Array = NDArray[np.float32]
+Pixels = NDArray[np.uint8]
+
+# What the reader's outputs mean: class order, thresholds, and what it was trained on (`concepts.json`).
+
+
+@dataclass(frozen=True)
+class Concepts:
+    """Class names in output order, and the peak that a character or a prop needs to count as present.
+
+    `actions` and `emotions` begin with "none"; `settings` ends with "none". `trained_on` names the drawings' version.
+    """
+
+    characters: tuple[str, ...]
+    props: tuple[str, ...]
+    actions: tuple[str, ...]
+    emotions: tuple[str, ...]
+    settings: tuple[str, ...]
+    times: tuple[str, ...]
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    sketch_threshold: float = 0.5
+    version: str = "untrained"
+    trained_on: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def named(self) -> tuple[tuple[str, ...], ...]:
+        """The classes of what is looked at closely, in the order of the namer's outputs."""
+        return (self.characters, self.actions, self.emotions, self.props)
+
+    @cached_property
+    def index(self) -> Mapping[str, Mapping[str, int]]:
+        """Class numbers by kind and name."""
+        kinds = {
+            "character": self.characters,
+            "prop": self.props,
+            "action": self.actions,
+            "emotion": self.emotions,
+            "setting": self.settings,
+            "time": self.times,
+        }
+        return {kind: {name: nth for nth, name in enumerate(names)} for kind, names in kinds.items()}
+
+    def threshold(self, kind: str) -> float:
+        """Return the peak from which a concept of `kind` ("character" or "prop") counts as present."""
+        return self.thresholds.get(kind, 0.35)
+
+
+def load_concepts() -> Concepts:
+    """Return the class list that ships with the reader's weights.
+
+    Raises:
+        KathaError: it is missing from the installation.
+    """
+    try:
+        text = files("katha.eval_bridge.reader").joinpath("concepts.json").read_text(encoding="utf-8")
+    except OSError as error:
+        raise KathaError(
+            "The reader's concepts.json is missing.", hint="Install katha again, or run `make reader`."
+        ) from error
+    fields: Any = {key: tuple(item) if isinstance(item, list) else item for key, item in loads(text).items()}
+    return Concepts(**fields)
+
+
+# From the finder's maps to places: peaks, and the shapes read at them.
+#
+# `shapes` are nine numbers a cell. Of a head: where its middle is in the cell (x, y, in cells from the cell's
+# middle), the logarithm of its radius in cells, the middle of its figure's box (x, y, from the head's middle, in
+# radii), the logarithm of half of the box's longer side in radii. Of a thing: its middle in the cell, the logarithm
+# of half its side in cells.
+
+STRIDE = 8
+MOST_HEADS, MOST_THINGS = 10, 14
+"""So many of each are looked at more closely; a frame that shows more has no room for faces."""
+_FAINT = 0.2
+"""What is lower than this is no peak: no name can lift it over the threshold."""
+_FARTHEST, _LARGEST = 8.0, 4.0
+
+
+@dataclass(frozen=True)
+class Head:
+    """One head: probability, middle and radius, and the square around its figure (middle, half a side), in pixels."""
+
+    p: float
+    x: float
+    y: float
+    radius: float
+    body: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One thing: probability, middle and half of its longer side, in pixels."""
+
+    p: float
+    x: float
+    y: float
+    half: float
+
+
+def sigmoid(x: Array) -> Array:
+    """Return the logistic function."""
+    return np.asarray(1.0 / (1.0 + np.exp(-x)), dtype=np.float32)
+
+
+def softmax(x: Array) -> Array:
+    """Return probabilities along the last axis."""
+    e = np.exp(x - x.max(axis=-1, keepdims=True)) if x.size else x
+    return np.asarray(e / e.sum(axis=-1, keepdims=True), dtype=np.float32)
+
+
+def _peaks(heat: Array) -> Iterator[tuple[float, int, int]]:
+    """Yield local maxima of one map as (p, row, column), highest first."""
+    padded = np.pad(heat, 1)
+    around = np.max([padded[i : i + heat.shape[0], j : j + heat.shape[1]] for i in range(3) for j in range(3)], axis=0)
+    found = np.argwhere((heat >= _FAINT) & (heat >= around))
+    yield from sorted(((float(heat[r, c]), int(r), int(c)) for r, c in found), key=lambda one: (-one[0], *one[1:]))
+
+
+def _middle(shape: Array, row: int, column: int) -> tuple[float, float]:
+    x, y = np.clip(shape[:2], -1.5, 1.5)
+    return (column + 0.5 + float(x)) * STRIDE, (row + 0.5 + float(y)) * STRIDE
+
+
+def _length(logarithm: np.float32) -> float:
+    return float(np.exp(np.clip(logarithm, -_LARGEST, _LARGEST)))
+
+
+def find_heads(heat: Array, shapes: Array) -> list[Head]:
+    """Return heads from one map (h, w) of probabilities and `shapes` (9, h, w), likeliest first, none twice."""
+    heads: list[Head] = []
+    for p, r, c in _peaks(heat):
+        shape = shapes[:6, r, c]
+        x, y = _middle(shape, r, c)
+        radius = STRIDE * _length(shape[2])
+        dx, dy = np.clip(shape[3:5], -_FARTHEST, _FARTHEST) * radius
+        if all(np.hypot(x - one.x, y - one.y) > max(STRIDE, 0.5 * max(radius, one.radius)) for one in heads):
+            heads.append(Head(p, x, y, radius, (x + float(dx), y + float(dy), radius * _length(shape[5]))))
+    return heads[:MOST_HEADS]
+
+
+def find_things(heat: Array, shapes: Array) -> list[Thing]:
+    """Return things from one map (h, w) of probabilities and `shapes` (9, h, w), likeliest first, none twice."""
+    things: list[Thing] = []
+    for p, r, c in _peaks(heat):
+        shape = shapes[6:, r, c]
+        x, y = _middle(shape, r, c)
+        half = STRIDE * _length(shape[2])
+        if all(np.hypot(x - one.x, y - one.y) > max(STRIDE, 0.25 * min(half, one.half)) for one in things):
+            things.append(Thing(p, x, y, half))
+    return things[:MOST_THINGS]
+
+
+@dataclass(frozen=True)
+class FigureReading:
+    """One character: what it is, how sure, where its head is (input pixels), and what it does and feels.
+
+    `actions` and `emotions` are probabilities by name; "none" stands for standing still or a neutral face.
+    """
+
+    concept: str
+    p: float
+    x: float
+    y: float
+    actions: Mapping[str, float]
+    emotions: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class PropReading:
+    """One thing, how sure, and where its middle is (input pixels)."""
+
+    concept: str
+    p: float
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class FrameReading:
+    """One frame. figures and props are above their thresholds, from left to right; `is_sketch` is a probability.
+
+    `peaks` holds the highest peak of every character and prop ("character/lion": 0.02), present or not.
+    """
+
+    figures: tuple[FigureReading, ...]
+    props: tuple[PropReading, ...]
+    settings: Mapping[str, float]
+    times: Mapping[str, float]
+    is_sketch: float
+    peaks: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def setting(self) -> str:
+        """The likeliest place; "none" for plain paper."""
+        return max(self.settings, key=lambda name: self.settings[name])
+
+    @property
+    def time(self) -> str:
+        """The likeliest time of day."""
+        return max(self.times, key=lambda name: self.times[name])
+
+
+def _named(values: Array, names: tuple[str, ...]) -> dict[str, float]:
+    return {name: float(value) for name, value in zip(names, values, strict=True)}
+
+
+def nothing(concepts: Concepts) -> FrameReading:
+    """Return the reading of an empty sheet: a sketch in which nothing is drawn; no time of day is likelier."""
+    settings = dict.fromkeys(concepts.settings, 0.0) | {concepts.settings[-1]: 1.0}
+    times = dict.fromkeys(concepts.times, 1 / max(1, len(concepts.times)))
+    return FrameReading((), (), settings, times, 1.0, _no_peaks(concepts))
+
+
+def assemble(
+    heads: Sequence[Head], things: Sequence[Thing], named: Sequence[Array], scene: Array, concepts: Concepts
+) -> FrameReading:
+    """One frame's reading. named: probabilities of characters, actions and emotions (a row a head) and props (a row a
+    thing). scene: logits of settings, times and is-sketch. A figure's p is that of a head there times that of its
+    name."""
+    characters, actions, emotions, props = named
+    people = [_likeliest(head.p, row, concepts.characters) for head, row in zip(heads, characters, strict=True)]
+    objects = [_likeliest(thing.p, row, concepts.props) for thing, row in zip(things, props, strict=True)]
+    figures = [
+        FigureReading(
+            name, p, head.x, head.y, _named(actions[nth], concepts.actions), _named(emotions[nth], concepts.emotions)
+        )
+        for nth, (head, (name, p)) in enumerate(zip(heads, people, strict=True))
+        if p >= concepts.threshold("character")
+    ]
+    seen = [
+        PropReading(name, p, thing.x, thing.y)
+        for thing, (name, p) in zip(things, objects, strict=True)
+        if p >= concepts.threshold("prop")
+    ]
+    settings, times = len(concepts.settings), len(concepts.times)
+    highest = _no_peaks(concepts)
+    for kind, found in (("character", people), ("prop", objects)):
+        for name, p in found:
+            highest[f"{kind}/{name}"] = max(p, highest[f"{kind}/{name}"])
+    return FrameReading(
+        figures=tuple(sorted(figures, key=lambda one: one.x)),
+        props=tuple(sorted(seen, key=lambda one: one.x)),
+        settings=_named(softmax(scene[:settings]), concepts.settings),
+        times=_named(softmax(scene[settings : settings + times]), concepts.times),
+        is_sketch=float(sigmoid(scene[-1:])[0]),
+        peaks=highest,
+    )
+
+
+def _likeliest(p: float, chances: Array, names: Sequence[str]) -> tuple[str, float]:
+    """Return the likeliest name, and the probability that it is there."""
+    best = int(chances.argmax())
+    return names[best], p * float(chances[best])
+
+
+def _no_peaks(concepts: Concepts) -> dict[str, float]:
+    keys = [*(f"character/{name}" for name in concepts.characters), *(f"prop/{name}" for name in concepts.props)]
+    return dict.fromkeys(keys, 0.0)
+
 
 # From a picture's bytes to the reader's two views of it: fitted into a fixed frame, and windows cut out of that.
 
@@ -48,17 +295,17 @@ class Fit:
     top: float
 
     def point(self, x: float, y: float) -> tuple[float, float]:
-        """A picture's point in input pixels."""
+        """Return a picture's point in input pixels."""
         return (x * self.scale + self.left, y * self.scale + self.top)
 
 
 def fit_into(width: int, height: int) -> Fit:
-    """The fit of a `width` x `height` picture into WIDTH x HEIGHT: as large as possible, centred."""
+    """Return the fit of a `width` x `height` picture into WIDTH x HEIGHT: as large as possible, centred."""
     scale = min(WIDTH / width, HEIGHT / height)
     return Fit(scale, (WIDTH - width * scale) / 2, (HEIGHT - height * scale) / 2)
 
 
-def to_input(data: bytes) -> NDArray[np.uint8]:
+def to_input(data: bytes) -> Pixels:
     """Decode any picture that Pillow reads into shape (FINER * HEIGHT, FINER * WIDTH, 3), the rest filled with paper.
 
     Raises:
@@ -72,19 +319,19 @@ def to_input(data: bytes) -> NDArray[np.uint8]:
     fit = fit_into(*picture.size)
     size = (max(1, round(picture.width * fit.scale * FINER)), max(1, round(picture.height * fit.scale * FINER)))
     inside = picture.resize(size, Image.Resampling.BILINEAR)
-    if _is_blank(inside):
+    if is_blank(inside):
         return np.asarray(inside.resize((FINER * WIDTH, FINER * HEIGHT)))
     canvas = Image.new("RGB", (FINER * WIDTH, FINER * HEIGHT), _PAPER)
     canvas.paste(inside, (round(fit.left * FINER), round(fit.top * FINER)))
     return np.asarray(canvas)
 
 
-def coarse(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def coarse(pixels: Pixels) -> Pixels:
     """The (HEIGHT, WIDTH, 3) picture in which things are looked for: means of FINER x FINER pixels of the input."""
     return np.asarray(Image.fromarray(pixels).reduce(FINER))
 
 
-def cut(picture: Image.Image, x: float, y: float, half: float, side: int) -> NDArray[np.uint8]:
+def cut(picture: Image.Image, x: float, y: float, half: float, side: int) -> Pixels:
     """The square window around (x, y) that reaches `half` to each side, both in pixels of `coarse`, out of a decoded
     input, as (side, side, 3). What lies outside of the picture is black."""
     x, y, half = FINER * x, FINER * y, max(1.0, FINER * half)
@@ -95,12 +342,8 @@ def cut(picture: Image.Image, x: float, y: float, half: float, side: int) -> NDA
     return np.asarray(window.resize((side, side), Image.Resampling.BILINEAR, box=inner))
 
 
-def is_blank(pixels: NDArray[np.uint8]) -> bool:
-    """Whether an array of shape (height, width, 3) is an empty sheet of one colour."""
-    return _is_blank(Image.fromarray(pixels))
-
-
-def _is_blank(picture: Image.Image) -> bool:
+def is_blank(picture: Image.Image) -> bool:
+    """Return whether a picture is an empty sheet of one colour."""
     return max(ImageStat.Stat(picture).stddev) < _FLAT
 
 
@@ -112,7 +355,8 @@ def _is_blank(picture: Image.Image) -> bool:
 
 CLOSE_SIDE, BODY_SIDE = 64, 80
 """Pixels a side that the network sees of a head or prop, and of a whole figure."""
-_HEAD_REACH, _BODY_REACH, _PROP_REACH = 2.0, 1.3, 1.25
+_REACH = {"head": 2.0, "body": 1.3, "prop": 1.25}
+"""How far a window reaches, for the size of what it shows: what is around it counts (ears, a hat, a sign)."""
 _SMALLEST = 6.0
 
 
@@ -125,22 +369,12 @@ class Window:
     half: float
 
 
-def head_window(x: float, y: float, radius: float) -> Window:
-    """A head with its ears, horns, hat and the signs around it."""
-    return Window(x, y, max(_SMALLEST, _HEAD_REACH * radius))
+def window_on(kind: Literal["head", "body", "prop"], x: float, y: float, size: float) -> Window:
+    """Return the window on something, given its middle and a head's radius, or half of the longer side of its box."""
+    return Window(x, y, max(_SMALLEST, _REACH[kind] * size))
 
 
-def body_window(x: float, y: float, half: float) -> Window:
-    """A whole figure, given the middle of its box and half of the box's longer side."""
-    return Window(x, y, max(_SMALLEST, _BODY_REACH * half))
-
-
-def prop_window(x: float, y: float, half: float) -> Window:
-    """A prop with a little of what is around it."""
-    return Window(x, y, max(_SMALLEST, _PROP_REACH * half))
-
-
-def moved(window: Window, place: NDArray[np.float32], times: float = 1.0) -> Window:
+def moved(window: Window, place: Array, times: float = 1.0) -> Window:
     """The window that `place` (3,) describes inside of `window`, `times` as wide; at most a half side away, and no
     smaller than half and no larger than double."""
     x, y = np.clip(place[:2], -1, 1) * window.half
@@ -149,13 +383,13 @@ def moved(window: Window, place: NDArray[np.float32], times: float = 1.0) -> Win
 
 
 def mark(head: Window, body: Window) -> tuple[float, float, float]:
-    """Where a head lies in its figure's window: middle and radius as shares of the window's side."""
+    """Return where a head lies in its figure's window: middle and radius as shares of the window's side."""
     side = 2 * body.half
-    return ((head.x - body.x) / side + 0.5, (head.y - body.y) / side + 0.5, head.half / _HEAD_REACH / side)
+    return ((head.x - body.x) / side + 0.5, (head.y - body.y) / side + 0.5, head.half / _REACH["head"] / side)
 
 
-def discs(marks: NDArray[np.float32], side: int) -> NDArray[np.float32]:
-    """(n, 3) marks as (n, side, side) soft discs: 1 on the marked head, to tell whose figure it is."""
+def discs(marks: Array, side: int) -> Array:
+    """Return (n, 3) marks as (n, side, side) soft discs: 1 on the marked head, to tell whose figure it is."""
     at = (np.arange(side, dtype=np.float32) + 0.5) / side
     x, y, r = (marks[:, i, None, None] for i in range(3))
     distance = np.sqrt((at[None, None, :] - x) ** 2 + (at[None, :, None] - y) ** 2)
@@ -170,8 +404,6 @@ def discs(marks: NDArray[np.float32], side: int) -> NDArray[np.float32]:
 FINDER_OUTPUTS = ("maps", "shapes", "scene")
 NAMER_INPUTS = ("heads", "bodies", "things")
 NAMER_OUTPUTS = ("characters", "actions", "emotions", "figure_places", "props", "prop_places")
-Pixels = NDArray[np.uint8]
-Chances = NDArray[np.float32]
 _SURE = 0.95
 _AGAIN = (0.8, 0.9, 1.0, 1.2)
 """What is named with less certainty is looked at again, where the namer has put it and so many times as wide."""
@@ -180,15 +412,15 @@ _AGAIN = (0.8, 0.9, 1.0, 1.2)
 class _Seen(NamedTuple):
     """Probabilities and places of n figures and m things, a row each, in the order of `NAMER_OUTPUTS`."""
 
-    characters: Chances
-    actions: Chances
-    emotions: Chances
-    figure_places: Chances
-    props: Chances
-    prop_places: Chances
+    characters: Array
+    actions: Array
+    emotions: Array
+    figure_places: Array
+    props: Array
+    prop_places: Array
 
     @property
-    def of_figures(self) -> tuple[Chances, ...]:
+    def of_figures(self) -> tuple[Array, ...]:
         """What is asked of a figure."""
         return self.characters, self.actions, self.emotions
 
@@ -202,11 +434,11 @@ class Reader:
         self.concepts = concepts
 
     def spec(self) -> Mapping[str, Any]:
-        """Version and hash of the weights: everything that can change a reading."""
+        """Return version and hash of the weights: everything that can change a reading."""
         return {"name": "sketch-reader", "version": self.concepts.version, "weights": self._sha256}
 
     def read(self, picture: bytes) -> FrameReading:
-        """What is in one picture (any format that Pillow reads, any size).
+        """Return what is in one picture (any format that Pillow reads, any size).
 
         Raises:
             InputFileError: the bytes are no picture.
@@ -214,13 +446,13 @@ class Reader:
         return self.read_pixels(to_input(picture))
 
     def read_many(self, pictures: Iterable[bytes]) -> list[FrameReading]:
-        """What is in each picture, in order."""
+        """Return what is in each picture, in order."""
         return [self.read(picture) for picture in pictures]
 
     def read_pixels(self, pixels: Pixels) -> FrameReading:
-        """What is in one picture as `to_input` decodes it."""
+        """Return what is in one picture as `to_input` decodes it."""
         small = coarse(pixels)
-        if is_blank(small):
+        if is_blank(Image.fromarray(small)):
             return nothing(self.concepts)
         batch = small.transpose(2, 0, 1)[None].astype(np.float32) / 255
         maps, shapes, scene = self._finder.run(None, {"pixels": batch})
@@ -228,11 +460,11 @@ class Reader:
         heads, things = find_heads(heat[0], shapes[0]), find_things(heat[1], shapes[0])
         return assemble(heads, things, self._named(pixels, heads, things), scene[0], self.concepts)
 
-    def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Chances, ...]:
-        """The probabilities of each head (characters, actions, emotions) and thing (props), in order."""
+    def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Array, ...]:
+        """Return the probabilities of each head (characters, actions, emotions) and thing (props), in order."""
         picture = Image.fromarray(pixels)
-        figures = [(head_window(head.x, head.y, head.radius), body_window(*head.body)) for head in heads]
-        props = [prop_window(thing.x, thing.y, thing.half) for thing in things]
+        figures = [(window_on("head", head.x, head.y, head.radius), window_on("body", *head.body)) for head in heads]
+        props = [window_on("prop", thing.x, thing.y, thing.half) for thing in things]
         first = self._look(picture, figures, props)
         unsure = [nth for nth, row in enumerate(first.characters) if row.max() < _SURE]
         unclear = [nth for nth, row in enumerate(first.props) if row.max() < _SURE]
@@ -255,7 +487,7 @@ class Reader:
         return (*first.of_figures, first.props)
 
     def _look(self, picture: Image.Image, figures: Sequence[tuple[Window, Window]], props: Sequence[Window]) -> _Seen:
-        """One look through the windows of each head and its body, and of each thing; rows in order."""
+        """Take one look through the windows of each head and its body, and of each thing; rows in order."""
         if not figures and not props:
             sizes = (*(len(names) for names in self.concepts.named[:3]), 6, len(self.concepts.props), 3)
             return _Seen._make(np.zeros((0, size), np.float32) for size in sizes)
@@ -272,13 +504,13 @@ class Reader:
         return _Seen._make([*chances, seen.figure_places[:n], softmax(seen.props[:m]), seen.prop_places[:m]])
 
 
-def _averaged(first: Chances, more: Chances) -> Chances:
-    """Means of the rows of `first` (n, classes) and the looks that follow each in `more` (n * looks, classes)."""
+def _averaged(first: Array, more: Array) -> Array:
+    """Return means of the rows of `first` (n, classes) and the looks that follow each in `more`."""
     looks = more.reshape(len(first), len(_AGAIN), first.shape[1])
     return np.asarray((first + looks.sum(axis=1)) / (1 + len(_AGAIN)), dtype=np.float32)
 
 
-def _stacked(picture: Image.Image, windows: Sequence[Window], side: int) -> NDArray[np.float32]:
+def _stacked(picture: Image.Image, windows: Sequence[Window], side: int) -> Array:
     """Windows as (n, 3, side, side) in 0..1; one black window where there are none, for the network takes no less."""
     if not windows:
         return np.zeros((1, 3, side, side), np.float32)
@@ -298,7 +530,7 @@ def _session(model: bytes, threads: int) -> Any:
 
 @cache
 def load_reader() -> Reader:
-    """The reader that ships with katha, loaded once per process.
+    """Return the reader that ships with katha, loaded once per process.
 
     Raises:
         KathaError: its weights are missing from the installation.

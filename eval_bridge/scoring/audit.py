@@ -1,20 +1,26 @@
-"""Guards on scores: steering and reporting never meet, and what changed between two scorings."""
+"""Guards on scores: steering and reporting never meet, why a question left, and what changed between two scorings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 from pydantic import ValidationError
 
 from katha.errors import InputFileError, RecordError
-from katha.eval_bridge.matching.match import Matching, Rule, match, normalise, word_rule
-from katha.eval_bridge.matching.rules import open_rule
-from katha.eval_bridge.matching.verdicts import CHANGING, VERDICTS, KeptRule, kept_rule, version_of
+from katha.eval_bridge.matching.match import RULES, Matching, Rule, match, normalise, word_rule
+from katha.eval_bridge.matching.rules import CHANGING, VERDICTS, KeptRule, open_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersFormat, judge_prompt, prompt_sha256
+from katha.eval_bridge.scoring.scores import ENSEMBLE, MISSING, RIGHT, Outcomes, collect
+from katha.eval_bridge.scoring.statistics import BOTH
 from katha.jsonio import read_json
-from katha.schema import CONDITIONS, Answer, Question, Scores, Selection, StoryRecord
+from katha.schema import CONDITIONS, Answer, Condition, Question, StoryRecord
+from katha.schema.scores import LeftCount, LeftQuestion, Scores, Selection
 
 # Steering and reporting never meet (Sec. B.7): the guard that every report passes before its numbers are made.
 #
@@ -36,7 +42,11 @@ def require_separate(
             question or was put with a steering prompt, or a steering row answers a reporting question.
     """
     halves = {item.question_id: item.role for item in record.recoverability_questions}
-    _disjoint(record)
+    steers = {_wording(item): item for item in record.recoverability_questions if item.role == "steering"}
+    for item in record.recoverability_questions:
+        twin = steers.get(_wording(item))
+        if item.role == "reporting" and twin is not None:
+            raise _leak(record, f"{item.question_id!r} asks for reporting what {twin.question_id!r} asks for steering")
     prompts = _steering_prompts(record, counts)
     for row in steering:
         if halves.get(row.question_id) == "reporting":
@@ -50,30 +60,19 @@ def require_separate(
 
 
 def _steering_prompts(record: StoryRecord, counts: Iterable[int]) -> set[str]:
-    """The hashes that the reporting questions would have if they were put with the prompts that steer."""
-    numbers = sorted(set(counts))
-    found: set[str] = set()
-    for item in record.recoverability_questions:
-        if item.role != "reporting":
-            continue
-        for answers_format in _FORMS if item.options else _FORMS[1:]:
-            for condition, count in (("text", 0), *((name, n) for name in CONDITIONS[1:] for n in numbers)):
-                prompt = judge_prompt(
-                    item, condition, variant=STEERING_VARIANT, answers_format=answers_format, count=count
-                )
-                found.add(prompt_sha256(prompt))
-    return found
+    """Return the hashes that the reporting questions would have if they were put with the prompts that steer."""
+    shown = [("text", 0), *((name, number) for name in CONDITIONS[1:] for number in set(counts))]
+    return {
+        prompt_sha256(judge_prompt(item, condition, variant=STEERING_VARIANT, answers_format=form, count=count))
+        for item in record.recoverability_questions
+        if item.role == "reporting"
+        for form in (_FORMS if item.options else _FORMS[1:])
+        for condition, count in shown
+    }
 
 
-def _disjoint(record: StoryRecord) -> None:
-    def wording(item: Question) -> tuple[str, str, tuple[int, int] | None]:
-        return normalise(item.question), normalise(item.gold_answer), item.target_transition
-
-    steering = {wording(item): item for item in record.recoverability_questions if item.role == "steering"}
-    for item in record.recoverability_questions:
-        twin = steering.get(wording(item))
-        if item.role == "reporting" and twin is not None:
-            raise _leak(record, f"{item.question_id!r} asks for reporting what {twin.question_id!r} asks for steering")
+def _wording(item: Question) -> tuple[str, str, tuple[int, int] | None]:
+    return normalise(item.question), normalise(item.gold_answer), item.target_transition
 
 
 def _leak(record: StoryRecord, what: str) -> RecordError:
@@ -87,6 +86,7 @@ def _leak(record: StoryRecord, what: str) -> RecordError:
 
 Key = tuple[str, str, str, str, str]
 """Method (empty: a text-only answer that holds for every method), judge, story, question, condition."""
+_SAID = {True: "right", False: "wrong", None: "no answer"}
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,11 @@ class Change:
 
     def __str__(self) -> str:
         where = f"{self.method or 'every method'}, {self.judge}, {self.story}, {self.question}, {self.condition}"
-        return f"{where}: {_WORDS[self.before]} -> {_WORDS[self.after]}: {self.why}"
-
-
-_WORDS = {True: "right", False: "wrong", None: "no answer"}
+        return f"{where}: {_SAID[self.before]} -> {_SAID[self.after]}: {self.why}"
 
 
 def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, Scores]:
-    """How the scores in `path` were made, and the scores.
+    """Return how the scores in `path` were made, and the scores.
 
     verdicts: archives for a rule that a model decided, or for an earlier version of a words' rule; so is the one beside
     the scores.
@@ -133,17 +130,18 @@ def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, Sc
         raise InputFileError(
             f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote."
         ) from error
-    archives = [*verdicts, path.with_name(VERDICTS)]
-    earlier = kept_rule(scores.matching, version_of(scores), archives)
-    return Scoring(earlier or open_rule(scores.matching, archives), scores.questions), scores
+    archives, name = [*verdicts, path.with_name(VERDICTS)], scores.matching
+    noted = [re.fullmatch(rf"Matching {re.escape(name)}, version (.+)\.", note) for note in scores.notes]
+    version = next((found[1] for found in noted if found), None)
+    if name in CHANGING and version not in (None, RULES[name].version):
+        return Scoring(KeptRule(name, version or "", archives), scores.questions), scores
+    return Scoring(open_rule(name, archives), scores.questions), scores
 
 
 def changes(
-    records: Iterable[StoryRecord],
-    before: tuple[Scoring, Iterable[Answer]],
-    after: tuple[Scoring, Iterable[Answer]],
+    records: Iterable[StoryRecord], before: tuple[Scoring, Iterable[Answer]], after: tuple[Scoring, Iterable[Answer]]
 ) -> Iterator[Change]:
-    """Every verdict that differs, in the order of the keys. The last row of a key counts, as in scoring.
+    """Yield every verdict that differs, in the order of the keys. The last row of a key counts, as in scoring.
 
     Answers whose earlier verdict was not kept are left out; the rule of `before` counts them (`KeptRule.missing`).
     """
@@ -158,8 +156,7 @@ def changes(
             yield Change(*key, was.right, now.right, _why(was, now, before[0], after[0]))
 
 
-@dataclass(frozen=True)
-class _Judged:
+class _Judged(NamedTuple):
     answer: str | None
     right: bool | None
     reason: str
@@ -187,14 +184,86 @@ def _verdicts(
     return found
 
 
-def _named(rule: Rule) -> str:
-    return f"{rule.name} {rule.version}" if rule.name in CHANGING else rule.name
-
-
 def _why(was: _Judged, now: _Judged, before: Scoring, after: Scoring) -> str:
-    old, new = (_named(word_rule(scoring.matching)) for scoring in (before, after))
-    if was.answer == now.answer and old != new and None not in (was.right, now.right):
+    if was.answer != now.answer:
+        return f"{was.answer!r} ({was.reason}), then {now.answer!r} ({now.reason})"
+    rules: list[Rule] = [word_rule(scoring.matching) for scoring in (before, after)]
+    old, new = (f"{rule.name} {rule.version}" if rule.name in CHANGING else rule.name for rule in rules)
+    if old != new and None not in (was.right, now.right):
         return f"{now.answer!r}: {was.reason} ({old}), {now.reason} ({new})"
-    if was.answer == now.answer:
-        return f"{now.answer!r}: {was.reason}, then {now.reason}"
-    return f"{was.answer!r} ({was.reason}), then {now.answer!r} ({now.reason})"
+    return f"{now.answer!r}: {was.reason}, then {now.reason}"
+
+
+# The valid-set ledger: why each question left, for every method and judge (Eq. 16, Sec. 3.5).
+
+_SHOWN = 160
+Rows = Callable[[], Iterable[Answer]]
+Cell = tuple[str | None, str, str, str, Condition]
+
+
+def question_ledger(
+    records: Sequence[StoryRecord],
+    rows: Rows,
+    *,
+    matching: Matching,
+    questions: Selection,
+    invalid: Mapping[str, Mapping[str, str]],
+) -> Iterator[LeftQuestion]:
+    """Yield every question that is not in a method's filtered set, with `why` and, in words, `detail`.
+
+    why: `invalid_story` (no usable board), `unscored` (a condition has no outcome) or `ambiguous` (wrong under
+    text+image). `rows` gives the answers anew each time it is called, so that they are never all in memory.
+    """
+    outcomes = collect(records, rows(), matching=matching, selection=questions)
+    left = list(_left(outcomes, invalid))
+    wanted = {cell for _, cells in left for cell in cells}
+    said: dict[Cell, str] = {}
+    for row in rows():
+        cell = (row.method, row.judge, row.story_id, row.question_id, row.condition)
+        if cell in wanted:
+            said[cell] = _words(row)
+    for item, cells in left:
+        details = list(dict.fromkeys(f"{cell[4]}: {said[cell]}" for cell in cells if cell in said))
+        yield item.model_copy(update={"detail": item.detail or "; ".join(details) or "was not asked"})
+
+
+def summarise(items: Iterable[LeftQuestion]) -> list[LeftCount]:
+    """Return how many questions left for each reason, by method and judge, sorted."""
+    counts = Counter((item.method, item.judge, item.why) for item in items)
+    return [
+        LeftCount(method=method, judge=judge, why=why, n=number)
+        for (method, judge, why), number in sorted(counts.items())
+    ]
+
+
+def _words(row: Answer) -> str:
+    if row.status != "ok":
+        return f"{row.status} ({row.error[:_SHOWN]})" if row.error else row.status
+    support = f", image support {row.image_support}" if row.image_support else ""
+    return f"answered {(row.answer or '')[:_SHOWN]!r}{support}"
+
+
+def _left(outcomes: Outcomes, invalid: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[LeftQuestion, list[Cell]]]:
+    """Yield each question that left, its detail still to be told, with the cells whose rows tell it."""
+    kept = (outcomes.cells != MISSING).all(axis=2) & (outcomes.cells[:, :, BOTH] == RIGHT)
+    for m, j, at in np.argwhere(~kept):
+        method, judge, question = outcomes.methods[m], outcomes.judges[j], outcomes.questions[at]
+        story = outcomes.stories[outcomes.story_of[at]]
+        missing = [name for name, cell in zip(CONDITIONS, outcomes.cells[m, j, :, at], strict=True) if cell == MISSING]
+        reason = invalid.get(method, {}).get(story)
+        item = LeftQuestion(
+            method=method,
+            judge=judge,
+            story_id=story,
+            question_id=question.question_id,
+            dimension=question.question_type,
+            why="invalid_story" if reason else "unscored" if missing else "ambiguous",
+            detail=reason or "",
+        )
+        cells: list[Cell] = [
+            (owner, name, story, question.question_id, place)
+            for name in ([name for name in outcomes.judges if name != ENSEMBLE] if judge == ENSEMBLE else [judge])
+            for place in missing or [CONDITIONS[BOTH]]
+            for owner in ((None, method) if place == "text" else (method,))
+        ]
+        yield item, cells

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from pydantic import ValidationError
@@ -12,20 +12,11 @@ from pydantic import ValidationError
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Matching, match
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, majority
+from katha.eval_bridge.scoring.scores import ENSEMBLE, MISSING, RIGHT, WRONG, Cells, majority
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest, iter_lines, loads
-from katha.schema import (
-    CONDITIONS,
-    Answer,
-    Confidence,
-    ConfidenceRow,
-    ContrastiveVariant,
-    PairAccuracy,
-    PairScores,
-    Question,
-    StoryRecord,
-)
+from katha.schema import CONDITIONS, Answer, Confidence, ContrastiveVariant, Question, StoryRecord
+from katha.schema.scores import ConfidenceRow, PairAccuracy, PairScores
 
 # Pairwise contrastive scoring (Sec. C.8): of the story's scene and its changed twin, which one do the images show?
 #
@@ -60,7 +51,7 @@ def iter_variants(path: Path) -> Iterator[ContrastiveVariant]:
 
 
 def pair_question(record: StoryRecord, variant: ContrastiveVariant, seed: int = 42) -> Question:
-    """The question that decides a pair: scene against changed scene, or story against story where no scene is named.
+    """Return the question that decides a pair: scene against changed scene, or the stories where no scene is named.
 
     Raises:
         RecordError: the variant has no changed text, or the same text as its story.
@@ -91,17 +82,14 @@ def pair_question(record: StoryRecord, variant: ContrastiveVariant, seed: int = 
 def pair_questions(
     records: Iterable[StoryRecord], variants: Iterable[ContrastiveVariant], seed: int = 42
 ) -> dict[str, list[Question]]:
-    """The questions that decide the pairs, by story; variants of other stories are left out.
+    """Return the questions that decide the pairs, by story; variants of other stories are left out.
 
     Raises:
         RecordError: a variant changes no text.
     """
-    stories = {record.story_id: record for record in records}
     found: dict[str, list[Question]] = {}
-    for variant in sorted(variants, key=lambda item: item.variant_id):
-        record = stories.get(variant.base_story_id)
-        if record is not None:
-            found.setdefault(record.story_id, []).append(pair_question(record, variant, seed))
+    for question in PairScorer(records, sorted(variants, key=lambda item: item.variant_id), seed).questions.values():
+        found.setdefault(question.story_id, []).append(question)
     return found
 
 
@@ -124,7 +112,7 @@ class PairScorer:
             self.kinds[question.question_id] = variant.change_type
 
     def others(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        """Every row that is about no pair; those that are about one are kept here (the last one counts)."""
+        """Yield every row that is about no pair; those that are about one are kept here (the last one counts)."""
         for row in answers:
             if not row.question_id.startswith(PAIR_PREFIX):
                 yield row
@@ -138,32 +126,25 @@ class PairScorer:
             self.verdicts.setdefault((row.method, row.judge), {})[row.question_id] = outcome
 
     def scores(self, resamples: int = 10_000, seed: int = 42) -> PairScores:
-        """PairAcc and confusion in percentage points, by method and judge (with the ensemble where there are several).
+        """Return PairAcc and confusion in percentage points, by method and judge (and the ensemble of several).
 
         Intervals resample stories. What was not answered counts in `n_unscored`.
         """
         methods = sorted({method for method, _ in self.verdicts})
         judges = sorted({judge for _, judge in self.verdicts})
         pairs = sorted(self.questions)
-        found = {method: self._method(method, judges, pairs, resamples, seed) for method in methods}
+        found: dict[str, dict[str, PairAccuracy]] = {}
+        for method in methods:
+            given = [self.verdicts.get((method, judge), {}) for judge in judges]
+            votes = np.array([[row.get(pair, MISSING) for pair in pairs] for row in given], dtype=np.int8)
+            rows = dict(zip(judges, votes, strict=True)) | ({ENSEMBLE: majority(votes)} if len(judges) > 1 else {})
+            found[method] = {judge: self._entry(pairs, cells, resamples, seed) for judge, cells in rows.items()}
         notes = [f"{self.strangers} variants belong to stories that are not given."] if self.strangers else []
         if not methods:
             notes.append(f"No row answers a pair (question ids {PAIR_PREFIX}VARIANT_ID), so there is no PairAcc.")
         return PairScores(n_pairs=len(pairs), methods=found, notes=notes)
 
-    def _method(
-        self, method: str, judges: list[str], pairs: list[str], resamples: int, seed: int
-    ) -> dict[str, PairAccuracy]:
-        votes = np.array(
-            [[self.verdicts.get((method, judge), {}).get(pair, MISSING) for pair in pairs] for judge in judges],
-            dtype=np.int8,
-        ).reshape(len(judges), len(pairs))
-        rows: Mapping[str, np.ndarray[Any, Any]] = dict(zip(judges, votes, strict=True))
-        if len(judges) > 1:
-            rows = {**rows, ENSEMBLE: majority(votes)}
-        return {judge: self._entry(pairs, cells, resamples, seed) for judge, cells in rows.items()}
-
-    def _entry(self, pairs: list[str], cells: np.ndarray[Any, Any], resamples: int, seed: int) -> PairAccuracy:
+    def _entry(self, pairs: list[str], cells: Cells, resamples: int, seed: int) -> PairAccuracy:
         scored, right = cells != MISSING, cells == RIGHT
         count = int(scored.sum())
         accuracy = 100.0 * float(right.sum()) / count if count else None
@@ -191,7 +172,7 @@ LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 def confidence_table(
     questions: Mapping[tuple[str, str], Question], answers: Iterable[Answer], judges: Sequence[str], matching: Matching
 ) -> list[ConfidenceRow]:
-    """By judge, condition and stated confidence: `n` answers and the per cent `right` (None without any)."""
+    """Return, by judge, condition and stated confidence, `n` answers and the per cent `right` (None without any)."""
     counts: dict[tuple[str, str, Confidence], list[int]] = {}
     for row in answers:
         question = questions.get((row.story_id, row.question_id))

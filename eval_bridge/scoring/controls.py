@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Literal, get_args
 
 from PIL import Image
@@ -13,20 +15,11 @@ from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
 from katha.eval_bridge.matching.match import Matching, match, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.questions.options import chance_level
+from katha.eval_bridge.questions.build import chance_level
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest
-from katha.schema import (
-    Answer,
-    ChanceBlock,
-    ChanceControl,
-    ControlResult,
-    Dimension,
-    Interval,
-    Question,
-    RepeatControl,
-    StoryRecord,
-)
+from katha.schema import Answer, Dimension, Question, StoryRecord
+from katha.schema.scores import ChanceBlock, ChanceControl, ControlResult, Interval, RepeatControl
 
 # `blank` shows plain frames and `foreign` another story's board: nothing of the story is left, so image-only answers
 # must fall to chance. `shuffled` shows the story's own frames in another order: its temporal-order questions must
@@ -40,23 +33,22 @@ _PAPER = (251, 246, 234)
 
 
 def parse_controls(value: str | None) -> tuple[Control, ...]:
-    """`blank,shuffled,foreign,repeat`, or `all`.
+    """Return the controls that `blank,shuffled,foreign,repeat` or `all` names.
 
     Raises:
         UsageError: an unknown control.
     """
     words = [word.strip() for word in (value or "").split(",") if word.strip()]
-    known = {name: name for name in CONTROLS}
     if words == ["all"]:
         return CONTROLS
-    for word in words:
-        if word not in known:
-            raise UsageError(f"No control is called {word!r}.", hint=f"Known: {', '.join(CONTROLS)}; or all.")
+    unknown = next((word for word in words if word not in CONTROLS), None)
+    if unknown is not None:
+        raise UsageError(f"No control is called {unknown!r}.", hint=f"Known: {', '.join(CONTROLS)}; or all.")
     return tuple(name for name in CONTROLS if name in words)
 
 
 def blank_board(images: Sequence[bytes]) -> list[bytes]:
-    """One plain frame for each picture, of the first one's size."""
+    """Return one plain frame for each picture, of the first one's size."""
     with Image.open(io.BytesIO(images[0])) as first:
         size = first.size
     buffer = io.BytesIO()
@@ -65,7 +57,7 @@ def blank_board(images: Sequence[bytes]) -> list[bytes]:
 
 
 def shuffled_order(story_id: str, count: int, seed: int = 42) -> list[int]:
-    """A seeded order of `count` frames in which no frame keeps its place."""
+    """Return a seeded order of `count` frames in which no frame keeps its place."""
     places = list(range(count))
     generator = random.Random(f"{seed}:{story_id}:shuffled")
     while count > 1 and any(at == place for at, place in enumerate(places)):
@@ -87,21 +79,16 @@ class ControlBoards:
         self._at = {name: place for place, name in enumerate(self._ring)}
 
     def images(self, control: Control, board: JudgedBoard) -> list[bytes] | None:
-        """The pictures to show in place of `board`; None where there is nothing to show: no other story's board, or a
-        single frame, which has no other order."""
-        makers: Mapping[Control, Callable[[JudgedBoard], list[bytes] | None]] = {
-            "blank": lambda own: blank_board(own.images),
-            "shuffled": self._shuffled,
-            "foreign": self._foreign,
-            "repeat": lambda own: own.images,
-        }
-        return makers[control](board)
-
-    def _shuffled(self, board: JudgedBoard) -> list[bytes] | None:
+        """Return the pictures to show in place of `board`; None where there is no other board, or no other order."""
         images = board.images
-        if len(images) < 2:
-            return None
-        return [images[at] for at in shuffled_order(board.story_id, len(images), self._seed)]
+        if control == "blank":
+            return blank_board(images)
+        if control == "foreign":
+            return self._foreign(board)
+        if control == "repeat":
+            return images
+        order = shuffled_order(board.story_id, len(images), self._seed)
+        return [images[at] for at in order] if len(images) > 1 else None
 
     def _foreign(self, board: JudgedBoard) -> list[bytes] | None:
         at = self._at[board.story_id]
@@ -127,25 +114,20 @@ _FALLS: Mapping[str, Dimension | None] = {"blank": None, "foreign": None, "shuff
 class _Rows:
     """Image-only rows of one judge as right, wrong or missing, by control and question."""
 
-    def __init__(self, questions: Known, matching: Matching) -> None:
-        self._questions, self._matching = questions, matching
-        self.right: dict[str, dict[Key, bool]] = {}
-        self.said: dict[str, dict[Key, str]] = {}
-        self.failed: dict[str, int] = {}
+    def __init__(self) -> None:
+        self.right: dict[str, dict[Key, bool]] = defaultdict(dict)
+        self.said: dict[str, dict[Key, str]] = defaultdict(dict)
+        self.failed: Counter[str] = Counter()
 
-    def add(self, name: str, row: Answer) -> None:
+    def add(self, name: str, row: Answer, question: Question | None, matching: Matching) -> None:
+        if question is None:
+            return
         key = (row.story_id, row.question_id)
-        if key not in self._questions:
-            return
-        if row.status != "ok" or row.answer is None:
-            self.failed[name] = self.failed.get(name, 0) + 1
-            return
-        right = match(row, self._questions[key], self._matching).right
-        if right is None:
-            self.failed[name] = self.failed.get(name, 0) + 1
-            return
-        self.right.setdefault(name, {})[key] = right
-        self.said.setdefault(name, {})[key] = normalise(row.answer)
+        right = match(row, question, matching).right if row.status == "ok" and row.answer is not None else None
+        if right is None or row.answer is None:
+            self.failed[name] += 1
+        else:
+            self.right[name][key], self.said[name][key] = right, normalise(row.answer)
 
 
 def control_results(
@@ -159,18 +141,16 @@ def control_results(
     chance: bool = True,
     seed: int = 42,
 ) -> list[ControlResult]:
-    """One entry a control and judge, in percentage points; what cannot be computed is None and `reading` says why.
+    """Return an entry a control and judge, in percentage points; what cannot be computed is None, and `reading` why.
 
     questions: by story and question id. answers: the rows about `board`, of which the image-only ones are compared.
     chance: whether the answers were chosen among options, so that there is a chance level.
     """
-    judges: dict[str, _Rows] = {}
-    for row in answers:
-        if row.method == board and row.condition == "image":
-            judges.setdefault(row.judge, _Rows(questions, matching)).add("board", row)
-    for row in control_answers:
-        if row.method is not None and row.method in controls:
-            judges.setdefault(row.judge, _Rows(questions, matching)).add(row.method, row)
+    judges: dict[str, _Rows] = defaultdict(_Rows)
+    own = (("board", row) for row in answers if row.method == board and row.condition == "image")
+    controlled = ((row.method, row) for row in control_answers if row.method in controls)
+    for name, row in chain(own, controlled):
+        judges[row.judge].add(str(name), row, questions.get((row.story_id, row.question_id)), matching)
     return [
         _agreement(board, judge, judges[judge], seed)
         if name == "repeat"
@@ -189,7 +169,7 @@ def _by_story(outcomes: Mapping[Key, bool], keys: Sequence[Key], seed: int) -> I
 
 
 def _block(name: str, rows: _Rows, keys: Sequence[Key], known: Known, chance: bool, seed: int) -> ChanceBlock:
-    outcomes, board = rows.right.get(name, {}), rows.right.get("board", {})
+    outcomes, board = rows.right[name], rows.right["board"]
     level = chance_level(known[key] for key in keys) if chance else None
     return ChanceBlock(
         n=len(keys),
@@ -201,9 +181,9 @@ def _block(name: str, rows: _Rows, keys: Sequence[Key], known: Known, chance: bo
 
 
 def _fallen(name: Control, judge: str, rows: _Rows, known: Known, chance: bool, seed: int) -> ChanceControl:
-    """How much is still answered rightly, and whether what must fall has fallen to chance."""
-    keys = sorted(rows.right.get(name, {}))
-    said = rows.said.get(name, {})
+    """Return how much is still answered rightly, and whether what must fall has fallen to chance."""
+    keys = sorted(rows.right[name])
+    said = rows.said[name]
     dimension = _FALLS[name]
     tested = [key for key in keys if dimension is None or known[key].question_type == dimension]
     whole = _block(name, rows, keys, known, chance, seed)
@@ -214,7 +194,7 @@ def _fallen(name: Control, judge: str, rows: _Rows, known: Known, chance: bool, 
         control=name,
         judge=judge,
         **dict(whole),
-        n_unscored=rows.failed.get(name, 0),
+        n_unscored=rows.failed[name],
         unclear=100.0 * len(unclear) / len(keys) if keys else None,
         dimension=dimension,
         focus=focus if dimension else None,
@@ -224,7 +204,7 @@ def _fallen(name: Control, judge: str, rows: _Rows, known: Known, chance: bool, 
 
 
 def _read(block: ChanceBlock, dimension: Dimension | None, asked: bool) -> tuple[bool | None, str]:
-    """Whether a block is at chance, and in words. Above chance means that the whole interval is."""
+    """Return whether a block is at chance, and in words. Above chance means that the whole interval is."""
     what = "Order questions" if dimension else "Image-only answers"
     if not asked:
         return None, "There was nothing to show: it takes another story's board, or a second frame to exchange."
@@ -242,8 +222,8 @@ def _read(block: ChanceBlock, dimension: Dimension | None, asked: bool) -> tuple
 
 
 def _agreement(board: str, judge: str, rows: _Rows, seed: int) -> RepeatControl:
-    """How often the judge says the same twice, and how often its verdict stays."""
-    first, again = rows.said.get("board", {}), rows.said.get("repeat", {})
+    """Return how often the judge says the same twice, and how often its verdict stays."""
+    first, again = rows.said["board"], rows.said["repeat"]
     keys = sorted(set(first) & set(again))
     same = {key: first[key] == again[key] for key in keys}
     kept = {key: rows.right["board"][key] == rows.right["repeat"][key] for key in keys}
@@ -259,7 +239,7 @@ def _agreement(board: str, judge: str, rows: _Rows, seed: int) -> RepeatControl:
         agreement=agreement,
         ci95=_by_story(same, keys, seed),
         verdict_agreement=_rate(kept, keys),
-        n_unscored=rows.failed.get("repeat", 0),
+        n_unscored=rows.failed["repeat"],
         passes=None,
         reading=words,
     )

@@ -1,4 +1,4 @@
-"""`scores.json`: recoverability, STG, their intervals and comparisons (Secs. 3.4 to 3.6, B.1 to B.4, D).
+"""From rows to outcomes (right, wrong or missing) to `scores.json` (Secs. 3.4 to 3.6, B.1 to B.4, D).
 
 Blocks: `raw` takes every scored question, `filtered` those right under text+image (Eq. 16), `common_valid` those valid
 for every method. A question is scored when all three conditions have an outcome. Every number is in percentage points;
@@ -6,54 +6,246 @@ what cannot be computed is None, with a sentence in `notes`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.matching.match import Matching, moral_label, word_rule
-from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Aggregate, Outcomes, collect
-from katha.eval_bridge.scoring.statistics import (
-    averages,
-    bonferroni,
-    interval,
-    paired_p,
-    replicates,
-    story_counts,
-    wilcoxon,
-)
+from katha.errors import RecordError
+from katha.eval_bridge.matching.match import Matching, match, moral_label, word_rule
+from katha.eval_bridge.scoring import statistics
+from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, interval, points, story_gaps
 from katha.schema import (
     CONDITIONS,
     DIMENSIONS,
     LATENT_DIMENSIONS,
     MORAL_LABELS,
     Answer,
+    Condition,
+    Question,
+    StoryRecord,
+)
+from katha.schema.scores import (
     Block,
     BlockIntervals,
     BlockName,
     Bootstrap,
     Comparison,
-    Condition,
     DimensionScore,
     JudgeScores,
     MethodScores,
     MoralTarget,
-    Question,
     Scores,
     Selection,
-    StoryRecord,
 )
 
+ENSEMBLE = "ensemble"
+CALIBRATED = "ensemble-calibrated"
+"""The judge that weighs the others as people's labels taught it (see `gold_ensemble`)."""
+MISSING, WRONG, RIGHT = -1, 0, 1
+_NO_ROW = -2
+_LEVEL = {None: 0, "low": 1, "medium": 2, "high": 3}
 BLOCKS: tuple[BlockName, ...] = ("raw", "filtered", "common_valid")
 COMPARED: tuple[BlockName, ...] = ("filtered", "common_valid")
 UNSCORED = "no question has an outcome under all three conditions"
 """What the note of a board without numbers says of it."""
-_TEXT, _IMAGE, _BOTH = range(3)
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+Cells = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Everything that scoring needs, in an order that depends on names alone.
+
+    questions: (Q,) sorted by story and id. story_of, dimension_of: (Q,) places in `stories` and DIMENSIONS. cells: of
+    shape (methods, judges, conditions, Q), each RIGHT, WRONG or MISSING; `judges` has the ensemble last if there are
+    several. confidence: the same without the ensembles; 0 none stated, 1 low, 2 medium, 3 high. answered: (methods,
+    stories), whether any row about the method's images is about that story. failures: by (method, judge), what most of
+    the rows that are no answers say; a method of None stands for every method's text.
+    """
+
+    stories: tuple[str, ...]
+    questions: tuple[Question, ...]
+    story_of: NDArray[np.intp]
+    dimension_of: NDArray[np.intp]
+    methods: tuple[str, ...]
+    judges: tuple[str, ...]
+    cells: Cells
+    confidence: Cells
+    answered: NDArray[np.bool_]
+    failures: Mapping[tuple[str | None, str], str]
+    notes: tuple[str, ...]
+
+    @cached_property
+    def cell_of(self) -> NDArray[np.intp]:
+        """The place of each question in `story_counts`, of shape (Q,)."""
+        return self.story_of * len(DIMENSIONS) + self.dimension_of
+
+
+class Aggregate(Protocol):
+    """A way to make one judge of several."""
+
+    def outcome(self, table: Cells, strength: Cells, names: Sequence[str]) -> Cells:
+        """Return outcomes of shape (methods, conditions, Q) from those of `names` and how sure they were."""
+        ...
+
+
+def majority(votes: Cells) -> Cells:
+    """Return the ensemble's outcome of `votes`, shape (judges, ...): right only with more than half of the votes cast.
+
+    A failure is no vote. With fewer than half of the judges voting the outcome is MISSING. A tie is wrong (Sec. E.7).
+    """
+    cast = (votes >= WRONG).sum(axis=0)
+    right = (votes == RIGHT).sum(axis=0)
+    outcome = np.where(2 * right > cast, RIGHT, WRONG)
+    return np.where((2 * cast < votes.shape[0]) | (cast == 0), MISSING, outcome).astype(np.int8)
+
+
+def _select(records: Iterable[StoryRecord], selection: Selection) -> tuple[list[tuple[str, Question]], list[str]]:
+    """Return the questions that count, sorted by story and id, and notes about them."""
+    chosen: dict[tuple[str, str], Question] = {}
+    stories: set[str] = set()
+    unsplit = 0
+    for record in records:
+        if record.story_id in stories:
+            raise RecordError(f"Story {record.story_id!r} is given twice.", hint="Keep one of the two records.")
+        stories.add(record.story_id)
+        for question in record.recoverability_questions:
+            key = (record.story_id, question.question_id)
+            if key in chosen:
+                raise RecordError(f"Story {record.story_id!r} has the question {question.question_id!r} twice.")
+            if selection == "all" or question.role in (selection, None):
+                chosen[key] = question
+                unsplit += selection != "all" and question.role is None
+    notes = [f"{unsplit} questions carry no role and are counted as {selection}."] if unsplit else []
+    return [(story, chosen[story, name]) for story, name in sorted(chosen)], notes
+
+
+class _Rows:
+    """Collects rows into cells; a later row replaces an earlier one with the same key."""
+
+    def __init__(self, questions: Sequence[tuple[str, Question]], matching: Matching) -> None:
+        self.matching = word_rule(matching)
+        self.questions = questions
+        self.place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
+        self.cells: dict[tuple[str | None, str], Cells] = {}  # outcomes and confidence: (2, conditions, questions)
+        self.verdicts: dict[tuple[object, ...], int] = {}
+        self.failed: dict[tuple[str | None, str], Counter[str]] = {}
+        self.strangers = self.homeless = 0
+
+    def add(self, row: Answer) -> None:
+        at = self.place.get((row.story_id, row.question_id))
+        question = self.questions[at][1] if at is not None else None
+        if question is None or (row.role is not None and question.role is not None and row.role != question.role):
+            self.strangers += 1
+            return
+        key = (row.method, row.judge)
+        if row.status != "ok":
+            told = self.failed.setdefault(key, Counter())
+            told[f"{row.status}: {row.error}" if row.error else row.status] += 1
+        if row.method is None and row.condition != "text":
+            self.homeless += 1
+            return
+        if key not in self.cells:
+            self.cells[key] = np.zeros((2, len(CONDITIONS), len(self.questions)), dtype=np.int8)
+            self.cells[key][0] = _NO_ROW
+        outcome = self._outcome(row, question, at)
+        self.cells[key][:, CONDITIONS.index(row.condition), at] = outcome, _LEVEL[row.confidence]
+
+    def _outcome(self, row: Answer, question: Question, at: int | None) -> int:
+        if row.status != "ok" or row.answer is None:
+            return MISSING
+        key = (at, row.answer, row.condition, row.evidence_status, row.image_support)
+        if key not in self.verdicts:
+            right = match(row, question, self.matching).right
+            self.verdicts[key] = MISSING if right is None else int(right)
+        return self.verdicts[key]
+
+    def table(self, methods: Sequence[str], judges: Sequence[str]) -> Cells:
+        """Return outcomes and confidence, (2, methods, judges, conditions, questions), with shared text filled in."""
+        table = np.zeros((2, len(methods), len(judges), len(CONDITIONS), len(self.questions)), dtype=np.int8)
+        table[0] = _NO_ROW
+        for m, method in enumerate(methods):
+            for j, judge in enumerate(judges):
+                if (method, judge) in self.cells:
+                    table[:, m, j] = self.cells[method, judge]
+                if (None, judge) in self.cells:
+                    shared, own = self.cells[None, judge][:, TEXT], table[:, m, j, TEXT]
+                    table[:, m, j, TEXT] = np.where(own[0] == _NO_ROW, shared, own)
+        return table
+
+
+def _depending(table: Cells, questions: Sequence[tuple[str, Question]]) -> Cells:
+    """Where a question `depends_on` others (DSG): wrong where one of them is wrong, missing where one is missing."""
+    place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
+    given = table.copy()
+    for at, (story, question) in enumerate(questions):
+        for name in (question.model_extra or {}).get("depends_on") or ():
+            parent = place.get((story, name))
+            if parent is not None:
+                table[..., at] = np.minimum(table[..., at], given[..., parent])
+    return table
+
+
+def collect(
+    records: Iterable[StoryRecord],
+    answers: Iterable[Answer],
+    *,
+    matching: Matching,
+    selection: Selection,
+    calibrated: Aggregate | None = None,
+) -> Outcomes:
+    """Match every answer to a selected question. `calibrated` adds one more judge, made of the others.
+
+    Raises:
+        RecordError: a story or question is given twice. UsageError: unknown matching rule.
+    """
+    questions, notes = _select(records, selection)
+    found = _Rows(questions, matching)
+    for row in answers:
+        found.add(row)
+    methods = sorted({method for method, _ in found.cells if method is not None})
+    judges = sorted({judge for _, judge in found.cells})
+    for taken in {ENSEMBLE, CALIBRATED} & set(judges):
+        raise RecordError(f"A judge must not be called {taken!r}.", hint="Rename it in the answers file.")
+    table, sure = found.table(methods, judges)
+    stories = tuple(sorted({story for story, _ in questions}))
+    order = {story: at for at, story in enumerate(stories)}
+    story_of = np.array([order[story] for story, _ in questions], dtype=np.intp)
+    seen = (table[:, :, 1:] != _NO_ROW).any(axis=(1, 2))
+    answered = np.zeros((len(methods), len(stories)), dtype=bool)
+    for m in range(len(methods)):
+        answered[m, story_of[seen[m]]] = True
+    table = _depending(np.maximum(table, MISSING), questions)
+    people, named = table, [*judges]
+    if len(judges) > 1:
+        table = np.concatenate([table, majority(np.moveaxis(people, 1, 0))[:, None]], axis=1)
+        named.append(ENSEMBLE)
+    if calibrated is not None and judges:
+        table = np.concatenate([table, calibrated.outcome(people, sure, judges)[:, None]], axis=1)
+        named.append(CALIBRATED)
+    if found.strangers:
+        notes.append(f"{found.strangers} rows answer no selected question of these stories and are left out.")
+    if found.homeless:
+        notes.append(f"{found.homeless} rows about images name no method and are left out.")
+    return Outcomes(
+        stories=stories,
+        questions=tuple(question for _, question in questions),
+        story_of=story_of,
+        dimension_of=np.array([DIMENSIONS.index(question.question_type) for _, question in questions], dtype=np.intp),
+        methods=tuple(methods),
+        judges=tuple(named),
+        cells=table,
+        confidence=sure,
+        answered=answered,
+        failures={key: told.most_common(1)[0][0] for key, told in found.failed.items()},
+        notes=tuple(notes),
+    )
 
 
 @dataclass(frozen=True)
@@ -69,12 +261,12 @@ class Recoverability:
 def recoverability(
     answers: Iterable[Answer], questions: Iterable[Question], matching: Matching, condition: Condition = "image"
 ) -> Recoverability:
-    """R of Eqs. 17 and 18 on `questions` under one condition, without a validity filter: the term that steers.
+    """Return R of Eqs. 17 and 18 on `questions` under one condition, without a validity filter: the term that steers.
 
     Give the answers of one board (or of one adjacent pair): the last row of each judge and question counts, several
     judges vote, and questions without an outcome are left out and counted.
     """
-    asked = {(question.question_id): question for question in questions}
+    asked = {question.question_id: question for question in questions}
     record = StoryRecord(
         story_id="board",
         story_text="board",
@@ -109,34 +301,29 @@ class _Scorer:
         self.notes: list[str] = list(outcomes.notes)
         self.right = outcomes.cells == RIGHT
         self.scored = (outcomes.cells != MISSING).all(axis=2)
-        self.valid = self.scored & self.right[:, :, _BOTH]
-        self.common = self.valid.all(axis=0) if outcomes.methods else np.zeros(0, dtype=bool)
-        self.counts = self._counts()
+        self.valid = self.scored & self.right[:, :, BOTH]
+        common = np.broadcast_to(self.valid.all(axis=0), self.valid.shape)
+        self.masks = dict(zip(BLOCKS, (self.scored, self.valid, common), strict=True))
+        self.counts = np.array(
+            [
+                [[self._count(members, judge, block) for block in BLOCKS] for judge in range(len(outcomes.judges))]
+                for members in self.methods.values()
+            ]
+        )
         self.boot = self._boot(resamples, seed)
 
-    def mask(self, method: int, judge: int, block: str) -> Mask:
-        """The questions of a block, shape (Q,)."""
-        own = {"raw": self.scored, "filtered": self.valid}
-        kept: Mask = own[block][method, judge] if block in own else self.common[judge]
-        return kept
-
-    def _counts(self) -> Floats:
-        """Shape (methods, judges, blocks, stories, dimensions, COUNTS)."""
+    def _count(self, members: Sequence[int], judge: int, block: BlockName) -> Floats:
+        """Return the counts of a block over the boards of a method, of shape (stories, dimensions, COUNTS)."""
         out = self.outcomes
-        cell_of = out.story_of * len(DIMENSIONS) + out.dimension_of
-
-        def counts(members: Sequence[int], j: int, block: str) -> Floats:
-            own = [story_counts(self.right[m, j], self.mask(m, j, block), cell_of, len(out.stories)) for m in members]
-            total: Floats = np.sum(own, axis=0)
-            return total
-
-        judges = range(len(out.judges))
-        return np.array(
-            [[[counts(members, j, block) for block in BLOCKS] for j in judges] for members in self.methods.values()]
+        own = (
+            statistics.story_counts(self.right[m, judge], self.masks[block][m, judge], out.cell_of, len(out.stories))
+            for m in members
         )
+        total: Floats = np.sum(list(own), axis=0)
+        return total
 
     def _boot(self, resamples: int, seed: int) -> Floats | None:
-        """Replicates of shape (resamples, methods, judges, blocks, 3); None with fewer than two stories."""
+        """Return replicates of shape (resamples, methods, judges, blocks, 3); None with fewer than two stories."""
         if not self.outcomes.methods:
             return None
         if len(self.outcomes.stories) < 2 or resamples < 1:
@@ -144,7 +331,7 @@ class _Scorer:
             return None
         shape = self.counts.shape
         flat = self.counts.reshape(-1, *shape[3:])
-        return replicates(flat, resamples, seed).reshape(resamples, *shape[:3], 3)
+        return statistics.replicates(flat, resamples, seed).reshape(resamples, *shape[:3], 3)
 
     def judge_scores(self, method: int, judge: int) -> JudgeScores:
         """Return the entry of one judge of one method."""
@@ -170,7 +357,7 @@ class _Scorer:
         )
 
     def _failure(self, members: Sequence[int], judge: int) -> str:
-        """What the rows that are no answers say, as one more sentence."""
+        """Say what most of the rows that are no answers say, as one more sentence."""
         out = self.outcomes
         keys = [(name, out.judges[judge]) for name in (*(out.methods[at] for at in members), None)]
         told = next((out.failures[key] for key in keys if key in out.failures), None)
@@ -184,7 +371,7 @@ class _Scorer:
         if missing:
             named = "any dimension" if len(missing) == len(DIMENSIONS) else ", ".join(missing)
             self.notes.append(f"{where}: no question of {named}; the averages leave it out.")
-        text, image, both = (100.0 * float(value) if count else None for value in averages(total))
+        text, image, both = (points(value) for value in averages(total))
         gaps = [gap for name in LATENT_DIMENSIONS if (gap := dimensions[name].gap) is not None]
         drawn = self.boot[:, method, judge, place] if self.boot is not None and count else None
         return Block(
@@ -214,8 +401,7 @@ class _Scorer:
             return MoralTarget(text=None, image=None, gap=None, chance=chance, majority=None)
         labels = [label for _, _, label in kept]
         text, image = (
-            100.0 * float(np.mean([self.right[method, judge, c, at] for method, at, _ in kept]))
-            for c in (_TEXT, _IMAGE)
+            100.0 * float(np.mean([self.right[method, judge, c, at] for method, at, _ in kept])) for c in (TEXT, IMAGE)
         )
         most = max(labels.count(label) for label in set(labels))
         return MoralTarget(text=text, image=image, gap=text - image, chance=chance, majority=100.0 * most / len(labels))
@@ -229,18 +415,18 @@ class _Scorer:
 
     def _compare(self, a: int, b: int, judge: int, block: BlockName, family: int) -> Comparison:
         out, place = self.outcomes, BLOCKS.index(block)
-        gaps = [_stg(self.counts[method, judge, place].sum(axis=0)) for method in (a, b)]
-        stories = _stg(self.counts[a, judge, place]) - _stg(self.counts[b, judge, place])
+        first, second = (self.counts[method, judge, place] for method in (a, b))
+        stg_a, stg_b = (points(float(story_gaps(counts.sum(axis=0)))) for counts in (first, second))
+        stories = story_gaps(first) - story_gaps(second)
         paired = stories[~np.isnan(stories)]
-        stg_a, stg_b = (None if np.isnan(gap) else 100.0 * float(gap) for gap in gaps)
         ci95, p = None, None
         if self.boot is not None:
-            drawn = self.boot[:, :, judge, place]
-            difference = (drawn[:, a, _TEXT] - drawn[:, a, _IMAGE]) - (drawn[:, b, _TEXT] - drawn[:, b, _IMAGE])
-            ci95, p = interval(difference), paired_p(difference)
+            drawn = self.boot[:, :, judge, place, TEXT] - self.boot[:, :, judge, place, IMAGE]
+            difference = drawn[:, a] - drawn[:, b]
+            ci95, p = interval(difference), statistics.paired_p(difference)
         names = list(self.methods)
         where = f"{names[a]} against {names[b]}, {out.judges[judge]}, {block}"
-        test = wilcoxon(paired)
+        test = statistics.wilcoxon(paired)
         if test.p is None:
             self.notes.append(f"{where}: no story's STG differs, so there is no Wilcoxon test.")
         return Comparison(
@@ -256,12 +442,12 @@ class _Scorer:
             p_bootstrap=p,
             wilcoxon=test,
             family=family,
-            p_corrected=bonferroni(test.p, family),
+            p_corrected=statistics.bonferroni(test.p, family),
         )
 
 
 def _pools(methods: Sequence[str], pooled: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
-    """The places in `methods` that make up each method of the result: those of a pool, or its own."""
+    """Return the places in `methods` that make up each method of the result: those of a pool, or its own."""
     place = {name: at for at, name in enumerate(methods)}
     inside = {name for members in pooled.values() for name in members}
     pools = {name: [place[member] for member in members if member in place] for name, members in pooled.items()}
@@ -273,7 +459,7 @@ def intervals(drawn: Floats | None) -> BlockIntervals:
     """Return the intervals of replicates of shape (resamples, 3); None without any."""
     if drawn is None:
         return BlockIntervals(text=None, image=None, stg=None)
-    text, image = drawn[:, _TEXT], drawn[:, _IMAGE]
+    text, image = drawn[:, TEXT], drawn[:, IMAGE]
     return BlockIntervals(text=interval(text), image=interval(image), stg=interval(text - image))
 
 
@@ -283,20 +469,6 @@ def _dimension(counts: Floats) -> DimensionScore:
         return DimensionScore(n=0, text=None, image=None, gap=None)
     text, image = 100.0 * float(counts[1]) / number, 100.0 * float(counts[2]) / number
     return DimensionScore(n=number, text=text, image=image, gap=text - image)
-
-
-def _stg(counts: Floats) -> Floats:
-    means = averages(counts)
-    gap: Floats = means[..., _TEXT] - means[..., _IMAGE]
-    return gap
-
-
-def _choice_note(outcomes: Outcomes) -> list[str]:
-    sizes = [len(question.options) for question in outcomes.questions if question.options]
-    if not sizes:
-        return []
-    chance = 100.0 * sum(1 / (size - 1) for size in sizes if size > 1) / len(sizes)
-    return [f"{len(sizes)} questions have fixed options; a guess among them, Unclear aside, is right in {chance:.1f}%."]
 
 
 def score(
@@ -326,7 +498,13 @@ def score(
     rule = word_rule(matching)
     outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
     scorer = _Scorer(outcomes, resamples, seed, pooled)
-    scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
+    scorer.notes.append(f"Matching {rule.name}, version {rule.version}.")
+    sizes = [len(question.options) for question in outcomes.questions if question.options]
+    if sizes:
+        guess = 100.0 * sum(1 / (size - 1) for size in sizes if size > 1) / len(sizes)
+        scorer.notes.append(
+            f"{len(sizes)} questions have fixed options; a guess among them, Unclear aside, is right in {guess:.1f}%."
+        )
     methods: dict[str, MethodScores] = {}
     for m, (method, members) in enumerate(scorer.methods.items()):
         if len(members) > 1:

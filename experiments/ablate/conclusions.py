@@ -9,18 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.compass.modes import Row
-from katha.compass.score import board_key
-from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes
-from katha.eval_bridge.scoring.statistics import averages, compare, correct, story_counts
+from katha.compass.repair import board_key
+from katha.eval_bridge.scoring.rows import compare, correct
+from katha.eval_bridge.scoring.scores import MISSING, RIGHT
+from katha.eval_bridge.scoring.statistics import averages, story_counts
 from katha.experiments.ablate.job import RowBoard, StoryResult
 from katha.experiments.ablate.tally import Tally
 from katha.schema import Board
 from katha.schema.scores import RowDifference
 from katha.schema.tables import ChangedQuestion, Conclusion, RepairCase, RepairCases, RowComparison, Verdict
-
-# ---
-# Pairs of rows over the same stories: difference, interval and corrected p, or why there is none (Tables 55, 75).
-
 
 What = Literal["all stories", "equal length"]
 Floats = NDArray[np.float64]
@@ -30,13 +27,13 @@ Pair = tuple[Floats, Floats, NDArray[np.bool_]]
 def compared(
     tally: Tally, pooled: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], what: What
 ) -> list[RowComparison]:
-    """Return one comparison a pair of rows, corrected together; `nothing` says why a pair has no difference.
+    """Return one comparison a pair of rows, corrected together (Tables 55, 75); `nothing` says why there is none.
 
     pooled: each row's counts, shape (stories, dimensions, 4).
     """
-    even, job = what == "equal length", tally.job
+    job = tally.job
     rows = [(job.suite.row(a), job.suite.row(b)) for a, b in pairs]
-    counts = [_equal_length(tally, a, b) if even else _together(tally, pooled, a, b) for a, b in rows]
+    counts = [_equal_length(tally, a, b) if what == "equal length" else _together(tally, pooled, a, b) for a, b in rows]
     # The family is what the suite declares, whatever the data turn out to be.
     family = sum(_without_gap(*pair) is None for pair in rows)
     found = compare(counts, job.resamples, job.seed)
@@ -66,8 +63,8 @@ def _comparison(tally: Tally, pair: tuple[Row, Row], what: What, found: RowDiffe
     numbers = dict(found if gapless is not None else correct(found, family))
     if nothing is not None:
         numbers |= dict.fromkeys(("difference", "image_difference", "ci95", "p_bootstrap", "p_corrected"))
-    rows = {"a": pair[0].name, "b": pair[1].name, "what": what, "same": same, "nothing": nothing}
-    return RowComparison.model_validate(numbers | rows)
+    told = {"a": pair[0].name, "b": pair[1].name, "what": what, "same": same, "nothing": nothing}
+    return RowComparison.model_validate(numbers | told)
 
 
 def _together(tally: Tally, pooled: Mapping[str, Floats], a: Row, b: Row) -> Pair:
@@ -84,7 +81,6 @@ def _equal_length(tally: Tally, a: Row, b: Row) -> Pair:
     return tally.counts(a).pooled(same_a), tally.counts(b).pooled(same_b), same_a.any(axis=0)
 
 
-# ---
 # What the intervals of a table support, in sentences made by rule from its numbers.
 
 
@@ -99,8 +95,7 @@ def finding(row: RowComparison) -> Finding:
     """
     if row.ci95 is None:
         return "none"
-    low, high = row.ci95
-    p = row.p_corrected
+    (low, high), p = row.ci95, row.p_corrected
     if p is None or p >= ALPHA or low <= 0.0 <= high:
         return "open"
     return "lower" if high < 0 else "higher"
@@ -110,12 +105,11 @@ def conclude(comparisons: Sequence[RowComparison], focus: str | None, baseline: 
     """Return the verdict on the suite's claim, and one sentence for each comparison."""
     sentences = [_sentence(row) for row in comparisons]
     whole = [row for row in comparisons if row.what == "all stories"]
-    if not whole:
-        verdict: Verdict = "undecided"
-        text = f"Only {baseline} was run, so there is nothing to compare it with."
-    elif focus is None:
+    verdict: Verdict = "undecided"
+    text = f"Only {baseline} was run, so there is nothing to compare it with."
+    if whole and focus is None:
         verdict, text = _without_focus(whole, baseline)
-    else:
+    elif whole and focus is not None:
         verdict, text = _of_focus(comparisons, whole, focus, baseline)
     return Conclusion(verdict=verdict, text=text + _pairs_beside(whole, focus, baseline), sentences=sentences)
 
@@ -134,7 +128,9 @@ def _sentence(row: RowComparison) -> str:
     if row.ci95 is None:
         return f"{what}: {size}; too few for an interval, so nothing is concluded."
     low, high = row.ci95
-    p = "" if row.p_corrected is None else f", corrected p {p_words(row.p_corrected)} by {_nonzero(row)}"
+    count = row.wilcoxon.n_nonzero
+    carried = f"{count} {'story that differs' if count == 1 else 'stories that differ'}"
+    p = "" if row.p_corrected is None else f", corrected p {p_words(row.p_corrected)} by {carried}"
     measured = row.same == "boards"
     supports = {
         "lower": "a lower STG is measured on the same boards." if measured else f"{row.a} loses less.",
@@ -142,12 +138,6 @@ def _sentence(row: RowComparison) -> str:
         "open": f"no difference is shown ({_why_open(row)}).",
     }[finding(row)]
     return f"{what}: {size} (95% {low:+.1f} to {high:+.1f}{p}): {supports}"
-
-
-def _nonzero(row: RowComparison) -> str:
-    """Return how many stories carry the test: those whose two boards differ."""
-    count = row.wilcoxon.n_nonzero
-    return f"{count} {'story that differs' if count == 1 else 'stories that differ'}"
 
 
 def _why_open(row: RowComparison) -> str:
@@ -208,8 +198,9 @@ def _pairs_beside(whole: Sequence[RowComparison], focus: str | None, base: str) 
 
 
 def _without_focus(rows: Sequence[RowComparison], base: str) -> tuple[Verdict, str]:
-    lower = [row.a for row in rows if row.b == base and finding(row) == "lower"]
-    higher = [row.a for row in rows if row.b == base and finding(row) == "higher"]
+    lower, higher = (
+        [row.a for row in rows if row.b == base and finding(row) == wanted] for wanted in ("lower", "higher")
+    )
     if all(finding(row) == "none" for row in rows):
         return "undecided", f"There are too few stories to say whether a row differs from {base}."
     if not lower and not higher:
@@ -222,13 +213,12 @@ def _without_focus(rows: Sequence[RowComparison], base: str) -> tuple[Verdict, s
     return "measured" if measured else "shown", f"Shown against {base}{how}: {'; '.join(parts)}."
 
 
-# ---
 # Repair cases by rule (Sec. K.2, Table 68): successes, boundaries and harms, chosen by numbers and never by eye.
 
 
 _EACH = 3
-_NOTHING = 1e-9
-"""Points; a smaller change is the rounding of an average."""
+NOTHING = 1e-9
+"""A smaller change is the rounding of an average."""
 
 _TEXT, _IMAGE, _BOTH = range(3)
 _RULE = (
@@ -244,20 +234,20 @@ def repair_cases(tally: Tally) -> RepairCases | None:
         return None
     row = tally.job.suite.row(tally.job.suite.focus)
     repaired = [
-        (result, board)
+        (result, board, board.before)
         for result in tally.results
         for board in result.boards
         if board.row == row.name and board.before is not None
     ]
-    found = [case for result, board in repaired if (case := _case(tally, row, result, board)) is not None]
-    worse = sum(case.image_change < -_NOTHING for case in found)
+    found = [case for repair in repaired if (case := _case(tally, row, *repair)) is not None]
+    worse = sum(case.image_change < -NOTHING for case in found)
     return RepairCases(
         row=row.name,
         rule=_RULE,
         repaired=len(repaired),
         measured=len(found),
         harmed=worse,
-        improved=sum(case.image_change > _NOTHING for case in found),
+        improved=sum(case.image_change > NOTHING for case in found),
         harm_rate=100.0 * worse / len(found) if found else None,
         cases=_chosen(found),
     )
@@ -265,8 +255,8 @@ def repair_cases(tally: Tally) -> RepairCases | None:
 
 def _chosen(found: Sequence[RepairCase]) -> list[RepairCase]:
     """Return the cases that are shown, each in its group."""
-    falls = sorted((case for case in found if case.delta < -_NOTHING), key=lambda case: (case.delta, case.story_id))
-    rises = sorted((case for case in found if case.delta > _NOTHING), key=lambda case: (-case.delta, case.story_id))
+    falls = sorted((case for case in found if case.delta < -NOTHING), key=lambda case: (case.delta, case.story_id))
+    rises = sorted((case for case in found if case.delta > NOTHING), key=lambda case: (-case.delta, case.story_id))
     taken = {case.story_id for case in (*falls[:_EACH], *rises[:_EACH])}
     rest = [case for case in found if case.story_id not in taken]
     small = sorted(rest, key=lambda case: (abs(case.delta), case.story_id))
@@ -274,10 +264,10 @@ def _chosen(found: Sequence[RepairCase]) -> list[RepairCase]:
     return [case.model_copy(update={"group": group}) for group, cases in groups for case in cases[:_EACH]]
 
 
-def _case(tally: Tally, row: Row, result: StoryResult, board: RowBoard) -> RepairCase | None:
+def _case(tally: Tally, row: Row, result: StoryResult, board: RowBoard, old: Board) -> RepairCase | None:
     """Return one repair; None where the board before it was not judged or no question is valid for both."""
-    before = _judged_as(result, board.before)
-    outcomes = tally.outcomes(row)
+    look, outcomes = board_key(old.frames), tally.outcomes(row)
+    before = next((item.method for item in result.boards if board_key(item.board.frames) == look), None)
     if before is None or not {before, board.method} <= set(outcomes.methods):
         return None
     cells = [outcomes.cells[outcomes.methods.index(name), -1] for name in (before, board.method)]
@@ -304,27 +294,15 @@ def _case(tally: Tally, row: Row, result: StoryResult, board: RowBoard) -> Repai
         weakest=board.decision.weakest,
         reason=board.decision.reason,
         frames=board.board.frames,
-        frames_before=[frame.sha256 for frame in board.before.frames] if board.before else [],
-        questions=_changed(outcomes, scored, right),
+        frames_before=[frame.sha256 for frame in old.frames],
+        questions=[
+            ChangedQuestion(
+                question=outcomes.questions[at].question,
+                dimension=outcomes.questions[at].question_type,
+                gold=outcomes.questions[at].gold_answer,
+                before=bool(right[0][_IMAGE, at]),
+                after=bool(right[1][_IMAGE, at]),
+            )
+            for at in np.flatnonzero(scored & (right[0][_IMAGE] != right[1][_IMAGE]))
+        ],
     )
-
-
-def _judged_as(result: StoryResult, board: Board | None) -> str | None:
-    """Return the method under which a board of that very look was judged."""
-    wanted = board_key(board.frames) if board is not None else None
-    return next((item.method for item in result.boards if board_key(item.board.frames) == wanted), None)
-
-
-def _changed(outcomes: Outcomes, scored: NDArray[np.bool_], right: list[NDArray[np.bool_]]) -> list[ChangedQuestion]:
-    """Return the questions whose verdict from the images changed."""
-    asked = outcomes.questions
-    return [
-        ChangedQuestion(
-            question=asked[at].question,
-            dimension=asked[at].question_type,
-            gold=asked[at].gold_answer,
-            before=bool(right[0][_IMAGE, at]),
-            after=bool(right[1][_IMAGE, at]),
-        )
-        for at in np.flatnonzero(scored & (right[0][_IMAGE] != right[1][_IMAGE]))
-    ]

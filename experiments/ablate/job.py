@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from katha.agents.context import Plugins, check_able, load_plugins
-from katha.agents.record import prompt_hashes
+from katha.agents.folder import prompt_hashes
 from katha.compass.modes import Row, Suite, load_modes
 from katha.config import RunConfig, identity_of, katha_version
 from katha.errors import (
@@ -27,16 +27,13 @@ from katha.errors import (
     UnknownPluginError,
     UsageError,
 )
-from katha.eval_bridge.people.files import Judgment, read_judgments
-from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept
-from katha.jsonio import canonical, digest, sha256_hex, write_bytes_atomic, write_json
+from katha.eval_bridge.people.judgments import Judgment, read_judgments
+from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept, read_records, write_records
+from katha.jsonio import digest, sha256_hex, write_bytes_atomic, write_json
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
 from katha.schema.tables import AblationTable, HumanFile
 from katha.store import Kind, Workspace
-
-# ---
-# What an ablation keeps of each story, as written to `stories/STORY_ID/result.json`.
 
 
 class RowBoard(Record):
@@ -59,7 +56,7 @@ class RowBoard(Record):
 
 
 class StoryResult(Record):
-    """Everything of one story; `invalid` says by method why a row has no board.
+    """`stories/STORY_ID/result.json`: everything of one story; `invalid` says by method why a row has no board.
 
     again: a board or an answer is missing that the same command tries to get again.
     """
@@ -72,10 +69,6 @@ class StoryResult(Record):
     invalid: dict[str, str] = {}
     seconds: float = 0.0
     again: bool = Field(default=False, exclude_if=lambda again: not again)
-
-
-# ---
-# The folder of an ablation. A story's folder is whole when its `result.json` is there.
 
 
 HELD_OUT = "held_out-held_out"
@@ -108,11 +101,12 @@ class AblationState(ExperimentState):
         return f" of the suite {self.suite.get('name')!r}"
 
 
+AblationResult = Result[AblationState, AblationTable]
 ABLATION = Kind("ablation", "ablation.json", AblationState, early=frozenset(("panels",)))
 
 
 class AblationFolder(Workspace[AblationState]):
-    """`OUT` of `katha ablate`."""
+    """`OUT` of `katha ablate`. A story's folder is whole when its `result.json` is there."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, ABLATION)
@@ -145,26 +139,25 @@ class AblationFolder(Workspace[AblationState]):
             if not path.exists():
                 write_bytes_atomic(path, png, durable=False)
         if story is not None:
-            write_bytes_atomic(place / "story.jsonl", canonical(story.model_dump(mode="json")) + b"\n")
+            write_records(place / "story.jsonl", [story])
         for protocol, rows in answers.items():
-            _write_rows(place / _answers_name(protocol), rows)
-        _write_rows(place / "steering.jsonl", steering)
+            write_records(place / _answers_name(protocol), rows, durable=False)
+        write_records(place / "steering.jsonl", steering, durable=False)
         write_json(place / "result.json", result.model_dump(mode="json"))
 
     def answers(self, story_id: str, protocol: str = HELD_OUT) -> list[Answer]:
         """Return a story's rows under one protocol."""
-        return _read_rows(self.story(story_id) / _answers_name(protocol))
+        return read_records(self.story(story_id) / _answers_name(protocol), Answer)
 
     def every_answer(self, order: Iterable[str]) -> Iterator[Answer]:
         """Yield the rows of all protocols, and those that steered, story by story."""
         for story_id in order:
             for path in (*sorted(self.story(story_id).glob("answers*.jsonl")), self.story(story_id) / "steering.jsonl"):
-                yield from _read_rows(path)
+                yield from read_records(path, Answer)
 
-    def prepared(self, story_id: str) -> StoryRecord | None:
-        """Return the story as it was used, or None when it could not be prepared."""
-        path = self.story(story_id) / "story.jsonl"
-        return StoryRecord.model_validate_json(path.read_bytes()) if path.exists() else None
+    def prepared(self, story_id: str) -> list[StoryRecord]:
+        """Return the story as it was used; nothing when it could not be prepared."""
+        return read_records(self.story(story_id) / "story.jsonl", StoryRecord)
 
     def gather(self, order: Iterable[str]) -> None:
         """Join the stories' files into `stories.jsonl` and `answers.jsonl`, in this order."""
@@ -182,48 +175,29 @@ def _answers_name(protocol: str) -> str:
     return "answers.jsonl" if protocol == HELD_OUT else f"answers.{protocol}.jsonl"
 
 
-def _read_rows(path: Path) -> list[Answer]:
-    return [Answer.model_validate_json(line) for line in path.read_bytes().splitlines()] if path.exists() else []
-
-
-def _write_rows(path: Path, rows: Iterable[Answer]) -> None:
-    data = b"".join(canonical(row.model_dump(mode="json")) + b"\n" for row in rows)
-    write_bytes_atomic(path, data, durable=False)
-
-
-# ---
-# People's judgments of an ablation's boards, read and checked against the suite before any work.
-#
-# The file has the columns of `katha bench calibrate` and `katha score --human`, one judgment a row. `method` names a
-# row, a row's board (`ROW@SEED`), or the mode of rows that change nothing about it. Without it a judgment is about
-# every row, where all rows have the same boards, or about the text alone. Judgments of modes that the suite lacks are
-# left out, so that one study serves several suites.
-
-
-@dataclass(frozen=True)
 class Judgments:
-    """A file of judgments, read and checked against a suite before any work."""
+    """A file of people's judgments of an ablation's boards, read and checked against the suite before any work.
 
-    path: Path
-    suite: Suite
-    seeds: tuple[int, ...]
-    rows: tuple[Judgment, ...]
+    The file has the columns of `katha bench calibrate` and `katha score --human`, one judgment a row. `method` names a
+    row, a row's board (`ROW@SEED`), or the mode of rows that change nothing about it. Without it a judgment is about
+    every row, where all rows have the same boards, or about the text alone. Judgments of modes that the suite lacks are
+    left out, so that one study serves several suites.
+    """
 
-    @classmethod
-    def read(cls, path: Path, suite: Suite, seeds: tuple[int, ...]) -> Judgments:
-        """The judgments in `path`.
+    def __init__(self, path: Path, suite: Suite, seeds: tuple[int, ...]) -> None:
+        """Read the judgments in `path`.
 
         Raises:
             InputFileError, RecordError: see `read_judgments`; or a judgment is about boards that no suite has, or does
                 not say which.
         """
-        rows = tuple(row for row in read_judgments(path) if "story_id" in row)
-        if not rows:
+        self.path, self.suite, self.seeds = path, suite, seeds
+        self._alike = len({row.mode for row in suite.rows}) == 1 and all(map(_plain, suite.rows))
+        self.rows = [row for row in read_judgments(path) if "story_id" in row]
+        if not self.rows:
             raise RecordError(f"{str(path)!r} has no judgment of a story.", hint="Give the column story_id.")
-        made = cls(path, suite, seeds, rows)
-        for row in rows:
-            made._check(row)
-        return made
+        for row in self.rows:
+            self._check(row)
 
     def mark(self) -> HumanFile:
         """Return the file's name and hash, kept with the table."""
@@ -242,24 +216,23 @@ class Judgments:
         elif row.get("condition") != "text" and not self._alike:
             raise RecordError(f"{where}: it does not say which boards it is about.", hint="Give the column method.")
 
-    @cached_property
-    def _alike(self) -> bool:
-        """Whether all rows have the same boards."""
-        return len({row.mode for row in self.suite.rows}) == 1 and all(map(_plain, self.suite.rows))
-
     def unused(self, stories: Collection[str]) -> int:
-        """Judgments of other stories than these, or of boards that the suite lacks."""
+        """Return how many are about other stories than these, or about boards that the suite lacks."""
         used = {item["line"] for row in self.suite.rows for item in self.about(row) if item["story_id"] in stories}
         return len(self.rows) - len(used)
 
     def about(self, row: Row) -> list[Judgment]:
-        """The judgments of the row's boards; of what was said about the text alone, everything."""
-        return [item for item in self.rows if self._is_about(item, row)]
-
-    def _is_about(self, item: Judgment, row: Row) -> bool:
-        if "method" not in item:
-            return self._alike or item.get("condition") == "text"
-        return item["method"].partition("@")[0] in _names(row)
+        """Return the judgments of the row's boards; of what was said about the text alone, everything."""
+        names = _names(row)
+        return [
+            item
+            for item in self.rows
+            if (
+                item["method"].partition("@")[0] in names
+                if "method" in item
+                else self._alike or item.get("condition") == "text"
+            )
+        ]
 
 
 def _plain(row: Row) -> bool:
@@ -270,17 +243,10 @@ def _names(row: Row) -> set[str]:
     return {row.name, row.mode} if _plain(row) else {row.name}
 
 
-# ---
-# What an ablation is made from, and what makes two of them the same.
-
-
 _FAMILIES: tuple[tuple[Family, str], ...] = (("planners", "planner"), ("renderers", "renderer"))
 _OF_ROW = ("planner", "renderer", "renderer_options")
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 """What a plug-in raises that needs something which is not on this machine."""
-
-
-AblationResult = Result[AblationTable]
 
 
 @dataclass
@@ -314,12 +280,8 @@ class AblationJob:
     def row_config(self, row: Row, record: StoryRecord | None = None) -> RunConfig:
         """Return the configuration of one row (for one story: with as many panels as it has scenes)."""
         own = {name: value for name in _OF_ROW if (value := getattr(row, name))}
-        panels = len(record.scenes) if record is not None else 0
-        changes = {
-            "compass": row.settings(self.config.compass),
-            "mode": row.mode,
-            "panels": panels or self.config.panels,
-        }
+        panels = len(record.scenes) if record is not None and record.scenes else self.config.panels
+        changes = {"compass": row.settings(self.config.compass), "mode": row.mode, "panels": panels}
         return self.config.with_plugins(**own).model_copy(update=changes)
 
     @cached_property
@@ -343,8 +305,11 @@ class AblationJob:
         for family, name in _FAMILIES:
             self._check_installed(family, name)
         for row in self.whole.rows:
+            judge = row.scoring.judge
             try:
-                self._check_row(row)
+                if judge not in (None, *self.config.judges, "ensemble"):
+                    raise UsageError(f"no judge {judge!r}; there is {', '.join(self.config.judges)}.")
+                check_able(self.row_config(row), self.plugins(row))
             except KathaError as error:
                 own = row.planner is not None or row.renderer is not None
                 if isinstance(error, _ABSENT) and own and not self.strict:
@@ -358,13 +323,7 @@ class AblationJob:
             raise UsageError(f"No row of the suite {self.whole.name!r} can be run here. {name}: {reason}")
         self.suite = self.whole.only(kept)
         if self.human is not None:
-            self.people = Judgments.read(self.human, self.whole, self.config.seeds)
-
-    def _check_row(self, row: Row) -> None:
-        judge = row.scoring.judge
-        if judge not in (None, *self.config.judges, "ensemble"):
-            raise UsageError(f"no judge {judge!r}; there is {', '.join(self.config.judges)}.")
-        check_able(self.row_config(row), self.plugins(row))
+            self.people = Judgments(self.human, self.whole, self.config.seeds)
 
     def _check_installed(self, family: Family, name: str) -> None:
         registry = default_registry(family)
@@ -378,17 +337,20 @@ class AblationJob:
                 f"The suite {self.suite.name!r} needs {family} that are not installed: {', '.join(missing)}.", hint=hint
             )
 
+    @property
+    def _specs(self) -> dict[str, dict[str, object]]:
+        return {row.name: self.plugins(row).specs() for row in self.suite.rows}
+
     @cached_property
     def identity(self) -> str:
         """Return the hash of everything that can change a result, stories apart."""
-        specs = {row.name: self.plugins(row).specs() for row in self.suite.rows}
         return digest(
             {
                 "katha": katha_version(),
                 "suite": self.suite.model_dump(mode="json"),
                 "modes": {row.name: row.build_mode().model_dump(mode="json") for row in self.suite.rows},
                 "config": identity_of(self.config.model_dump(mode="json")),
-                "plugins": specs,
+                "plugins": self._specs,
                 "prompts": prompt_hashes(),
                 "lock": dict(self.lock) if self.lock else None,
                 "statistics": [self.resamples, self.seed],
@@ -410,7 +372,7 @@ class AblationJob:
             config=self.config.model_dump(mode="json"),
             lock=self.lock,
             stories=[record.story_id for record in self.records],
-            plugins={row.name: self.plugins(row).specs() for row in self.suite.rows},
+            plugins=self._specs,
             prompts=prompt_hashes(),
             command=list(self.command),
         )

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 from langgraph.types import StreamMode
 
-from katha.agents.context import Measured, Prepared, RunContext
+from katha.agents.context import Measured, Prepared, RunContext, plan_within, prepare_story
 from katha.agents.critique import ask_all, question_id
 from katha.agents.folder import MemoryFiles
 from katha.agents.frames import images_of
-from katha.agents.graph import Graph, build_graph
-from katha.agents.nodes import final_boards
-from katha.agents.plan import plan_with, prepare_story
+from katha.agents.graph import Graph, build_graph, final_boards
 from katha.agents.state import OF_ONE_STORY, Emit, RunState, ignore_event
 from katha.compass.modes import Row
-from katha.compass.score import board_key
+from katha.compass.repair import board_key
 from katha.errors import KathaError, MissingExtraError, PlanError, TransientRenderError, UnknownPluginError, UsageError
-from katha.eval_bridge.judging.outcome import FAILED, outcome_of
+from katha.eval_bridge.judging.answers import FAILED, outcome_of
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
@@ -43,11 +42,10 @@ from katha.experiments.ablate.job import (
 from katha.experiments.ablate.table import write_table
 from katha.experiments.ablate.tally import Tally
 from katha.experiments.runner import Experiment, Made, OnStep, read_kept, worth_another_try
-from katha.schema import Answer, Board, Condition, Event, Plan, Role, StoryRecord
+from katha.schema import CONDITIONS, Answer, Board, Event, Plan, StoryRecord
 from katha.schema.tables import AblationTable
-from katha.store import Store
+from katha.store import Status, Store
 
-_IMAGES: tuple[Condition, ...] = ("image", "text+image")
 _ID = 16
 
 
@@ -55,19 +53,20 @@ class StoryBench:
     """One story. `run` gives the boards of a row, `judge` the reporting answers of a board."""
 
     def __init__(
-        self, record: StoryRecord, job: AblationJob, store: Store, folder: Path, graph: Graph, rule: Rule
+        self,
+        record: StoryRecord,
+        folder: Path,
+        job: AblationJob,
+        store: Store,
+        graph: Graph,
+        rule: Rule,
+        emit: Emit = ignore_event,
     ) -> None:
         self.record, self.job, self._store, self._graph, self._rule = record, job, store, graph, rule
-        self._files = MemoryFiles(folder)
+        self._files, self._emit = MemoryFiles(folder), emit
         self._plans: dict[str, Plan] = {}
         self._measured: dict[str, Measured] = {}
         self._reported: dict[tuple[object, ...], list[Answer]] = {}
-        self._ready: StoryRecord | None = None
-
-    @property
-    def steering(self) -> list[Answer]:
-        """Every steering answer so far."""
-        return [row for row in self.rows if row.role == "steering"]
 
     @property
     def rows(self) -> list[Answer]:
@@ -79,23 +78,13 @@ class StoryBench:
         """Whether a question got no answer that the same command can still get."""
         return any(row.status in FAILED for row in self.rows)
 
+    @cached_property
     def story(self) -> StoryRecord:
-        """Return the story with its questions, the same for every row: its own, or those of the first row's plan.
-
-        Raises:
-            UsageError: the story cannot be planned.
-        """
-        if self._ready is None:
-            row = self.job.suite.rows[0]
-            self._ready = prepare_story(self.record, self._plan(row))
-        return self._ready
+        """The story with its questions, the same for every row: its own, or those of the first row's plan."""
+        return prepare_story(self.record, self._plan(self.job.suite.rows[0]))
 
     def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
-        """Return the surroundings of one run of `row`, with what the story's runs share.
-
-        Raises:
-            UsageError: the story cannot be planned.
-        """
+        """Return the surroundings of one run of `row`, with what the story's runs share."""
         config = self.job.row_config(row, self.record).model_copy(update={"seeds": tuple(seeds)})
         return RunContext.open(
             self.record,
@@ -106,7 +95,7 @@ class StoryBench:
             mode=row.build_mode(),
             matching=self._rule,
             measured=self._measured.setdefault(drawn_by(config), Measured(boards={})),
-            ready=Prepared(self._plan(row), self.story()),
+            ready=Prepared(self._plan(row), self.story),
         )
 
     def _plan(self, row: Row) -> Plan:
@@ -114,30 +103,28 @@ class StoryBench:
         key = drawn_by(config)
         if key not in self._plans:
             try:
-                self._plans[key] = plan_with(made.planner, made.renderer, self.record, config)
+                limit = made.renderer.capabilities.prompt_tokens
+                self._plans[key] = plan_within(made.planner, self.record, config, limit)
             except (MissingExtraError, UnknownPluginError, PlanError):
                 raise
             except UsageError as error:  # this story cannot be planned; another one may
                 raise PlanError(error.message, hint=error.hint) from error
         return self._plans[key]
 
-    def seeds(self, row: Row) -> list[tuple[int, ...]]:
-        """Return the run's seeds, once for each board that the row reports: its own seed first."""
+    def wanted(self) -> Iterator[tuple[Row, tuple[int, ...]]]:
+        """Yield every row with the run's seeds, once for each board that the row reports: its own seed first."""
         seeds = self.job.config.seeds
-        found = self.job.plugins(row).renderer.capabilities.source == "found"
-        if found or row.build_mode().report == "selected":
-            return [seeds]
-        return [(seed, *(other for other in seeds if other != seed)) for seed in seeds]
-
-    def wanted(self) -> list[tuple[Row, tuple[int, ...]]]:
-        """Return every row with the seeds of each of its boards."""
-        return [(row, seeds) for row in self.job.suite.rows for seeds in self.seeds(row)]
+        for row in self.job.suite.rows:
+            found = self.job.plugins(row).renderer.capabilities.source == "found"
+            one = found or row.build_mode().report == "selected"
+            for seed in seeds[:1] if one else seeds:
+                yield row, seeds if one else (seed, *(other for other in seeds if other != seed))
 
     def method(self, row: Row, seeds: Sequence[int]) -> str:
         """Return the name of the board that begins with the first of `seeds`, where a row has one a seed."""
         return row.name if row.build_mode().report == "selected" else f"{row.name}@{seeds[0]}"
 
-    def run(self, row: Row, seeds: Sequence[int], emit: Emit) -> RowBoard:
+    def run(self, row: Row, seeds: Sequence[int]) -> RowBoard:
         """Return the board of `row` that begins with the first of `seeds`.
 
         Raises:
@@ -146,10 +133,9 @@ class StoryBench:
         context = self.open(row, seeds)
         self._store.frames.looked_up.clear()
         start = len(self.rows)
-        candidates, decision, final = final_boards(self._drive(context, emit), context)
+        candidates, decision, final = final_boards(self._drive(context), context)
         known = context.measured.boards or {}
         measured = [known[board_key(item.board.frames)] for item in candidates]
-        paired = map(question_id, self.rows[start:])
         left = decision.inserted if decision.accepted and decision.inserted else decision.selected
         kept = next(item for item in candidates if item.name == left)
         before = next(item for item in candidates if item.name == decision.selected)
@@ -163,84 +149,56 @@ class StoryBench:
             score=kept.score,
             before=before.board if kept is not before else None,
             frames=sorted(key[:_ID] for key in self._store.frames.looked_up),
-            questions=sorted({*(name for features in measured for name in features.asked), *paired}),
+            questions=sorted(
+                {*(name for item in measured for name in item.asked), *map(question_id, self.rows[start:])}
+            ),
         )
 
-    def attempt(self, row: Row, seeds: Sequence[int], emit: Emit) -> RowBoard | KathaError:
-        """Return the board of `run`, or why this story has none."""
-        try:
-            return self.run(row, seeds, emit)
-        except OF_ONE_STORY as error:
-            return error
-
-    def prepared(self) -> StoryRecord | UsageError:
-        """Return the story with its questions, or why it cannot be planned.
-
-        Raises:
-            MissingExtraError, UnknownPluginError: no story can be.
-        """
-        try:
-            return self.story()
-        except (MissingExtraError, UnknownPluginError):
-            raise
-        except UsageError as error:
-            return error
-
-    def _drive(self, context: RunContext, emit: Emit) -> RunState:
+    def _drive(self, context: RunContext) -> RunState:
         """Run the machine from plan to decision."""
         config: Any = {"recursion_limit": 1000}
-        modes: list[StreamMode] = ["values"] if emit is ignore_event else ["custom", "values"]
+        modes: list[StreamMode] = ["values"] if self._emit is ignore_event else ["custom", "values"]
         values = RunState(timings={})
         for kind, chunk in self._graph.stream(values, config, context=context, stream_mode=modes):
             if kind == "custom":
-                emit(cast(Event, chunk))
+                self._emit(cast(Event, chunk))
             else:
                 values = cast(RunState, chunk)
         return values
 
-    def judge(self, made: RowBoard, row: Row, emit: Emit) -> list[Answer]:
+    def judge(self, made: RowBoard, row: Row) -> list[Answer]:
         """Return the answers to the row's questions about its board; those to the text alone name no method."""
-        context = self.open(row, self.job.config.seeds)
-        rows = self.report(context, made.board, row, made.method, emit)
+        rows = self.report(self.open(row, self.job.config.seeds), made.board, row, made.method)
         made.questions = sorted({*made.questions, *map(question_id, rows)})
         return rows
 
-    def report(self, context: RunContext, board: Board, row: Row, method: str, emit: Emit) -> list[Answer]:
+    def report(self, context: RunContext, board: Board, row: Row, method: str) -> list[Answer]:
         """Return the answers about `board` under `method`; a board that was judged before is not judged again."""
-        role: Role = "reporting" if row.questions == "held_out" else "steering"
         variant = context.config.variant if row.prompts == "held_out" else STEERING_VARIANT
         shown, images = tuple(frame.sha256 for frame in board.frames), images_of(context, board)
-
-        def ask(condition: Condition) -> list[Answer]:
-            text = condition == "text"
-            key = (condition, () if text else shown, role, variant)
+        rows: list[Answer] = []
+        for condition in CONDITIONS:
+            seen = condition != "text"
+            key = (condition, shown if seen else (), row.half, variant)
             if key not in self._reported:
                 self._reported[key] = ask_all(
                     context,
                     condition,
-                    () if text else images,
-                    context.questions(role),
-                    method=None if text else "board",
-                    role=role,
+                    images if seen else (),
+                    context.questions(row.half),
+                    method="board" if seen else None,
+                    role=row.half,
                     stage="judge",
-                    emit=emit,
+                    emit=self._emit,
                     variant=variant,
                 )
-            return self._reported[key]
-
-        rows = list(ask("text"))
-        for condition in _IMAGES:
-            rows += [item.model_copy(update={"method": method}) for item in ask(condition)]
+            rows += [item.model_copy(update={"method": method}) if seen else item for item in self._reported[key]]
         return rows
 
     def pictures(self, boards: Iterable[Board]) -> dict[str, bytes]:
         """Return the pictures of `boards` by hash."""
         names = {frame.sha256 for board in boards for frame in board.frames}
         return {name: png for name in sorted(names) if (png := self._files.panel(name)) is not None}
-
-
-# ---
-# Story by story: run every row, judge its boards, keep the result; then the table. After a kill it goes on.
 
 
 def run_ablation(
@@ -261,9 +219,11 @@ def run_ablation(
 
 
 class _Ablation(Experiment[AblationState, AblationTable]):
+    folder: AblationFolder
+
     def __init__(self, job: AblationJob, folder: AblationFolder, emit: Emit) -> None:
         super().__init__(folder)
-        self._job, self._folder, self._emit = job, folder, emit
+        self._job, self._emit = job, emit
         self._human = job.people.mark() if job.people is not None else None
 
     def begin(self) -> AblationState:
@@ -274,48 +234,59 @@ class _Ablation(Experiment[AblationState, AblationTable]):
 
     def stored(self, known: AblationState, fresh: AblationState) -> AblationTable | None:
         same = known.human == self._human and known.stories_sha256 == fresh.stories_sha256
-        return read_kept(self._folder.table, AblationTable) if same and known.status == "finished" else None
+        return read_kept(self.folder.table, AblationTable) if same and known.status == "finished" else None
 
     def work(self) -> Iterator[str]:
-        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, self._folder.path)
+        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, self.folder.path)
         for record in self._job.records:
-            known = self._folder.result(record.story_id, self._job.story_identity(record))
+            known = self.folder.result(record.story_id, self._job.story_identity(record))
             if known is None or known.again or not known.boards:
-                bench = StoryBench(record, self._job, self.store, self._folder.story(record.story_id), graph, rule)
-                _run_story(bench, self._folder, self._emit)
+                place = self.folder.story(record.story_id)
+                _run_story(StoryBench(record, place, self._job, self.store, graph, rule, self._emit), self.folder)
             yield record.story_id
 
     def conclude(self) -> Made[AblationTable]:
-        tally = Tally(self._job, self._folder)
+        tally = Tally(self._job, self.folder)
         table = write_table(tally)
         self.save(human=self._human)
-        rows = self._folder.every_answer(result.story_id for result in tally.results)
+        rows = self.folder.every_answer(result.story_id for result in tally.results)
         reasons = [reason for result in tally.results for reason in result.invalid.values()]
-        again = any(result.again for result in tally.results)
+        again: Status | None = "incomplete" if any(result.again for result in tally.results) else None
         return Made(table, outcome_of(rows, unusable=reasons), again)
 
 
-def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
+def _run_story(bench: StoryBench, folder: AblationFolder) -> None:
     """Run every row of one story and keep what came of it. A row that has no board is invalid, with its reason."""
     started = time.perf_counter()
     boards: list[RowBoard] = []
     invalid: dict[str, str] = {}
     answers: dict[str, list[Answer]] = {}
-    story, again = bench.prepared(), False
-    lost: KathaError | None = story if isinstance(story, KathaError) else None
+    story: StoryRecord | None = None
+    lost: KathaError | None = None
+    again = False
+    try:
+        story = bench.story
+    except (MissingExtraError, UnknownPluginError):
+        raise  # no story can be planned
+    except UsageError as error:
+        lost = error
     for row, seeds in bench.wanted():
-        made = lost or bench.attempt(row, seeds, emit)
+        made: RowBoard | KathaError
+        try:
+            made = lost or bench.run(row, seeds)
+        except OF_ONE_STORY as error:
+            made = error
         if isinstance(made, RowBoard):
             boards.append(made)
-            answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row, emit))
+            answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row))
             continue
         invalid[bench.method(row, seeds)] = made.message
         again = again or worth_another_try(made)
         # A network that is gone after a board's tries is gone for the next row, too: the next story comes first.
         lost = made if isinstance(made, TransientRenderError) else lost
-    if isinstance(story, StoryRecord):
-        lengths = {len(item.board.frames) for item in boards}
-        require_separate(story, answers.get(HELD_OUT, []), bench.steering, lengths)
+    steering = [item for item in bench.rows if item.role == "steering"]
+    if story is not None:
+        require_separate(story, answers.get(HELD_OUT, []), steering, {len(item.board.frames) for item in boards})
     result = StoryResult(
         identity=bench.job.story_identity(bench.record),
         story_id=bench.record.story_id,
@@ -325,11 +296,8 @@ def _run_story(bench: StoryBench, folder: AblationFolder, emit: Emit) -> None:
         seconds=round(time.perf_counter() - started, 3),
         again=again or bench.unanswered,
     )
-    kept = {protocol: _once(rows) for protocol, rows in answers.items()}
-    ready = story if isinstance(story, StoryRecord) else None
-    folder.keep(result, ready, kept, bench.steering, bench.pictures([item.board for item in boards]))
-
-
-def _once(rows: Sequence[Answer]) -> list[Answer]:
-    """Return the rows with each text-only one once: these hold for every method."""
-    return list({(row.method, row.judge, row.question_id, row.condition): row for row in rows}.values())
+    kept = {  # each text-only row once: these hold for every method
+        protocol: {(item.method, item.judge, item.question_id, item.condition): item for item in rows}.values()
+        for protocol, rows in answers.items()
+    }
+    folder.keep(result, story, kept, steering, bench.pictures([item.board for item in boards]))

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from katha.compass.modes import Row
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule
+from katha.eval_bridge.scoring.rows import FEWEST_STORIES, row_numbers
 from katha.eval_bridge.scoring.scores import score
-from katha.eval_bridge.scoring.statistics import FEWEST_STORIES, averages, row_numbers
-from katha.experiments.ablate.conclusions import compared, conclude, repair_cases
+from katha.eval_bridge.scoring.statistics import averages
+from katha.experiments.ablate.conclusions import NOTHING, compared, conclude, repair_cases
 from katha.experiments.ablate.job import HELD_OUT, AblationJob, protocol_of
 from katha.experiments.ablate.tally import Tally, human_columns
 from katha.jsonio import write_json
-from katha.schema import CONDITIONS, MORAL_LABELS, RowNumbers
+from katha.schema import CONDITIONS, MORAL_LABELS
+from katha.schema.scores import RowNumbers
 from katha.schema.tables import AblationBudget, AblationRow, AblationTable, RowComparison
 
-# ---
-# The notes of an ablation's table: what each number means, and why one is missing.
+_IMAGE = CONDITIONS.index("image")
 
 
 def notes_of(tally: Tally) -> list[str]:
-    """Return what a reader of the table has to know to read it: one sentence or two each."""
+    """Return what a reader of the table has to know: what each number means, and why one is missing."""
     job, baseline, stories = tally.job, tally.job.suite.baseline, len(tally.results)
     notes = [
         f"{baseline}: what the others are compared with, so it has no difference of its own.",
@@ -47,9 +48,13 @@ def notes_of(tally: Tally) -> list[str]:
         missing = [name for name in ("text", "image") if name not in row.scoring.conditions]
         if missing:
             notes.append(f"{row.name}: asks nothing under {' and '.join(missing)}, so what needs it is null.")
-    notes += _cannot_differ(tally)
-    notes.append(_human(tally))
-    notes += tally.unsettled
+    scorings = [row.scoring for row in job.suite.rows]
+    if job.config.answers == "choice" and len({(item.matching, item.accepted) for item in scorings}) > 1:
+        notes.append("Answers are options, which every matching rule reads alike; ask with --answers free to compare.")
+    if len(job.config.judges) == 1 and len({item.judge for item in scorings}) > 1:
+        only = job.config.judges[0]
+        notes.append(f"There is one judge, {only}, so the ensemble is that judge; give several --judge.")
+    notes += [_human(tally), *tally.unsettled]
     if any(row.steered for row in job.whole.rows):
         notes.append("Rows marked steered use steering questions or prompts: they are no held-out numbers.")
     return notes
@@ -67,31 +72,12 @@ def _human(tally: Tally) -> str:
     return f"human: {len(people.rows):,} judgments of {people.path.name}{lost}. What nobody judged is null."
 
 
-def _cannot_differ(tally: Tally) -> list[str]:
-    """Return what makes rows equal whatever the boards are."""
-    config, scorings = tally.job.config, [row.scoring for row in tally.job.suite.rows]
-    notes = []
-    if config.answers == "choice" and len({(item.matching, item.accepted) for item in scorings}) > 1:
-        notes.append("Answers are options, which every matching rule reads alike; ask with --answers free to compare.")
-    if len(config.judges) == 1 and len({item.judge for item in scorings}) > 1:
-        notes.append(f"There is one judge, {config.judges[0]}, so the ensemble is that judge; give several --judge.")
-    return notes
-
-
-# ---
-# `table.json` and `scores.json` of an ablation (Tables 55, 74 and 75): what each row reaches, and what it costs.
-
-
-_IMAGE = CONDITIONS.index("image")
-
-
 def write_table(tally: Tally) -> AblationTable:
     """Make `stories.jsonl`, `answers.jsonl`, `scores.json` and, last, `table.json` from the stories' files."""
     job, folder = tally.job, tally.folder
     folder.gather(result.story_id for result in tally.results)
     held_out = [row for row in job.suite.rows if protocol_of(row) == HELD_OUT]
     if held_out:
-        pools = {row.name: tally.methods(row) for row in held_out}
         scores = score(
             tally.stories,
             tally.rows(HELD_OUT),
@@ -100,7 +86,7 @@ def write_table(tally: Tally) -> AblationTable:
             seed=job.seed,
             frozen=job.lock is not None,
             invalid={row.name: tally.invalid(row) for row in held_out},
-            pooled=pools,
+            pooled={row.name: tally.methods(row) for row in held_out},
         )
         write_json(folder.scores, scores.model_dump(mode="json"))
     table = build_table(tally)
@@ -146,17 +132,12 @@ def build_table(tally: Tally) -> AblationTable:
 def _every_row(job: AblationJob, rows: Sequence[AblationRow]) -> list[AblationRow]:
     """Return the suite's rows in its order; one that was not run has its reason and no number."""
     made = {row.mode: row for row in rows}
-    blank = dict.fromkeys(rows[0].model_fields_set) | {"invalid_stories": {}}
+    labels: dict[str, None] = dict.fromkeys({"labels", "chance"} & rows[0].model_fields_set)  # null, as the numbers are
     return [
         made.get(row.name)
         or AblationRow.model_validate(
-            blank
-            | {
-                "mode": row.name,
-                "about": row.build_mode().about,
-                "steered": row.steered,
-                "not_run": job.not_run.get(row.name),
-            }
+            {"mode": row.name, "about": row.build_mode().about, "steered": row.steered}
+            | {"not_run": job.not_run.get(row.name), **labels}
         )
         for row in job.whole.rows
     ]
@@ -164,23 +145,22 @@ def _every_row(job: AblationJob, rows: Sequence[AblationRow]) -> list[AblationRo
 
 def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | None) -> AblationRow:
     """Return one line of the table; its differences are to the baseline, on the stories with a board of both."""
-    counts, scoring, job = tally.counts(row), row.scoring, tally.job
+    counts, people = tally.counts(row), tally.job.people
     boards = [board for _, board in tally.boards(row)]
     methods = max(1, len(tally.methods(row)))
     frames, questions = tally.needs([row])
-    told, seen = "text" in scoring.conditions, "image" in scoring.conditions
-    gap = told and seen
+    told, seen = "text" in row.scoring.conditions, "image" in row.scoring.conditions
     made = AblationRow(
         mode=row.name,
         about=row.build_mode().about,
         text=numbers.text if told else None,
         image=numbers.image if seen else None,
-        stg=numbers.stg if gap else None,
+        stg=numbers.stg if told and seen else None,
         delta_stg=delta.difference if delta else None,
         ci95=delta.ci95 if delta else None,
         p_corrected=delta.p_corrected if delta else None,
         image_ci95=numbers.image_ci95 if seen else None,
-        stg_ci95=numbers.stg_ci95 if gap else None,
+        stg_ci95=numbers.stg_ci95 if told and seen else None,
         stories=len({place for place, _ in tally.boards(row)}),
         invalid_stories=tally.invalid(row),
         valid=counts.valid,
@@ -193,12 +173,8 @@ def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | Non
         accepted_bridges=sum(any(frame.kind == "bridge" for frame in item.board.frames) for item in boards) / methods,
         copy_rate=100.0 * float(np.mean([board.score.copy_penalty for board in boards])) if boards else None,
         boards_per_story=methods,
-        harmed=None,
-        equal=None,
-        improved=None,
-        human=human_columns(job.people, tally, row) if job.people is not None else None,
+        human=human_columns(people, tally, row) if people is not None else None,
         steered=row.steered,
-        not_run=None,
     )
     changed = _better_or_worse(tally, row) if delta and delta.same is None else {}
     return made.model_copy(update={**changed, **_moral(tally, row)})
@@ -213,14 +189,15 @@ def _moral(tally: Tally, row: Row) -> dict[str, float]:
     right: one in so many, or as the options that were offered make it."""
     if row.scoring.dimensions != ("moral",):
         return {}
-    count, labels = len(set(row.scoring.labels.values())) or len(MORAL_LABELS), row.scoring.labels
+    labels = row.scoring.labels
+    count = len(set(labels.values())) or len(MORAL_LABELS)
+
+    def coarse(label: str) -> str:
+        return labels.get(normalise(label), normalise(label))
+
     offered = tally.moral_options(row) if tally.job.config.answers == "choice" else []
-    rates = [np.mean([_coarse(item, labels) == _coarse(gold, labels) for item in options]) for gold, options in offered]
+    rates = [np.mean([coarse(item) == coarse(gold) for item in options]) for gold, options in offered]
     return {"labels": count, "chance": 100.0 * float(np.mean(rates)) if rates else 100.0 / count}
-
-
-def _coarse(label: str, labels: Mapping[str, str]) -> str:
-    return labels.get(normalise(label), normalise(label))
 
 
 def _better_or_worse(tally: Tally, row: Row) -> dict[str, float]:
@@ -233,7 +210,7 @@ def _better_or_worse(tally: Tally, row: Row) -> dict[str, float]:
     change = (ours - theirs)[~np.isnan(ours - theirs)]
     if not change.size:
         return {}
-    worse, better = float((change < -1e-9).mean()), float((change > 1e-9).mean())
+    worse, better = float((change < -NOTHING).mean()), float((change > NOTHING).mean())
     return {"harmed": 100.0 * worse, "equal": 100.0 * (1.0 - worse - better), "improved": 100.0 * better}
 
 

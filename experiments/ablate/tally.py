@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.compass.modes import Row, Scoring
-from katha.compass.score import BoardKey, board_key
+from katha.compass.repair import BoardKey, board_key
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.people.agreement import Placed, correlation, localization
-from katha.eval_bridge.people.files import Judgment
-from katha.eval_bridge.people.report import board_sections
-from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
-from katha.eval_bridge.scoring.statistics import RowCounts, row_counts
+from katha.eval_bridge.people.judgments import Judgment, board_sections
+from katha.eval_bridge.scoring.rows import RowCounts, row_counts
+from katha.eval_bridge.scoring.scores import MISSING, RIGHT, Outcomes, collect
 from katha.experiments.ablate.job import AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of
-from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, Selection, StoryRecord
+from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
 from katha.schema.tables import DefectsFound, HumanColumns, VerdictAgreement
 
 Floats = NDArray[np.float64]
@@ -40,15 +39,14 @@ class Tally:
 
     @cached_property
     def results(self) -> list[StoryResult]:
-        """Return every story's result, in the order of the stories."""
-        found = [self.folder.result(item.story_id, self.job.story_identity(item)) for item in self.job.records]
+        """Every story's result, in the order of the stories."""
+        found = (self.folder.result(item.story_id, self.job.story_identity(item)) for item in self.job.records)
         return [item for item in found if item is not None]
 
     @cached_property
     def stories(self) -> list[StoryRecord]:
         """The stories as they were used; those that could not be prepared are left out."""
-        found = [self.folder.prepared(item.story_id) for item in self.results]
-        return [item for item in found if item is not None]
+        return [story for item in self.results for story in self.folder.prepared(item.story_id)]
 
     @cached_property
     def names(self) -> list[str]:
@@ -83,26 +81,25 @@ class Tally:
 
         even: of boards that show equally many frames.
         """
-        looks = [self._looks(row) for row in (a, b)]
-        places = looks[0].keys() & looks[1].keys() if even else looks[0].keys() | looks[1].keys()
-        if not places or any(looks[0].get(place) != looks[1].get(place) for place in places):
+        ours, theirs = self._looks(a), self._looks(b)
+        places = ours.keys() & theirs.keys() if even else ours.keys() | theirs.keys()
+        if not places or any(ours.get(place) != theirs.get(place) for place in places):
             return None
-        measured = [(row.scoring, row.prompts, row.questions) for row in (a, b)]
-        return "all" if measured[0] == measured[1] else "boards"
+        alike = (a.scoring, a.prompts, a.questions) == (b.scoring, b.prompts, b.questions)
+        return "all" if alike else "boards"
 
     def _looks(self, row: Row) -> dict[tuple[int, int], set[BoardKey]]:
         """Return the row's boards by story and number of frames."""
-        found: dict[tuple[int, int], set[BoardKey]] = {}
+        found: dict[tuple[int, int], set[BoardKey]] = defaultdict(set)
         for place, item in self.boards(row):
-            found.setdefault((place, len(item.board.frames)), set()).add(board_key(item.board.frames))
+            found[place, len(item.board.frames)].add(board_key(item.board.frames))
         return found
 
     def counts(self, row: Row, *, filtered: bool | None = None) -> RowCounts:
         """Return the row's counts by its own scoring; `filtered` replaces its rule of validity."""
         scoring = row.scoring
-        outcomes = self.outcomes(row)
         return row_counts(
-            outcomes,
+            self.outcomes(row),
             self.judged(row),
             self.names,
             judge=scoring.judge,
@@ -119,22 +116,20 @@ class Tally:
         labels = tuple(sorted(scoring.labels.items()))
         key = (protocol, matching, scoring.valid == "answer", scoring.accepted, labels)
         if key not in self._outcomes:
-            selection: Selection = "reporting" if row.questions == "held_out" else "steering"
             stories = [_coarse_story(item, scoring) for item in self.stories]
             rule = kept_rule(matching, self.folder.path)
             self.unsettled += settle(rule, stories, self.rows(protocol))
             rows = (_coarse_row(item, scoring) for item in self.rows(protocol))
-            self._outcomes[key] = collect(stories, rows, matching=rule, selection=selection)
+            self._outcomes[key] = collect(stories, rows, matching=rule, selection=row.half)
         return self._outcomes[key]
 
     def moral_options(self, row: Row) -> list[tuple[str, list[str]]]:
         """Return the answer and the options, `Unclear` apart, of each moral question that the row asks as a choice."""
-        role = "reporting" if row.questions == "held_out" else "steering"
         return [
             (item.gold_answer, options)
             for story in self.stories
             for item in story.recoverability_questions
-            if item.question_type == "moral" and item.role == role
+            if item.question_type == "moral" and item.role == row.half
             if (options := [text for text in item.options or [] if text != UNCLEAR])
         ]
 
@@ -155,15 +150,9 @@ class Tally:
 
     def needs(self, rows: Sequence[Row]) -> tuple[int, int]:
         """Return the distinct frames and distinct questions of these rows together."""
-        wanted = {row.name for row in rows}
-        frames: set[str] = set()
-        questions: set[str] = set()
-        for result in self.results:
-            for board in result.boards:
-                if board.row in wanted:
-                    frames.update(board.frames)
-                    questions.update(board.questions)
-        return len(frames), len(questions)
+        boards = [board for row in rows for _, board in self.boards(row)]
+        frames = {name for board in boards for name in board.frames}
+        return len(frames), len({name for board in boards for name in board.questions})
 
 
 def _coarse_row(row: Answer, scoring: Scoring) -> Answer:
@@ -193,7 +182,6 @@ def _coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
     return record.model_copy(update={"recoverability_questions": questions})
 
 
-# ---
 # People's judgments beside the score of the same boards (Tables 55, 58 to 66 and 73).
 
 
@@ -222,10 +210,9 @@ def _alignment(tally: Tally, row: Row, own: Sequence[Judgment]) -> dict[str, obj
     """
     counts, methods, scoring = tally.counts(row), tally.judged(row), row.scoring
     table = np.concatenate([counts.counts, counts.pooled()[None]])
-    placed: Placed = []
-    for item in own:
-        at = _place(item, methods)
-        placed.append((len(methods) if at is None else at, tally.names.index(item["story_id"]), item))
+    everyone = len(methods)
+    places = [(_place(item, methods), tally.names.index(item["story_id"]), item) for item in own]
+    placed: Placed = [(everyone if at is None else at, story, item) for at, story, item in places]
     told = {"text", "image"} <= set(scoring.conditions)
     several = scoring.average == "dimensions" and len(scoring.dimensions or DIMENSIONS) > 1
     return {
@@ -248,26 +235,20 @@ def _verdicts(tally: Tally, row: Row, own: Sequence[Judgment]) -> dict[str, obje
         (outcomes.stories[story], question.question_id): at
         for at, (story, question) in enumerate(zip(outcomes.story_of, outcomes.questions, strict=True))
     }
+    judge = outcomes.judges.index(row.scoring.judge) if row.scoring.judge is not None else -1
     pairs, defective = [], []
     for (story, question, condition, place), votes in given.items():
         if (story, question) not in known or 2 * sum(votes) == len(votes):
             continue
         right, at, seen = 2 * sum(votes) > len(votes), known[story, question], CONDITIONS.index(condition)
-        for cells in _cells(tally, row, place):
+        for name in methods if place is None else [methods[place]]:
+            cells = outcomes.cells[outcomes.methods.index(name), judge]
             if cells[seen, at] != MISSING and condition in row.scoring.conditions:
                 pairs.append((bool(cells[seen, at] == RIGHT), right))
             if condition == "text+image" and not right:
                 defective.append(row.scoring.valid != "none" and bool(cells[_BOTH, at] != RIGHT))
     found = DefectsFound(n=len(defective), detected=100.0 * sum(defective) / len(defective)) if defective else None
     return {"agreement": _agreement(pairs), "ambiguity_detected": found}
-
-
-def _cells(tally: Tally, row: Row, place: int | None) -> Iterator[NDArray[np.int8]]:
-    """Yield the outcomes, shape (conditions, questions), of the board at `place`, or of each of the row's."""
-    outcomes, methods = tally.outcomes(row), tally.judged(row)
-    judge = outcomes.judges.index(row.scoring.judge) if row.scoring.judge is not None else -1
-    for name in methods if place is None else [methods[place]]:
-        yield outcomes.cells[outcomes.methods.index(name), judge]
 
 
 def _agreement(pairs: Sequence[tuple[bool, bool]]) -> VerdictAgreement | None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from katha.configs import load_prompt
 from katha.errors import InputFileError, UsageError
 from katha.jsonio import sha256_hex
-from katha.prompting import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
 from katha.renderers.diffusion.memory import Encoded, Loaded

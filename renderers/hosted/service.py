@@ -14,10 +14,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar
 
-from katha.configs import load_config
+from katha.configs import load_config, load_prompt
 from katha.errors import RefusedFrameError, RenderError, TransientRenderError, UnfitFrameError, UsageError
 from katha.models.client import Backoff, Fault, ProviderClient, find_vendor
-from katha.prompting import load_prompt
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 
 _PROMPT_TOKENS = 1_000

@@ -5,26 +5,27 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from katha.errors import (
+    AbsentModelError,
+    BudgetError,
+    InputFileError,
+    JudgeError,
+    KathaError,
+    MissingExtraError,
+    ModelError,
+    OutputFolderError,
+    PlanError,
+    RecordError,
+    RenderError,
+    StoreError,
+    UnknownPluginError,
+    UsageError,
+)
+
 if TYPE_CHECKING:
     from katha.app.drawing import plan_story, redo_frame, run_story
     from katha.app.studies import ablate, compare, evaluate, tune
     from katha.config import Settings
-    from katha.errors import (
-        AbsentModelError,
-        BudgetError,
-        InputFileError,
-        JudgeError,
-        KathaError,
-        MissingExtraError,
-        ModelError,
-        OutputFolderError,
-        PlanError,
-        RecordError,
-        RenderError,
-        StoreError,
-        UnknownPluginError,
-        UsageError,
-    )
     from katha.eval_bridge.judging.budget import Budget
     from katha.experiments.scoring import score
     from katha.registry import register_judge, register_planner, register_renderer
@@ -39,34 +40,15 @@ _PLACES = {
     "katha.app.drawing": ("plan_story", "redo_frame", "run_story"),
     "katha.app.studies": ("ablate", "compare", "evaluate", "tune"),
     "katha.config": ("Settings",),
-    "katha.errors": (
-        "AbsentModelError",
-        "BudgetError",
-        "InputFileError",
-        "JudgeError",
-        "KathaError",
-        "MissingExtraError",
-        "ModelError",
-        "OutputFolderError",
-        "PlanError",
-        "RecordError",
-        "RenderError",
-        "StoreError",
-        "UnknownPluginError",
-        "UsageError",
-    ),
     "katha.eval_bridge.judging.budget": ("Budget",),
     "katha.experiments.scoring": ("score",),
     "katha.registry": ("register_judge", "register_planner", "register_renderer"),
-    "katha.schema": ("Answer", "Board", "Plan", "StoryRecord"),
+    "katha.schema": ("Answer", "Board", "Plan", "Story"),
     "katha.schema.scores": ("Scores",),
     "katha.stories": ("load_stories",),
 }
 """Where the public names are. They are imported when they are asked for: this is the ground floor, and most of them are
 upstairs, behind packages that a `katha --help` does not need."""
-
-_RENAMED = {"Story": "StoryRecord"}
-_PLACE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "AbsentModelError",
@@ -111,10 +93,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("katha")
-    known = _RENAMED.get(name, name)
-    if name not in __all__ or known not in _PLACE_OF:
+    place = next((module for module, names in _PLACES.items() if name in names), None)
+    if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PLACE_OF[known]), known)
+    return getattr(import_module(place), "StoryRecord" if name == "Story" else name)
 
 
 def __dir__() -> list[str]:

@@ -10,24 +10,20 @@ import os
 import re
 from collections.abc import Mapping
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-import yaml
 from platformdirs import user_cache_path
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from katha.errors import UnknownPluginError, UsageError
-from katha.jsonio import read_text
+from katha.configs import config_names, load_chosen
+from katha.errors import UsageError
 from katha.registry import read_options
 from katha.schema import CompassSettings
 
-_WITH_OPTIONS = ("planner", "renderer", "bridge_renderer")
 _DRAWERS = ("renderer", "bridge_renderer")
-_IN_SPECS = frozenset(("memory", "judge_options", *(f"{name}_options" for name in _WITH_OPTIONS)))
-"""Settings whose effect on a result is in the plug-ins' own specifications."""
+_WITH_OPTIONS = ("planner", *_DRAWERS)
 
 
 class Flag:
@@ -119,20 +115,13 @@ class Settings(BaseModel):
     def _split(cls, value: object) -> object:
         return [part for part in re.split(r"[,\s]+", value) if part] if isinstance(value, str) else value
 
-    @field_validator("seeds")
+    @field_validator("judges", "seeds")
     @classmethod
-    def _distinct(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+    def _each_once(cls, value: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
         if not value or len(set(value)) != len(value):
-            raise ValueError("give at least one seed, each once")
-        if any(not 0 <= seed < 2**32 for seed in value):
+            raise ValueError(f"give at least one {str(info.field_name).removesuffix('s')}, each once")
+        if info.field_name == "seeds" and any(not 0 <= seed < 2**32 for seed in value):
             raise ValueError("a seed is a whole number from 0 to 4294967295")
-        return value
-
-    @field_validator("judges")
-    @classmethod
-    def _some_judge(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if not value or len(set(value)) != len(value):
-            raise ValueError("give at least one judge, each once")
         return value
 
     @field_validator("base_url")
@@ -156,13 +145,14 @@ class Settings(BaseModel):
         return (int(match[1]), int(match[2]))
 
     def with_plugins(self, **names: Any) -> Settings:
-        """The same settings with other plug-ins (`renderer="flux"`, `renderer_options={"steps": 4}`); options stay with
-        the plug-in that they were given for.
+        """Return these settings with other plug-ins (`renderer="flux"`, `renderer_options={"steps": 4}`).
+
+        Options stay with the plug-in that they were given for.
 
         Raises:
             ValidationError: a value cannot be.
         """
-        merged: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        merged = dict(self)
         _lay_over(merged, names)
         return type(self).model_validate(merged)
 
@@ -172,43 +162,29 @@ RunConfig = Settings
 
 
 def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a dumped `Settings` makes two runs the same, beside the specifications of their plug-ins: where a model
-    is kept in memory or how long a service is waited for changes no result, and a run may go on with another value."""
-    return {name: value for name, value in settings.items() if name not in _IN_SPECS}
+    """Return what of a dumped `Settings` makes two runs the same, beside the specifications of their plug-ins.
+
+    Where a model is kept in memory or how long a service is waited for changes no result, and a run may go on with
+    another value.
+    """
+    return {name: value for name, value in settings.items() if name != "memory" and not name.endswith("_options")}
 
 
 def preset_names() -> list[str]:
-    """The presets that ship with katha, sorted."""
-    folder = files("katha.configs").joinpath("presets")
-    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    """Return the presets that ship with katha, sorted."""
+    return config_names("presets")
 
 
 def load_preset(name: str) -> dict[str, Any]:
-    """The settings of preset `name`, or of the YAML file at that path.
+    """Return the settings of preset `name`, or of the YAML file at that path.
 
     Raises:
         UnknownPluginError: no such preset or file. UsageError: it is not a mapping of settings.
     """
-    if name in preset_names():
-        text = files("katha.configs").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
-    elif name.endswith((".yaml", ".yml")) and Path(name).is_file():
-        text = read_text(Path(name))
-    else:
-        raise UnknownPluginError(
-            f"No preset is called {name!r}.", hint=f"Known: {', '.join(preset_names())}; or name a YAML file."
-        )
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"Preset {name!r} is not YAML: {error}.") from error
+    value = load_chosen("presets", name, "Preset")
     if not isinstance(value, dict):
         raise UsageError(f"Preset {name!r} must be a mapping of settings.")
     return value
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    names = {f"KATHA_{field.upper()}": field for field in Settings.model_fields if field != "compass"}
-    return {names[key]: value for key, value in environment.items() if key in names and value}
 
 
 def _lay_over(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
@@ -246,10 +222,11 @@ def resolve(
     Raises:
         UsageError: a setting is unknown or has a value it cannot have (the setting and the reason are named).
     """
-    if base is not None:
-        merged: dict[str, Any] = dict(base)
-    else:
-        merged = dict(_from_environment(os.environ if environment is None else environment))
+    merged: dict[str, Any] = dict(base or ())
+    if base is None:
+        given = os.environ if environment is None else environment
+        names = {name: f"KATHA_{name.upper()}" for name in Settings.model_fields if name != "compass"}
+        merged = {name: given[variable] for name, variable in names.items() if given.get(variable)}
     if preset is not None:
         _lay_over(merged, load_preset(preset))
     _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
@@ -260,7 +237,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_settings(model: type[M], values: Mapping[str, Any]) -> M:
-    """`values` as a record of settings.
+    """Return `values` as a record of settings.
 
     Raises:
         UsageError: one is unknown or has a value it cannot have (the setting and the reason are named).

@@ -16,23 +16,23 @@ from katha.errors import InputFileError, StoreError, unreadable
 
 
 def sha256_hex(data: bytes) -> str:
-    """The lower-case hexadecimal sha256 of `data`."""
+    """Return the lower-case hexadecimal sha256 of `data`."""
     return hashlib.sha256(data).hexdigest()
 
 
 def canonical(value: Any) -> bytes:
-    """`value` as the one JSON text that is hashed: sorted keys, no blanks, UTF-8, NaN refused."""
+    """Return `value` as the one JSON text that is hashed: sorted keys, no blanks, UTF-8, NaN refused."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8")
 
 
 def digest(value: Any) -> str:
-    """The sha256 of `canonical(value)`."""
+    """Return the sha256 of `canonical(value)`."""
     return sha256_hex(canonical(value))
 
 
 def dumps(value: Any) -> str:
-    """`value` as readable JSON that ends with a line feed."""
+    """Return `value` as readable JSON that ends with a line feed."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -60,7 +60,7 @@ def loads(text: str) -> Any:
 
 
 def read_text(path: Path, *, limit: int | None = None) -> str:
-    """The UTF-8 text of `path` (a leading byte-order mark is dropped).
+    """Return the UTF-8 text of `path` (a leading byte-order mark is dropped).
 
     Raises:
         InputFileError: no such file, a folder, binary or other encoding, or more than `limit` bytes.
@@ -83,7 +83,7 @@ def read_text(path: Path, *, limit: int | None = None) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value in `path`.
+    """Return the JSON value in `path`.
 
     Raises:
         InputFileError: the file cannot be read or is not JSON (line and column are named).

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_origin, get_type_hints, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints, runtime_checkable
 
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
-from katha.errors import KathaError, UnknownPluginError, UsageError
+from katha.errors import UnknownPluginError, UsageError
 
 Family = Literal["renderers", "planners", "judges", "similarities"]
 Factory = Callable[..., Any]
@@ -132,7 +132,24 @@ class Registry:
         self.what = "similarity" if family == "similarities" else family.removesuffix("s")
 
     def register(self, name: str) -> Callable[[F], F]:
-        """Make the decorated class known in this process under `name`."""
+        """Make the decorated class known in this process under a name.
+
+        Args:
+            name: What it is called in settings and on the command line.
+
+        Returns:
+            A decorator for the class (see `katha.protocols`).
+
+        Raises:
+            TypeError: It is used without a name.
+
+        Example:
+            >>> @katha.register_renderer("blocks")
+            ... class BlockRenderer: ...
+        """
+        # `@register_judge` without its brackets would register the class as a name and replace it by a function.
+        if not isinstance(name, str):
+            raise TypeError('Give the plug-in a name: @register_renderer("NAME").')
 
         def add(factory: F) -> F:
             self._local[name] = factory
@@ -191,19 +208,12 @@ class Registry:
     def _import(self, entry: EntryPoint) -> Factory:
         try:
             loaded: Factory = entry.load()
-        except KathaError:
-            raise
         except (ImportError, AttributeError) as error:
             raise UnknownPluginError(f"The {self.what} {entry.name!r} cannot be imported: {error}.") from error
         return loaded
 
 
-_REGISTRIES: dict[Family, Registry] = {
-    "renderers": Registry("renderers"),
-    "planners": Registry("planners"),
-    "judges": Registry("judges"),
-    "similarities": Registry("similarities"),
-}
+_REGISTRIES: dict[Family, Registry] = {family: Registry(family) for family in get_args(Family)}
 
 
 def default_registry(family: Family) -> Registry:
@@ -211,65 +221,9 @@ def default_registry(family: Family) -> Registry:
     return _REGISTRIES[family]
 
 
-def register_renderer(name: str) -> Callable[[F], F]:
-    """Make a renderer known in this process under a name.
-
-    Args:
-        name: What it is called in settings and on the command line.
-
-    Returns:
-        A decorator for the class (see `katha.protocols.Renderer`).
-
-    Raises:
-        TypeError: It is used without a name.
-
-    Example:
-        >>> @register_renderer("blocks")
-        ... class BlockRenderer: ...
-    """
-    return default_registry("renderers").register(_named(name))
-
-
-def register_planner(name: str) -> Callable[[F], F]:
-    """Make a planner known in this process under a name.
-
-    Args:
-        name: What it is called in settings and on the command line.
-
-    Returns:
-        A decorator for the class (see `katha.protocols.Planner`).
-
-    Raises:
-        TypeError: It is used without a name.
-
-    Example:
-        >>> @register_planner("haiku")
-        ... class HaikuPlanner: ...
-    """
-    return default_registry("planners").register(_named(name))
-
-
-def register_judge(name: str) -> Callable[[F], F]:
-    """Make a judge known in this process under a name.
-
-    Args:
-        name: What it is called in settings and on the command line.
-
-    Returns:
-        A decorator for the class (see `katha.protocols.Judge`).
-
-    Raises:
-        TypeError: It is used without a name.
-
-    Example:
-        >>> @register_judge("careful")
-        ... class CarefulJudge: ...
-    """
-    return default_registry("judges").register(_named(name))
-
-
-def _named(name: str) -> str:
-    # `@register_judge` without its brackets would register the class as a name and replace it by a function.
-    if not isinstance(name, str):
-        raise TypeError('Give the plug-in a name: @register_renderer("NAME").')
-    return name
+register_renderer = default_registry("renderers").register
+"""Make a renderer (see `katha.protocols.Renderer`) known in this process under a name: `Registry.register`."""
+register_planner = default_registry("planners").register
+"""Make a planner (see `katha.protocols.Planner`) known in this process under a name: `Registry.register`."""
+register_judge = default_registry("judges").register
+"""Make a judge (see `katha.protocols.Judge`) known in this process under a name: `Registry.register`."""

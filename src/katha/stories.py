@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from json import JSONDecodeError
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -27,20 +26,45 @@ _SMALL_WORD = 3
 
 
 def load_story(spec: str) -> StoryRecord:
-    """The one story that `spec` names.
+    """Return the one story that `spec` names.
 
     Raises:
         InputFileError: the file cannot be read as text or JSON, is empty or too long, or holds several stories and
             none was named. RecordError: the record breaks the schema; file, line, story and field are named.
     """
-    path, wanted = _split(spec)
+    path, wanted = Path(spec), None
+    try:
+        if not path.exists() and "#" in spec:
+            name, _, wanted = spec.rpartition("#")
+            path = Path(name)
+    except OSError as error:
+        raise unreadable(spec, error) from error
     if path.is_dir():
         raise InputFileError(f"{str(path)!r} is a folder.", hint="Give one story: a text file, or FILE.jsonl#story_id.")
     if path.suffix.lower() in _RECORD_SUFFIXES:
         return _pick(path, wanted)
     if wanted is not None:
         raise InputFileError(f"{str(path)!r} is a plain text and holds no story {wanted!r}.")
-    return _from_text(path)
+    text = read_text(path, limit=MAX_STORY_BYTES)
+    if not text.strip():
+        raise InputFileError(f"{str(path)!r} is empty.", hint="Give a text file with a story in it.")
+    return story_of_text(text, path.stem)
+
+
+def _pick(path: Path, wanted: str | None) -> StoryRecord:
+    found: list[str] = []
+    for record in iter_records(path):
+        if record.story_id == wanted:
+            return record
+        found.append(record.story_id)
+    if wanted is not None or not found:
+        missing = f"holds no story {wanted!r}" if wanted else "holds no story"
+        raise InputFileError(f"{str(path)!r} {missing}.", hint=f"It has: {', '.join(found[:8])}." if found else None)
+    if len(found) > 1:
+        raise InputFileError(
+            f"{str(path)!r} holds {len(found)} stories.", hint=f"Name one, for example {path}#{found[0]}."
+        )
+    return record
 
 
 def load_stories(spec: str | Path) -> list[StoryRecord]:
@@ -60,9 +84,8 @@ def load_stories(spec: str | Path) -> list[StoryRecord]:
         >>> [story.title for story in load_stories("examples")]
     """
     records: dict[str, StoryRecord] = {}
-    folder = Path(spec)
-    for record in _from_folder(folder) if folder.is_dir() else _from_file(str(spec)):
-        if record.story_id in records and not folder.is_dir():
+    for record in _every(spec):
+        if record.story_id in records and not Path(spec).is_dir():
             raise UsageError(f"{str(spec)!r} holds the story {record.story_id!r} twice.", hint="Remove one of them.")
         records.setdefault(record.story_id, record)
     if not records:
@@ -70,22 +93,18 @@ def load_stories(spec: str | Path) -> list[StoryRecord]:
     return list(records.values())
 
 
-def _from_file(spec: str) -> Iterator[StoryRecord]:
+def _every(spec: str | Path) -> Iterator[StoryRecord]:
     path = Path(spec)
-    if path.is_file() and path.suffix.lower() in _RECORD_SUFFIXES:
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+        for file in files:
+            if file.suffix.lower() in _RECORD_SUFFIXES and file.name != VARIANTS_FILE:
+                yield from iter_records(file)
+        yield from (load_story(str(file)) for file in files if file.suffix.lower() == ".txt")
+    elif path.is_file() and path.suffix.lower() in _RECORD_SUFFIXES:
         yield from iter_records(path)
     else:
-        yield load_story(spec)
-
-
-def _from_folder(folder: Path) -> Iterator[StoryRecord]:
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    for path in files:
-        if path.suffix.lower() in _RECORD_SUFFIXES and path.name != VARIANTS_FILE:
-            yield from iter_records(path)
-    for path in files:
-        if path.suffix.lower() == ".txt":
-            yield load_story(str(path))
+        yield load_story(str(spec))
 
 
 def iter_records(path: Path) -> Iterator[StoryRecord]:
@@ -95,24 +114,27 @@ def iter_records(path: Path) -> Iterator[StoryRecord]:
         InputFileError: a line is not JSON. RecordError: a record breaks the schema or repeats an id.
     """
     if path.suffix.lower() == ".json":
-        yield parse_record(_parse_json(read_text(path), str(path)), str(path))
+        yield _record(read_text(path), str(path))
         return
     seen: set[str] = set()
     for number, line in iter_lines(path):
         where = f"{path}, line {number}"
-        record = parse_record(_parse_json(line, where), where)
+        record = _record(line, where)
         if record.story_id in seen:
             raise RecordError(f"{where}: the story id {record.story_id!r} was used before.")
         seen.add(record.story_id)
         yield record
 
 
-def parse_record(value: Any, where: str) -> StoryRecord:
-    """A checked record from parsed JSON; `where` (file, and line if known) opens every message.
-
-    Raises:
-        RecordError: with the story and field that is wrong and what it should be.
-    """
+def _record(text: str, where: str) -> StoryRecord:
+    """Return the checked record of a JSON text; `where` (file, and line if known) opens every message."""
+    try:
+        value = loads(text)
+    except JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}" if "\n" in text.strip() else f"column {error.colno}"
+        raise InputFileError(f"{where} is not JSON: {error.msg} ({place}).") from error
+    except ValueError as error:
+        raise InputFileError(f"{where} is not JSON: {error}.") from error
     if not isinstance(value, dict):
         raise RecordError(f"{where}: a story record must be a JSON object.")
     try:
@@ -122,14 +144,9 @@ def parse_record(value: Any, where: str) -> StoryRecord:
         field = ".".join(str(part) for part in first["loc"])
         story = value.get("story_id", "?")
         raise RecordError(f"{where}: story {story!r}, field {field!r}: {first['msg']}.") from error
-    check_record(record, where)
-    return record
-
-
-def check_record(record: StoryRecord, where: str) -> None:
-    """Refuse what the schema's types cannot: unsafe ids, gaps in scenes or transitions, unknown labels, doubled ids."""
     for problem in record_problems(record):
         raise RecordError(f"{where}: story {record.story_id!r}: {problem}")
+    return record
 
 
 def check_scene_count(record: StoryRecord, panels: int) -> None:
@@ -144,44 +161,6 @@ def check_scene_count(record: StoryRecord, panels: int) -> None:
             f"Story {record.story_id!r} has {count} scenes where {panels} panels are to be drawn.",
             hint=f"Complete the record, or give --panels {count}.",
         )
-
-
-def _split(spec: str) -> tuple[Path, str | None]:
-    path = Path(spec)
-    try:
-        found = path.exists()
-    except OSError as error:
-        raise unreadable(spec, error) from error
-    if found or "#" not in spec:
-        return path, None
-    name, _, wanted = spec.rpartition("#")
-    return Path(name), wanted
-
-
-def _pick(path: Path, wanted: str | None) -> StoryRecord:
-    found: list[str] = []
-    chosen: StoryRecord | None = None
-    for record in iter_records(path):
-        if wanted is None or record.story_id == wanted:
-            chosen = record
-        found.append(record.story_id)
-        if chosen is not None and wanted is not None:
-            return chosen
-    if chosen is None:
-        missing = f"holds no story {wanted!r}" if wanted else "holds no story"
-        raise InputFileError(f"{str(path)!r} {missing}.", hint=f"It has: {', '.join(found[:8])}." if found else None)
-    if wanted is None and len(found) > 1:
-        raise InputFileError(
-            f"{str(path)!r} holds {len(found)} stories.", hint=f"Name one, for example {path}#{found[0]}."
-        )
-    return chosen
-
-
-def _from_text(path: Path) -> StoryRecord:
-    text = read_text(path, limit=MAX_STORY_BYTES)
-    if not text.strip():
-        raise InputFileError(f"{str(path)!r} is empty.", hint="Give a text file with a story in it.")
-    return story_of_text(text, path.stem)
 
 
 def story_of_text(words: str, name: str | None = None) -> StoryRecord:
@@ -200,40 +179,24 @@ def story_of_text(words: str, name: str | None = None) -> StoryRecord:
 
 
 def _is_heading(line: str) -> bool:
-    """Whether a first line is a title without an empty line after it: its long words are capitalised."""
+    """Return whether a first line is a title without an empty line after it: its long words are capitalised."""
     words = re.findall(r"[^\W\d_]+", line)
     named = [word for word in words if len(word) > _SMALL_WORD]
     return len(words) > 1 and all(word[0].isupper() for word in [words[0], *named, words[-1]])
 
 
-def _parse_json(text: str, where: str) -> Any:
-    try:
-        return loads(text)
-    except JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}" if "\n" in text.strip() else f"column {error.colno}"
-        raise InputFileError(f"{where} is not JSON: {error.msg} ({place}).") from error
-    except ValueError as error:
-        raise InputFileError(f"{where} is not JSON: {error}.") from error
-
-
 def record_problems(record: StoryRecord) -> Iterator[str]:
-    """Everything that `check_record` refuses, one sentence each."""
+    """Yield what the schema's types cannot refuse: unsafe ids, gaps in scenes or transitions, doubled ids, a sentence
+    each."""
     if not _SAFE_ID.fullmatch(record.story_id) or ".." in record.story_id:
         yield "a story id may hold letters, digits, dots, hyphens and underscores only, and is never a path."
     if not record.story_text:
         yield "field 'story_text' is empty."
     if record.moral_label is not None and record.moral_label not in MORAL_LABELS:
         yield f"field 'moral_label' is {record.moral_label!r}; it must be one of {', '.join(MORAL_LABELS)}."
-    yield from _sequence_problems(record)
-    yield from _question_problems(record)
-
-
-def _sequence_problems(record: StoryRecord) -> Iterator[str]:
     indices = [scene.scene_index for scene in record.scenes]
     if indices != list(range(1, len(indices) + 1)):
         yield f"field 'scenes' must be numbered 1 to {len(indices)} in order; it is {indices}."
-    if not record.scenes and not record.transitions:
-        return
     wanted = [(index, index + 1) for index in range(1, len(indices))]
     pairs = [transition.pair for transition in record.transitions]
     missing = [pair for pair in wanted if pair not in pairs]
@@ -241,9 +204,6 @@ def _sequence_problems(record: StoryRecord) -> Iterator[str]:
         yield f"field 'transitions' lacks the transition from scene {missing[0][0]} to scene {missing[0][1]}."
     if pairs != wanted:
         yield f"field 'transitions' must join adjacent scenes in order, each once; it has {pairs}."
-
-
-def _question_problems(record: StoryRecord) -> Iterator[str]:
     seen: set[str] = set()
     for question in record.recoverability_questions:
         name = question.question_id
@@ -254,5 +214,5 @@ def _question_problems(record: StoryRecord) -> Iterator[str]:
             told = "holds no word, so that no answer could match it" if question.gold_answer.strip() else "is empty"
             yield f"question {name!r}: field 'gold_answer' {told}."
         pair = question.target_transition
-        if pair is not None and record.transitions and pair not in {item.pair for item in record.transitions}:
+        if pair is not None and pairs and pair not in pairs:
             yield f"question {name!r}: field 'target_transition' names {list(pair)}, which is no transition."

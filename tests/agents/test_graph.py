@@ -12,8 +12,8 @@ import pytest
 from doubles import BlockRenderer, PixelJudge, plugins, story
 
 from katha.agents import graph
+from katha.agents.context import check_plan
 from katha.agents.graph import build_graph, make_graph
-from katha.agents.plan import check_plan
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.compass.modes import load_modes, load_suite
@@ -455,7 +455,7 @@ def test_plain_text_gets_its_questions_from_the_transitions(tmp_path: Path) -> N
 
 
 def test_a_plan_needs_no_judge() -> None:
-    from katha.agents.plan import make_plan
+    from katha.agents.context import make_plan
 
     plan = make_plan(story(), RunConfig(judges=("no-such-judge",)))
     assert [panel.index for panel in plan.panels] == [1, 2, 3, 4, 5]

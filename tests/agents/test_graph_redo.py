@@ -11,8 +11,7 @@ from doubles import BlockRenderer, plugins, story
 
 from katha.agents import folder
 from katha.agents.folder import RunFolder
-from katha.agents.redo import redo_frame
-from katha.agents.run import run_story
+from katha.agents.run import redo_frame, run_story
 from katha.agents.state import RunResult
 from katha.config import RunConfig
 from katha.errors import OutputFolderError, UsageError

@@ -12,8 +12,7 @@ from doubles import BlockRenderer, PixelJudge, PixelSimilarity, ScenePlanner, st
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.app.reports.ablation_page import write_ablation_report
-from katha.app.reports.tuning_page import write_tuning_report
+from katha.app.reports.study_pages import write_ablation_report, write_tuning_report
 from katha.compass.modes import load_suite, suite_names
 from katha.errors import KathaError
 from katha.registry import default_registry

@@ -14,11 +14,9 @@ from doubles import BlockRenderer
 from typer.testing import CliRunner
 
 from katha.agents.context import make_bridge, make_renderer
-from katha.app.cli.ablate import ablate
-from katha.app.cli.compare import compare
 from katha.app.cli.main import app
 from katha.app.cli.run import redo, run
-from katha.app.cli.tune import tune
+from katha.app.cli.studies import ablate, compare, tune
 from katha.config import Settings, resolve
 from katha.errors import OutputFolderError, RenderError, UsageError
 from katha.experiments.methods import cross_methods, read_methods

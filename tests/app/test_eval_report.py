@@ -14,7 +14,7 @@ from evals import Watcher, go, records
 from katha.app.reports import eval_page as stories
 from katha.app.reports.charts import calibration_plots
 from katha.app.reports.eval_page import write_eval_report
-from katha.schema import ConfidenceRow
+from katha.schema.scores import ConfidenceRow
 
 
 class Links(HTMLParser):

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.config import load_preset, preset_names, resolve
 from katha.errors import KathaError, UsageError
-from katha.eval_bridge.judging.make import make_judges
+from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.packets.instructions import variants
 
 TEXT = Path(__file__).parents[2] / "examples" / "lion_and_mouse.txt"

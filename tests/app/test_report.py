@@ -20,9 +20,9 @@ from selenium.webdriver.remote.webelement import WebElement
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.app.reports.boards import write_sheet
 from katha.app.reports.page import load_run
 from katha.app.reports.run_page import write_report
+from katha.app.reports.sheet import write_sheet
 from katha.schema import Board
 
 pytestmark = pytest.mark.browser

@@ -17,7 +17,7 @@ from katha.errors import InputFileError, KathaError, RecordError, UsageError
 from katha.eval_bridge.matching import rules
 from katha.eval_bridge.matching.match import RULES, Verdict, WordRule
 from katha.eval_bridge.scoring.contrastive import PAIR_PREFIX, PairScorer, pair_question
-from katha.eval_bridge.scoring.statistics import power_estimate, stories_needed
+from katha.eval_bridge.scoring.rows import power_estimate, stories_needed
 from katha.schema import CONDITIONS, Answer, ContrastiveVariant, StoryRecord
 
 Row = dict[str, Any]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from katha.compass.score import (
+from katha.compass.repair import (
     accept,
     adjacent_similarities,
     best_candidate,

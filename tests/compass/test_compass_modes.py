@@ -6,8 +6,8 @@ import pytest
 from doubles import story
 from pydantic import ValidationError
 
-from katha.compass.bridge import insertion, random_pair, transition_text
 from katha.compass.modes import Mode, load_mode, load_modes
+from katha.compass.repair import insertion, random_pair, transition_text
 from katha.errors import UnknownPluginError
 from katha.schema import Character, Panel, Plan, Transition
 

@@ -15,8 +15,7 @@ from katha.compass.similarity import ReaderSimilarity
 from katha.eval_bridge.judges import sketch_reader
 from katha.eval_bridge.judges import sketch_reader as readings
 from katha.eval_bridge.judges.sketch_reader import Readings, SketchReaderJudge
-from katha.eval_bridge.packets.images import clean_image
-from katha.eval_bridge.packets.packets import make_packet
+from katha.eval_bridge.packets.packets import clean_image, make_packet
 from katha.eval_bridge.reader import FigureReading, FrameReading, PropReading, Reader, load_concepts
 from katha.protocols import JudgePrompt, Similarity
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from katha import config, jsonio
+from katha.configs import load_prompt
 from katha.errors import InputFileError, StoreError, UnknownPluginError, UsageError
-from katha.prompting import load_prompt
 from katha.registry import Registry, default_registry
 
 JSON = st.recursive(
@@ -151,7 +151,7 @@ def test_an_unknown_prompt_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["errors", "jsonio", "schema", "protocols", "registry", "prompting", "config", "stories", "language", "store",
+    ["errors", "jsonio", "schema", "protocols", "registry", "configs", "config", "stories", "language", "store",
      "eval_bridge.scoring.scores", "compass.score", "agents.run", "planners.rule", "renderers.sketch"],
 )  # fmt: skip
 def test_the_public_surface_is_documented(name: str) -> None:

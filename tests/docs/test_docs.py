@@ -48,7 +48,7 @@ def _table(page: str, head: str) -> dict[str, list[str]]:
 
 
 def test_the_planners_page_says_what_each_planner_may_see() -> None:
-    from katha.planners.checks import ALLOWED
+    from katha.planners.base import ALLOWED
 
     told = {
         name: tuple(re.findall(r"`(\w+)`", row[0])) for name, row in _table("planners.md", "| planner | sees").items()
@@ -57,7 +57,7 @@ def test_the_planners_page_says_what_each_planner_may_see() -> None:
 
 
 def test_the_planners_page_knows_every_switch_and_measure() -> None:
-    from katha.planners.checks import ABOUT
+    from katha.planners.base import ABOUT
     from katha.planners.quality import MEASURES
 
     assert {name: row[0] for name, row in _table("planners.md", "| switch |").items()} == dict(ABOUT)

@@ -15,8 +15,7 @@ from benchmarks.synthetic import stories, write_release
 from katha.app.cli.main import app
 from katha.errors import InputFileError
 from katha.eval_bridge.bench.files import expected_type, split_name
-from katha.eval_bridge.bench.stats import Census
-from katha.eval_bridge.bench.validate import Inspection
+from katha.eval_bridge.bench.validate import Census, Inspection
 from katha.schema import StoryRecord
 
 Record = dict[str, Any]

@@ -13,8 +13,14 @@ from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.errors import ReplyError
-from katha.eval_bridge.questions.variants import EDITS, check_variants, rule_variants, write_variants
-from katha.eval_bridge.questions.writing import check_questions, write_questions
+from katha.eval_bridge.questions.writing import (
+    EDITS,
+    check_questions,
+    check_variants,
+    rule_variants,
+    write_questions,
+    write_variants,
+)
 from katha.models.registry import make_model
 from katha.planners.quality import MEASURES, mean_quality, plan_quality
 from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlanRequest

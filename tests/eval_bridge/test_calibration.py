@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.errors import InputFileError, MissingExtraError, RecordError
 from katha.eval_bridge.people import agreement as c
-from katha.eval_bridge.people.report import calibrate
+from katha.eval_bridge.people.judgments import calibrate
 
 FLEISS = [
     [0, 0, 0, 0, 14],

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.errors import MissingExtraError
 from katha.eval_bridge.bench.boards import Boards
-from katha.eval_bridge.packets.images import WordScanner, leaked_words
+from katha.eval_bridge.packets.packets import WordScanner, leaked_words
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
 from katha.store import Store

@@ -12,15 +12,14 @@ from PIL import Image, PngImagePlugin
 
 from katha.errors import InputFileError, JudgeError, RecordError, TransientJudgeError, UsageError
 from katha.eval_bridge.judges.recorded import RecordedJudge
-from katha.eval_bridge.judges.scripted import ScriptedJudge
 from katha.eval_bridge.judging.abilities import judge_name
 from katha.eval_bridge.judging.answers import AnswerLog, read_answers
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, Retry
-from katha.eval_bridge.packets.images import clean_image
 from katha.eval_bridge.packets.instructions import judge_prompt, reply_schema
-from katha.eval_bridge.packets.packets import make_packet, scan_packet
+from katha.eval_bridge.packets.packets import clean_image, make_packet, scan_packet
 from katha.protocols import Evidence, JudgeReply
 from katha.schema import Answer, Packet, Question
+from katha.testing import ScriptedJudge
 
 STORY = "The mouse bites the net and the lion is free."
 AT_ONCE = Retry(attempts=3, first_wait=0.0)

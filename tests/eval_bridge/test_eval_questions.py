@@ -9,8 +9,7 @@ import pytest
 
 from katha.eval_bridge.matching.match import match_text, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.questions.build import build_questions
-from katha.eval_bridge.questions.options import chance_level, prepare_questions
+from katha.eval_bridge.questions.build import build_questions, chance_level, prepare_questions
 from katha.schema import DIMENSIONS, ContrastiveVariant, Panel, Plan, Question, StoryRecord, Transition
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.json"))

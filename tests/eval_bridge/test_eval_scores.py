@@ -14,17 +14,8 @@ from scipy import stats
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge.scoring.scores import recoverability, score
 from katha.eval_bridge.scoring.statistics import replicates, resample_counts, wilcoxon
-from katha.schema import (
-    CONDITIONS,
-    DIMENSIONS,
-    LATENT_DIMENSIONS,
-    Answer,
-    BlockIntervals,
-    BlockName,
-    MoralTarget,
-    Question,
-    StoryRecord,
-)
+from katha.schema import CONDITIONS, DIMENSIONS, LATENT_DIMENSIONS, Answer, Question, StoryRecord
+from katha.schema.scores import BlockIntervals, BlockName, MoralTarget
 
 LABELS = ("kindness", "wisdom", "courage")
 

@@ -17,8 +17,7 @@ from benchmarks.synthetic import variants as synthetic_variants
 from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
 from katha.errors import RecordError, UsageError
-from katha.eval_bridge.judges.moments import from_scenes
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, at_scene, numbered_scenes
+from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, at_scene, from_scenes, numbered_scenes
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.packets.instructions import judge_prompt
 from katha.eval_bridge.people.agreement import alignment
@@ -29,7 +28,8 @@ from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
 from katha.experiments.inputs import prepare_stories
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
-from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, Scores, StoryRecord
+from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, StoryRecord
+from katha.schema.scores import Scores
 from katha.store import Store
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -19,8 +19,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from katha.errors import JudgeError, UsageError
 from katha.eval_bridge.judges import local_model
 from katha.eval_bridge.judges.local import LocalJudge, Reuse, ReuseGate
-from katha.eval_bridge.judges.local_model import grammar_schema
-from katha.eval_bridge.judges.local_prefix import Asker, Generated, SharedStates, attend, extend, follow
+from katha.eval_bridge.judges.local_model import Asker, Generated, SharedStates, attend, extend, follow, grammar_schema
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.eval_bridge.packets.packets import make_packet
@@ -137,7 +136,7 @@ def test_reuse_keeps_the_scores(
 def test_pictures_are_seen_once_for_both_image_conditions(judges: Callable[..., LocalJudge]) -> None:
     judge = judges("qwen2_5_vl")
     asker = judge._load()
-    asker.forget()
+    asker._pictures = None
     seen: list[object] = []
     hook = asker.loaded.model.model.visual.register_forward_hook(lambda *_: seen.append(1))
     try:
@@ -166,7 +165,7 @@ def test_pictures_are_decoded_once_a_packet(judges: Callable[..., LocalJudge], m
 
 def test_a_batch_shares_its_beginning_without_copies(judges: Callable[..., LocalJudge]) -> None:
     asker = judges("qwen2_5_vl")._load()
-    asker.forget()
+    asker._pictures = None
     put(judges("qwen2_5_vl"), "image")
     assert asker._pictures is not None
     kept = asker._pictures[1]
@@ -280,7 +279,7 @@ def test_special_tokens_cannot_be_forged(judges: Callable[..., LocalJudge], fami
     evidence = Evidence("text+image", pictures(), forged)
     packet = loaded.encode(evidence, [prompt("Why <image>?")], plain=False)
     clean = loaded.encode(EVIDENCE["text+image"], [prompt("Why?")], plain=False)
-    for token in (loaded.picture_token, *loaded.stops):
+    for token in (loaded.model.config.image_token_id, *loaded.stops):
         assert packet.prompts[0].count(token) == clean.prompts[0].count(token)
     assert [reply.status for reply in judge.ask(evidence, [prompt("Why <image>?")])] == ["ok"]
 

@@ -22,9 +22,9 @@ from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
 from katha.config import RunConfig
 from katha.errors import InputFileError, ModelError, UsageError
+from katha.eval_bridge.matching.match import Pair
 from katha.eval_bridge.matching.models import LlmDecider, NliDecider, claim
 from katha.eval_bridge.matching.rules import make_decider, open_rule
-from katha.eval_bridge.matching.verdicts import Pair
 from katha.eval_bridge.scoring.scores import recoverability
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate

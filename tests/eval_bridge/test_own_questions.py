@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from katha.eval_bridge.judges.choosing import choose
-from katha.eval_bridge.judges.moments import from_story
+from katha.eval_bridge.judges.sketch_reader import choose, from_story
 from katha.eval_bridge.matching.match import match_text, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.questions.build import build_questions
-from katha.eval_bridge.questions.options import other_actions, prepare_questions, swaps
+from katha.eval_bridge.questions.build import build_questions, prepare_questions
+from katha.eval_bridge.questions.wording import other_actions, swaps
 from katha.language import read_story
 from katha.planners.rule import RulePlanner
 from katha.protocols import PlanRequest

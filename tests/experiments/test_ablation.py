@@ -367,7 +367,7 @@ def test_cases_are_chosen_by_their_numbers(length: tuple[Path, AblationTable, Pl
 
 def halves() -> tuple[StoryRecord, list[Answer], list[Answer]]:
     """A prepared story with a reporting and a steering row for each question of its half."""
-    from katha.eval_bridge.questions.options import prepare_questions
+    from katha.eval_bridge.questions.build import prepare_questions
 
     record = story()
     questions = prepare_questions(record.recoverability_questions)

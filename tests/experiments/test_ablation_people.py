@@ -11,9 +11,9 @@ from doubles import plugins, story
 from typer.testing import CliRunner
 
 from katha.agents.context import Plugins
-from katha.app.cli.ablate import _people
 from katha.app.cli.main import app
-from katha.app.reports.ablation_page import write_ablation_report
+from katha.app.cli.studies import _people
+from katha.app.reports.study_pages import write_ablation_report
 from katha.compass.modes import Suite, load_suite
 from katha.config import RunConfig
 from katha.errors import InputFileError, RecordError

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from doubles import plugins, story
 
-from katha.app.cli.ablate import _line
-from katha.app.reports.ablation_page import write_ablation_report
+from katha.app.cli.studies import _line
+from katha.app.reports.study_pages import write_ablation_report
 from katha.compass.modes import Suite, load_suite
 from katha.config import RunConfig
 from katha.errors import ModelError, UsageError

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from doubles import BlockRenderer, plugins, story
 
-from katha.agents.boards import _best, _edges
 from katha.agents.context import Plugins, RunContext
+from katha.agents.critique import _best, _edges
 from katha.agents.folder import RunFolder
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.app.reports.run_page import write_report
-from katha.compass.bridge import replan, weakest_prompts
 from katha.compass.modes import load_mode, load_suite
+from katha.compass.repair import replan, weakest_prompts
 from katha.config import RunConfig
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation

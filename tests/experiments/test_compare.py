@@ -13,7 +13,7 @@ from browser import chromium, resize
 from doubles import BlockRenderer, BuggyJudge, PixelSimilarity, ScenePlanner, prepare, story, tale
 
 from katha.agents.context import Plugins
-from katha.app.reports.compare_page import write_compare_report
+from katha.app.reports.study_pages import write_compare_report
 from katha.config import RunConfig
 from katha.errors import (
     OutputFolderError,
@@ -30,7 +30,8 @@ from katha.experiments.compare import CompareJob, CompareResult, run_comparison
 from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.jsonio import read_json
 from katha.protocols import Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
-from katha.schema import Plan, Scores, StoryRecord
+from katha.schema import Plan, StoryRecord
+from katha.schema.scores import Scores
 
 SEEDS = (42, 123)
 

@@ -11,7 +11,7 @@ from doubles import BlockRenderer, PixelJudge, PixelSimilarity, ScenePlanner, pr
 from tiny_diffusion import build
 
 from katha.agents.context import Plugins
-from katha.app.reports.compare_page import write_compare_report
+from katha.app.reports.study_pages import write_compare_report
 from katha.config import RunConfig
 from katha.errors import RefusedFrameError
 from katha.experiments.compare import CompareJob, run_comparison

@@ -34,7 +34,7 @@ class Whole:
 def server() -> ForkServerContext:
     """Processes that begin with everything imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["commands", "tiny_gemma", "peft", "katha.planners.training.train"])
+    context.set_forkserver_preload(["commands", "tiny_gemma", "peft", "katha.planners.training"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(commands.__file__).parent))  # sys.path does not reach the server
         forkserver.ensure_running()

@@ -14,13 +14,13 @@ from tuning_data import by_rules, random_stories
 from katha.agents.context import Plugins
 from katha.compass.lock import read_lock
 from katha.compass.modes import load_suite
-from katha.compass.tuning import Grid, Setting, Table, best_setting, fold_gaps, sample_settings
+from katha.compass.tuning import Grid, Setting, Table, best_setting, choose, fold_gaps, sample_settings
 from katha.config import RunConfig
 from katha.errors import InputFileError, JudgeError, UsageError
-from katha.eval_bridge.scoring.statistics import row_numbers
+from katha.eval_bridge.scoring.rows import row_numbers
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.tune import TuneJob, choose, tune
+from katha.experiments.tune import TuneJob, tune
 from katha.schema import CompassSettings, StoryRecord
 from katha.schema.tables import TuningResult
 
@@ -267,7 +267,7 @@ def test_numbers_of_no_row_are_none() -> None:
 def test_a_choice_that_is_not_shown_to_be_better_is_told(
     unseen: float | None, before: float | None, span: list[float] | None, told: str
 ) -> None:
-    from katha.app.reports.tuning_page import advice
+    from katha.app.reports.study_pages import advice
     from katha.schema.tables import TuningGain, TuningResult
 
     gain = TuningGain(difference=None, ci95=span, p_bootstrap=None)

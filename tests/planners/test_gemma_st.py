@@ -15,16 +15,15 @@ import pytest
 from api_server import Server, serving
 from typer.testing import CliRunner
 
-from katha.agents.plan import make_plan
+from katha.agents.context import make_plan
 from katha.app.cli.main import app
 from katha.config import RunConfig
 from katha.errors import KathaError, ModelError, PlanError, ReplyError, UsageError
 from katha.models import client
 from katha.models.base import strict_schema
-from katha.planners.checks import ABOUT, Switches, validate_plan
+from katha.planners.base import ABOUT, parts_without, tokens_of, validate_plan
 from katha.planners.draft import Shape, reply_schema, windows_of
 from katha.planners.gemma_st import GemmaPlanner
-from katha.planners.prompts import tokens_of
 from katha.protocols import Planner, PlanRequest
 from katha.registry import default_registry
 from katha.schema import Plan, StoryRecord
@@ -69,7 +68,7 @@ def draft(starts: tuple[int, ...] = (1, 3)) -> dict[str, Any]:
     }
 
 
-def without(value: dict[str, Any], switches: Switches) -> dict[str, Any]:
+def without(value: dict[str, Any], switches: frozenset[str]) -> dict[str, Any]:
     """The reply as a model held to the schema of `switches` would have written it."""
     schema = reply_schema(Shape(2, 1, (1, 4)), switches)
 
@@ -183,7 +182,7 @@ def test_prompts_fit_the_renderer(planned: Planned) -> None:
 
 @pytest.mark.parametrize("switch", sorted(ABOUT))
 def test_each_switch_removes_its_part(planned: Planned, switch: str) -> None:
-    switches = Switches.without([switch])
+    switches = parts_without([switch])
     made, server = planned(without(draft(), switches), without=(switch,))
     whole, _ = planned(draft())
     first, other = made.panels[0], whole.panels[0]

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from knowing_reader import KnowingReader
 from typer.testing import CliRunner
 
-from katha.agents.plan import make_plan
+from katha.agents.context import make_plan
 from katha.app.cli.main import app
 from katha.config import RunConfig
 from katha.errors import PlanError, UsageError
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.matching.match import match_text
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
-from katha.eval_bridge.questions.options import prepare_questions
+from katha.eval_bridge.questions.build import prepare_questions
 from katha.language import read_scene
-from katha.planners.checks import ALLOWED, restrict, validate_plan
+from katha.planners.base import ALLOWED, fit, fits, restrict, tokens_of, validate_plan
+from katha.planners.gold import feeling_of
 from katha.planners.narrated import cut, raw_sentences
-from katha.planners.prompts import feeling_of, fit, fits, tokens_of
 from katha.protocols import Evidence, Planner, PlanRequest
 from katha.registry import default_registry
 from katha.renderers.sketch import compose

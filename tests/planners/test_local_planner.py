@@ -19,11 +19,10 @@ from katha.errors import InputFileError, MissingExtraError, ModelError, OutputFo
 from katha.models import checkpoints, local
 from katha.models.base import Turn, grammar_schema
 from katha.models.local import LocalModel
-from katha.planners.checks import ABOUT, Switches, validate_plan
+from katha.planners.base import ABOUT, parts_without, validate_plan
 from katha.planners.draft import windows_of
 from katha.planners.gemma_st import GemmaPlanner, plan_prompt
-from katha.planners.training.examples import Collator, Example, encode, make_examples
-from katha.planners.training.train import load_settings, preset_names, train_planner
+from katha.planners.training import Collator, Example, encode, load_settings, make_examples, preset_names, train_planner
 from katha.protocols import PlanRequest
 from katha.schema import StoryRecord
 
@@ -122,7 +121,7 @@ def test_texts_in_a_grammar_cannot_leave_their_string() -> None:
 
 def test_a_model_that_has_learnt_a_plan_plans_through_the_constrained_path(tmp_path: Path) -> None:
     story = StoryRecord(story_id="s", story_text="The fox ran. The hen hid.")
-    prompt = plan_prompt(story, windows_of(story, 2)[0], Switches.without(ALL), None)
+    prompt = plan_prompt(story, windows_of(story, 2)[0], parts_without(ALL), None)
     transition = {
         "transition_type": "cause_effect", "action": "The hen hides.", "causality": "The fox runs.",
         "intention": "The hen wants to live.", "emotion": "The hen is afraid.", "consequence": "The fox is alone.",
@@ -204,6 +203,7 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_weights(gemma: Path, a
     )
     assert seen == [3, 4]
     assert weights(out) == weights(adapter)
+    assert (out / "README.md").read_text() == (adapter / "README.md").read_text()
     again = train_planner(TRAIN, HELD_OUT, out, settings, base=str(gemma), device="cpu", on_step=stop)
     assert again.notes == ["It was finished before; nothing was done."]
     with pytest.raises(OutputFolderError, match="a katha training with other settings"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from katha.errors import PlanError, UsageError
 from katha.language import load_vocabulary, read_scene
-from katha.planners.checks import validate_plan
+from katha.planners.base import validate_plan
 from katha.planners.rule import RulePlanner
 from katha.protocols import Planner, PlanRequest
 from katha.schema import MORAL_LABELS, Plan, StoryRecord

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from katha.eval_bridge.reader.network import HEIGHT, WIDTH, Reader, Window, coarse, fit_into, moved
-from katha.eval_bridge.reader.reading import Concepts
+from katha.eval_bridge.reader.network import HEIGHT, WIDTH, Concepts, Reader, Window, coarse, fit_into, moved
 from katha.jsonio import loads
 from katha.renderers.sketch import compose, rasterise
 
 ROOT = Path(__file__).parents[2]
-FRAMES = 48
+FRAMES = 32
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `python -m training.reader` leaves after a handful of steps."""
     out = tmp_path_factory.mktemp("reader")
     command = [sys.executable, "-m", "training.reader", "--out", str(out), "--data", str(out / "data")]
-    sizes = ["--frames", str(FRAMES), "--test-frames", "16", "--effort", "0.7", "--workers", "1"]
+    sizes = ["--frames", str(FRAMES), "--test-frames", "16", "--effort", "0.35", "--workers", "1"]
     done = subprocess.run([*command, *sizes], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return out
@@ -145,7 +144,7 @@ def test_calibration_takes_the_threshold_of_best_f1(module: Any) -> None:
 
 def test_the_finder_finds_what_the_targets_say(module: Any) -> None:
     """Maps made of the targets are read back as the labels they came from."""
-    from katha.eval_bridge.reader.reading import find_heads, find_things
+    from katha.eval_bridge.reader.network import find_heads, find_things
 
     labels, targets = module("labels"), module("targets")
     concepts = module("__main__").vocabulary_concepts()

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from katha.configs import load_prompt
 from katha.errors import InputFileError, UsageError
-from katha.prompting import load_prompt
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer, at_most, joined
 from katha.renderers.diffusion.memory import process_pool

@@ -16,9 +16,9 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from tiny_diffusion import save_lora
 
+from katha.configs import load_prompt
 from katha.errors import InputFileError, UsageError
 from katha.jsonio import read_json
-from katha.prompting import load_prompt
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.checkpoint import read_header
 from katha.renderers.diffusion.flux import FluxRenderer

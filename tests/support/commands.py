@@ -17,8 +17,7 @@ from doubles import BlockRenderer, PixelJudge, plugins, prepare, story, tale
 import katha.agents.graph
 import katha.eval_bridge.scoring.scores  # noqa: F401 - with the graph, what commands import when they begin
 from katha.agents.context import Plugins
-from katha.agents.redo import redo_frame
-from katha.agents.run import run_story
+from katha.agents.run import redo_frame, run_story
 from katha.compass.modes import load_suite
 from katha.config import RunConfig
 from katha.eval_bridge.bench.boards import Boards
@@ -129,7 +128,7 @@ def _annotated(who: str, other: str) -> StoryRecord:
 def _train(out: Path, work: Path, other: bool) -> object:
     from tiny_gemma import build_gemma
 
-    from katha.planners.training.train import load_settings, train_planner
+    from katha.planners.training import load_settings, train_planner
 
     records = [_annotated("fox", "hen"), _annotated("lion", "mouse")]
     base = work / "gemma"

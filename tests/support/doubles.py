@@ -16,7 +16,7 @@ from PIL import Image
 
 from katha.agents.context import Plugins
 from katha.errors import TransientJudgeError, TransientRenderError
-from katha.eval_bridge.questions.options import assign_roles, fill_options
+from katha.eval_bridge.questions.build import assign_roles, fill_options
 from katha.protocols import BoardContext, Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
 from katha.schema import Answer, Character, Panel, Plan, Question, Scene, StoryRecord, Transition
 

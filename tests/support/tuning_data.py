@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from katha.compass.score import BoardFeatures, TransitionFeatures, accept, best_candidate, weakest_transition, weigh
+from katha.compass.repair import BoardFeatures, TransitionFeatures, accept, best_candidate, weakest_transition, weigh
 from katha.compass.tuning import CandidateData, RepairData, Setting, StoryData, possible_weakest
 from katha.schema import DIMENSIONS, Board, Frame
 

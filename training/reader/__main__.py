@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from katha.eval_bridge.reader.network import Reader
-from katha.eval_bridge.reader.reading import Concepts
+from katha.eval_bridge.reader.network import Concepts, Reader
 from katha.jsonio import write_bytes_atomic, write_json
 from katha.language import load_vocabulary
 from katha.renderers.sketch import SketchRenderer

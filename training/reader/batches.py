@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from katha.eval_bridge.reader.network import BODY_SIDE, CLOSE_SIDE, discs
-from katha.eval_bridge.reader.reading import Concepts
+from katha.eval_bridge.reader.network import BODY_SIDE, CLOSE_SIDE, Concepts, discs
 from training.reader.drawing import Drawn
 from training.reader.negatives import jpeg, softened
 from training.reader.targets import Targets, batch_targets

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from katha.eval_bridge.reader.reading import Concepts
+from katha.eval_bridge.reader.network import Concepts
 from training.reader.batches import Jitter, NamerBatch, finder_batches, namer_batches
 from training.reader.drawing import Drawn
 from training.reader.net import FinderNet, NamerNet

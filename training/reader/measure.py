@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.reader.reading import Concepts, FrameReading
+from katha.eval_bridge.reader.network import Concepts, FrameReading
 from training.reader.labels import FrameLabels, Item
 
 __all__ = ["Counts", "calibrate", "f1_table", "macro", "measure"]

@@ -2,7 +2,7 @@
 
 Finder: input (B, 3, H, W) in 0..1. Outputs on the grid of H/8 x W/8 cells: `maps` (B, 2, ...) logits of "a head's
 middle is here" and "a thing's middle is here", `shapes` (B, 9, ...) where exactly and how large (see
-`katha.eval_bridge.reader.reading`); `scene` (B, settings + times + 1) logits of the whole picture, the last
+`katha.eval_bridge.reader.network`); `scene` (B, settings + times + 1) logits of the whole picture, the last
 one is-sketch.
 
 Namer: windows of heads (n, 3, s, s), of figures (n, 3, t, t) with a fourth channel that marks the head, of props

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from katha.eval_bridge.reader.network import HEIGHT, WIDTH
-from katha.eval_bridge.reader.reading import STRIDE, Concepts
+from katha.eval_bridge.reader.network import HEIGHT, STRIDE, WIDTH, Concepts
 from training.reader.labels import FrameLabels, Item
 from training.reader.net import FinderNet
 

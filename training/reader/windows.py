@@ -13,11 +13,9 @@ from katha.eval_bridge.reader.network import (
     BODY_SIDE,
     CLOSE_SIDE,
     Window,
-    body_window,
     cut,
-    head_window,
     mark,
-    prop_window,
+    window_on,
 )
 from training.reader.labels import FrameLabels
 
@@ -57,14 +55,14 @@ def cut_windows(pixels: Bytes, labels: FrameLabels) -> Windows:
 
     figures = [item for item in labels.items if item.kind == "character" and item.counts]
     props = [item for item in labels.items if item.kind == "prop" and item.counts]
-    heads = [head_window(item.x, item.y, item.radius) for item in figures]
-    bodies = [body_window(*item.window) for item in figures]
+    heads = [window_on("head", item.x, item.y, item.radius) for item in figures]
+    bodies = [window_on("body", *item.window) for item in figures]
     return Windows(
         [view(window, _CLOSE) for window in heads],
         [view(window, _BODY) for window in bodies],
         np.array([mark(head, body) for head, body in zip(heads, bodies, strict=True)], dtype=np.float32).reshape(-1, 3),
         [(item.concept, item.action or "", item.emotion or "") for item in figures],
-        [view(prop_window(*item.window), _CLOSE) for item in props],
+        [view(window_on("prop", *item.window), _CLOSE) for item in props],
         [item.concept for item in props],
     )
 

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from katha.eval_bridge.reader.reading import Concepts
+from katha.eval_bridge.reader.network import Concepts
 from training.reader.drawing import TRAIN, draw_set
 from training.reader.fit import Recipe, fit_finder, fit_namer
 

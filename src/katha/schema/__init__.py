@@ -1,146 +1,361 @@
-"""The records that every part of katha passes on."""
+"""The records that every part of katha passes on: stories, plans, boards, what the compass decided, and answers.
 
-from katha.schema.board import (
-    Board,
-    Candidate,
-    Candidates,
-    CandidateScore,
-    CompassSettings,
-    Decision,
-    Event,
-    Frame,
-    FrameKind,
-    Stage,
-    TransitionScore,
-)
-from katha.schema.judging import CONDITIONS, Answer, AnswerStatus, Condition, Confidence, Packet
-from katha.schema.plan import PLAN_FORMAT, Character, Link, Panel, Plan
-from katha.schema.scores import (
-    Alignment,
-    Block,
-    BlockIntervals,
-    BlockName,
-    Bootstrap,
-    Calibration,
-    ChanceBlock,
-    ChanceControl,
-    Comparison,
-    ConfidenceRow,
-    ControlResult,
-    DimensionScore,
-    HumanMoral,
-    HumanRecoverability,
-    Interval,
-    JudgeAlignment,
-    JudgeScores,
-    LabelAgreement,
-    LeftCount,
-    LeftQuestion,
-    Localization,
-    MethodScores,
-    MoralTarget,
-    PairAccuracy,
-    PairScores,
-    PowerEstimate,
-    PreferenceTest,
-    RankAgreement,
-    RaterAgreement,
-    Rating,
-    RepeatControl,
-    RowDifference,
-    RowNumbers,
-    Scores,
-    Selection,
-    SpreadEstimate,
-    StoriesNeeded,
-    WilcoxonTest,
-)
-from katha.schema.story import (
-    DIMENSIONS,
-    LATENT_DIMENSIONS,
-    MORAL_LABELS,
-    ContrastiveVariant,
-    Dimension,
-    Question,
-    Record,
-    Role,
-    Scene,
-    StoryRecord,
-    Transition,
-    TransitionType,
-)
+Stories carry KathaBench-25K's released fields (Tables 7, 8, 13, 15 and 16 of the KathaTrace paper). Scene indices count
+from 1. Unknown keys are kept, not dropped, so a released record survives a round trip. What scoring makes of answers is
+in `katha.schema.scores`, the tables of experiments are in `katha.schema.tables`.
+"""
 
-__all__ = [
-    "CONDITIONS",
-    "DIMENSIONS",
-    "LATENT_DIMENSIONS",
-    "MORAL_LABELS",
-    "PLAN_FORMAT",
-    "Alignment",
-    "Answer",
-    "AnswerStatus",
-    "Block",
-    "BlockIntervals",
-    "BlockName",
-    "Board",
-    "Bootstrap",
-    "Calibration",
-    "Candidate",
-    "CandidateScore",
-    "Candidates",
-    "ChanceBlock",
-    "ChanceControl",
-    "Character",
-    "Comparison",
-    "CompassSettings",
-    "Condition",
-    "Confidence",
-    "ConfidenceRow",
-    "ContrastiveVariant",
-    "ControlResult",
-    "Decision",
-    "Dimension",
-    "DimensionScore",
-    "Event",
-    "Frame",
-    "FrameKind",
-    "HumanMoral",
-    "HumanRecoverability",
-    "Interval",
-    "JudgeAlignment",
-    "JudgeScores",
-    "LabelAgreement",
-    "LeftCount",
-    "LeftQuestion",
-    "Link",
-    "Localization",
-    "MethodScores",
-    "MoralTarget",
-    "Packet",
-    "PairAccuracy",
-    "PairScores",
-    "Panel",
-    "Plan",
-    "PowerEstimate",
-    "PreferenceTest",
-    "Question",
-    "RankAgreement",
-    "RaterAgreement",
-    "Rating",
-    "Record",
-    "RepeatControl",
-    "Role",
-    "RowDifference",
-    "RowNumbers",
-    "Scene",
-    "Scores",
-    "Selection",
-    "SpreadEstimate",
-    "Stage",
-    "StoriesNeeded",
-    "StoryRecord",
-    "Transition",
-    "TransitionScore",
-    "TransitionType",
-    "WilcoxonTest",
-]
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypedDict, get_args
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
+
+Dimension = Literal["action_visibility", "causal", "emotional", "consequence", "temporal_order", "moral"]
+TransitionType = Literal["cause_effect", "moral_choice", "consequence_reveal"]
+Role = Literal["steering", "reporting"]
+Text = Annotated[str, StringConstraints(strip_whitespace=True)]
+
+DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+"""The six scored QA dimensions (Eq. 5, Table 14)."""
+
+LATENT_DIMENSIONS: tuple[Dimension, ...] = ("causal", "emotional", "consequence", "moral")
+"""The dimensions of latent-transition analysis (Eq. 13)."""
+
+MORAL_LABELS: tuple[str, ...] = (
+    *("compassion", "courage", "generosity", "gratitude", "honesty", "humility"),
+    *("kindness", "patience", "perseverance", "responsibility", "self_control", "wisdom"),
+)
+"""The twelve moral targets (Table 11)."""
+
+
+class Record(BaseModel):
+    """Base of the records read from files: unknown keys are kept, NaN is refused."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False, populate_by_name=True)
+
+
+class Scene(Record):
+    """One scene of a story (Table 7)."""
+
+    story_id: str = ""
+    scene_index: int = Field(ge=1)
+    scene_text: Text
+    characters: list[str] = []
+    objects: list[str] = []
+    action: str = ""
+    state: str = ""
+    emotion: str | None = None
+    visual_evidence: str | None = None
+    visual_must_show: list[str] = []
+    generation_prompt: str = ""
+
+
+class Transition(Record):
+    """What changes between two adjacent scenes and why (Table 8, Eq. 4)."""
+
+    story_id: str = ""
+    from_scene: int = Field(ge=1)
+    to_scene: int = Field(ge=1)
+    transition_type: TransitionType = "cause_effect"
+    action: str = ""
+    causality: str = ""
+    intention: str | None = None
+    emotion: str | None = None
+    consequence: str = ""
+    expected_change: str = ""
+    moral_target: str | None = None
+    recoverability_target: str = ""
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The two scene indices that this transition joins."""
+        return (self.from_scene, self.to_scene)
+
+
+class Question(Record):
+    """A recoverability question with its frozen accepted answers (Table 13).
+
+    `role` and `options` are added by a run: the half of the steering/reporting split that the question belongs to, and
+    the fixed answer options shown to judges that choose (canonical answer, distractors and `Unclear`, in order).
+    """
+
+    question_id: str
+    story_id: str = ""
+    question_type: Dimension
+    question: Text
+    gold_answer: Text
+    accepted_answers: list[str] = []
+    target_scene: int | None = None
+    target_transition: tuple[int, int] | None = None
+    evidence_scenes: list[int] = []
+    required_evidence: str = ""
+    answerability: str = "answerable"
+    role: Role | None = None
+    options: list[str] | None = None
+
+
+class ContrastiveVariant(Record):
+    """A story with the same entities and one changed transition (Table 15)."""
+
+    variant_id: str
+    base_story_id: str
+    variant_kind: str = ""
+    subset: str = ""
+    narrative_type: str = ""
+    has_variant: bool = True
+    pair_id: str = ""
+    changed_scene_id: int | None = None
+    change_type: str = ""
+    original_moral: str | None = None
+    contrastive_moral: str | None = None
+    semantic_delta: str = ""
+    contrastive_scene_text: str = ""
+    contrastive_story_text: str = ""
+
+
+class StoryRecord(Record):
+    """One story: a plain text (title and text only) or a full KathaBench record."""
+
+    story_id: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    title: Text = ""
+    story_text: Text = Field(validation_alias=AliasChoices("story_text", "text", "story"))
+    narrative_type: str | None = None
+    moral_label: str | None = None
+    split: str | None = None
+    scenes: list[Scene] = []
+    transitions: list[Transition] = []
+    recoverability_questions: list[Question] = Field(
+        default=[],
+        validation_alias=AliasChoices("recoverability_questions", "questions", "qa_pairs", "recoverability_qa"),
+    )
+    provenance: dict[str, Any] = {}
+    validation_status: str | None = None
+    evidence_status: dict[str, Any] = {}
+
+
+class Character(Record):
+    """One character with a stable look.
+
+    `kind` is what it is in plain words ("lion", "old woman"); `appearance` is the phrase that every prompt repeats so
+    that it looks the same in every frame; `anchor_prompt` shows it alone (for renderers with an identity bank).
+    """
+
+    name: str
+    kind: str
+    appearance: str
+    anchor_prompt: str = ""
+
+
+class Link(Record):
+    """A phrase of the story that cannot be seen, and what is seen in its place ("bad news": "a sad face")."""
+
+    phrase: str
+    visible: str
+
+
+class Panel(Record):
+    """What one frame shows. `index` is the scene, from 1; `must_show` lists what has to be visible in it.
+
+    `source` is the piece of the story that the panel stands for, letter by letter, where the planner divided it.
+    `place`, `time_of_day`, `shot_size`, `shot_angle` and `links` say how the prompt was made drawable.
+    """
+
+    index: int = Field(ge=1)
+    prompt: str
+    negative_prompt: str = ""
+    caption: str = ""
+    characters: list[str] = []
+    must_show: list[str] = []
+    source: str = ""
+    place: str = ""
+    time_of_day: str = ""
+    shot_size: str = ""
+    shot_angle: str = ""
+    links: list[Link] = []
+
+
+class Plan(Record):
+    """A drawable plan of one story.
+
+    `information` names the fields of the record that the planner saw. `transitions_from` names who read the transitions
+    where the planner itself knows none; empty, they are the planner's own.
+    """
+
+    format: Literal[1] = 1
+    story_id: str
+    title: str = ""
+    planner: str
+    information: list[str] = []
+    style: str = ""
+    characters: list[Character] = []
+    panels: list[Panel]
+    transitions: list[Transition] = []
+    transitions_from: str = ""
+    questions: list[Question] = []
+    replanned: tuple[int, int] | None = None
+
+
+# Images are files named by the sha256 of their bytes; records hold names, never pixels.
+FrameKind = Literal["scene", "bridge", "extra"]
+
+
+class Frame(Record):
+    """One drawn frame. A scene frame has `scene`; a bridge or extra frame has the `transition` it stands in.
+
+    `seed` is the one it was drawn with. `renderer` is set when another renderer than the board's drew it.
+    """
+
+    index: int = Field(ge=1)
+    kind: FrameKind = "scene"
+    scene: int | None = None
+    transition: tuple[int, int] | None = None
+    image: str
+    sha256: str
+    prompt: str
+    seed: int
+    renderer: str | None = None
+
+
+class Board(Record):
+    """The ordered frames of one story, as written to `storyboard.json`."""
+
+    story_id: str
+    method: str
+    mode: str
+    planner: str
+    renderer: str
+    seed: int
+    plan_sha256: str
+    frames: list[Frame]
+
+
+class CompassSettings(Record):
+    """Weights and thresholds of Eqs. 24 to 27 and Algorithm 1.
+
+    Recoverability enters Eq. 24 as a fraction (0 to 1), like coverage and copy penalty. `delta` and `gamma` are
+    similarities (-1 to 1); a transition is repaired when it scores below `repair_threshold` (0 to 1).
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    lambda_r: float = Field(default=1.0, ge=0)
+    lambda_t: float = Field(default=0.5, ge=0)
+    lambda_p: float = Field(default=0.5, ge=0)
+    delta: float = Field(default=0.5, ge=-1, le=1)
+    gamma: float = Field(default=0.95, ge=-1, le=1)
+    repair_threshold: float = Field(default=0.75, ge=0, le=1)
+
+
+class TransitionScore(Record):
+    """One transition of one candidate, scored on its adjacent frames (Eq. 27). `recoverability` in 0..1, or None
+    when it has no steering question; `similarity` is Eq. 25's maximum before thresholding; `adjacent` is the largest
+    similarity of neighbouring frames in it (Eq. 26 before thresholding)."""
+
+    pair: tuple[int, int]
+    recoverability: float | None
+    n_questions: int
+    similarity: float
+    covered: bool
+    copied: bool
+    adjacent: float = 0.0
+    note: str | None = None
+
+
+class CandidateScore(Record):
+    """Eq. 24 for one candidate, every term in 0..1. `recoverability` is None when no steering question was scored."""
+
+    recoverability: float | None
+    coverage: float
+    copy_penalty: float
+    total: float
+
+
+class Candidate(Record):
+    """A board that was considered: a seed's base board, or the selected board with a frame inserted."""
+
+    name: str
+    kind: Literal["base", "inserted"]
+    board: Board
+    score: CandidateScore
+    transitions: list[TransitionScore]
+
+
+class Decision(Record):
+    """The outcome of Algorithm 1 in words and numbers. `weakest` is None for a mode that never localizes."""
+
+    selected: str
+    weakest: tuple[int, int] | None = None
+    weakest_reason: str | None = None
+    inserted: str | None = None
+    accepted: bool = False
+    reason: str
+    reviewed: bool = False
+
+
+class Candidates(Record):
+    """`candidates.json`: every board considered, its score, and the decision."""
+
+    format: Literal[1] = 1
+    story_id: str
+    mode: str
+    settings: CompassSettings
+    candidates: list[Candidate]
+    decision: Decision
+
+
+Stage = Literal["plan", "render", "critique", "select", "localize", "bridge", "decide", "judge", "report"]
+
+
+class Event(TypedDict, total=False):
+    """One event. `kind`: a stage `started` or `finished`, a `frame` drawn, an `answer` given, a `decision` taken.
+
+    `total` is the number of steps of this stage that are known, `reused` says that nothing was paid for the step.
+    """
+
+    stage: Stage
+    kind: Literal["started", "finished", "frame", "answer", "decision"]
+    message: str
+    total: int
+    reused: bool
+
+
+Condition = Literal["text", "image", "text+image"]
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+AnswerStatus = Literal["ok", "unparseable", "refused", "truncated", "transport_failed", "budget_stopped", "not_asked"]
+Confidence = Literal["low", "medium", "high"]
+
+
+class Packet(Record):
+    """The evidence a judge may see: ordered image hashes (of re-encoded pixels) and, unless image-only, the story."""
+
+    story_id: str
+    condition: Condition
+    images: tuple[str, ...] = ()
+    text: str | None = None
+
+
+class Answer(Record):
+    """One line of `answers.jsonl`. Only `status == "ok"` is an answer; every other status is a typed failure.
+
+    `method` names the board that was judged (None: a text-only answer that holds for every method). Steering answers
+    are kept under their candidate's name (`candidate:42`, and `candidate:42/transition:2-3` for an adjacent pair), so
+    their keys never collide with reporting answers.
+    """
+
+    method: str | None
+    judge: str
+    story_id: str
+    question_id: str
+    condition: Condition
+    status: AnswerStatus
+    answer: str | None = None
+    evidence_status: Literal["recoverable", "unclear", "omitted", "contradicted"] | None = None
+    image_support: Literal["supported", "omitted", "contradicted", "ambiguous"] | None = None
+    confidence: Confidence | None = None
+    role: Role | None = None
+    prompt_sha256: str = ""
+    packet_sha256: str = ""
+    raw: str | None = None
+    error: str | None = None
+    usage: dict[str, Any] = {}

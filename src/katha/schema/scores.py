@@ -11,8 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from katha.schema.judging import Condition, Confidence
-from katha.schema.story import Dimension
+from katha.schema import Condition, Confidence, Dimension
 
 Selection = Literal["reporting", "steering", "all"]
 """Which half of the questions counts."""
@@ -24,8 +23,9 @@ BlockName = Literal["raw", "filtered", "common_valid"]
 """Which questions count: every scored one, those valid for the method (Eq. 16), those valid for every method."""
 
 
-class _Record(BaseModel):
-    # The file's form may grow: a key that a later katha adds is kept, not refused.
+class Result(BaseModel):
+    """Base of what scoring makes; a key that a later katha adds to a file is kept, not refused."""
+
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
@@ -33,7 +33,7 @@ def _absent(value: object) -> bool:
     return value is None
 
 
-class DimensionScore(_Record):
+class DimensionScore(Result):
     """One dimension of one block: how many questions, and the shares right from text and from images."""
 
     n: int
@@ -42,7 +42,7 @@ class DimensionScore(_Record):
     gap: float | None
 
 
-class BlockIntervals(_Record):
+class BlockIntervals(Result):
     """Bootstrap intervals over stories; None with fewer than two stories or without a question."""
 
     text: Interval | None
@@ -50,7 +50,7 @@ class BlockIntervals(_Record):
     stg: Interval | None
 
 
-class Block(_Record):
+class Block(Result):
     """Recoverability over one set of questions; the means are macro averages over dimensions (Eqs. 17 to 20)."""
 
     n: int
@@ -63,7 +63,7 @@ class Block(_Record):
     latent_gap: float | None
 
 
-class MoralTarget(_Record):
+class MoralTarget(Result):
     """MTR from text and from images (Eqs. 39 to 42), beside its chance and majority baselines."""
 
     text: float | None
@@ -73,7 +73,7 @@ class MoralTarget(_Record):
     majority: float | None
 
 
-class JudgeScores(_Record):
+class JudgeScores(Result):
     """What one judge, or the ensemble, made of one method's boards."""
 
     n_questions: int
@@ -87,10 +87,11 @@ class JudgeScores(_Record):
 
     def block(self, name: BlockName) -> Block:
         """Return the block of that name."""
-        return {"raw": self.raw, "filtered": self.filtered, "common_valid": self.common_valid}[name]
+        block: Block = getattr(self, name)
+        return block
 
 
-class MethodScores(_Record):
+class MethodScores(Result):
     """One method: how many stories count, why others do not, and its scores by judge."""
 
     stories: int
@@ -98,7 +99,7 @@ class MethodScores(_Record):
     judges: dict[str, JudgeScores]
 
 
-class WilcoxonTest(_Record):
+class WilcoxonTest(Result):
     """A two-sided signed-rank test over stories; `p` is None where no story differs."""
 
     p: float | None
@@ -106,7 +107,7 @@ class WilcoxonTest(_Record):
     rank_biserial: float | None
 
 
-class Comparison(_Record):
+class Comparison(Result):
     """Two methods over the same stories: the difference in STG, its interval, and corrected tests."""
 
     a: str
@@ -124,7 +125,7 @@ class Comparison(_Record):
     p_corrected: float | None
 
 
-class PairAccuracy(_Record):
+class PairAccuracy(Result):
     """Contrastive pairs of one method by one judge (Eqs. 29 and 30): the share that names the source's text."""
 
     n: int
@@ -135,7 +136,7 @@ class PairAccuracy(_Record):
     by_change_type: dict[str, float]
 
 
-class PairScores(_Record):
+class PairScores(Result):
     """Pairwise contrastive scores (Sec. C.8), by method and judge."""
 
     n_pairs: int
@@ -143,7 +144,7 @@ class PairScores(_Record):
     notes: list[str]
 
 
-class Localization(_Record):
+class Localization(Result):
     """How often the dimension with the largest gap is the one that people say fails, beside a guess among six."""
 
     n: int
@@ -152,7 +153,7 @@ class Localization(_Record):
     ci95: Interval | None
 
 
-class RankAgreement(_Record):
+class RankAgreement(Result):
     """Spearman and pairwise agreement (Eqs. 46 and 47) of boards' image recoverability with people's scores of them."""
 
     n: int
@@ -160,28 +161,28 @@ class RankAgreement(_Record):
     pairwise_agreement: float | None
 
 
-class JudgeAlignment(_Record):
+class JudgeAlignment(Result):
     """One judge against people; None for what nobody said anything about."""
 
     localization: Localization | None
     human_score: RankAgreement | None
 
 
-class Alignment(_Record):
+class Alignment(Result):
     """How well each judge's scores agree with people on what fails (Tables 3, 54 and 58)."""
 
     judges: dict[str, JudgeAlignment]
     notes: list[str]
 
 
-class Bootstrap(_Record):
+class Bootstrap(Result):
     """How intervals were drawn: stories are resampled."""
 
     resamples: int
     seed: int
 
 
-class Scores(_Record):
+class Scores(Result):
     """`scores.json`: methods, judges, blocks, intervals and comparisons.
 
     The file holds `contrastive` and `alignment` only where variants or people's judgments were given.
@@ -216,7 +217,7 @@ class Scores(_Record):
 # What tables make of rows that are compared in pairs, whatever each row's scoring is (`table.json`, `tuning.json`).
 
 
-class RowNumbers(_Record):
+class RowNumbers(Result):
     """Text, image and STG of one row, with their intervals where there are stories enough."""
 
     text: float | None
@@ -226,7 +227,7 @@ class RowNumbers(_Record):
     stg_ci95: Interval | None
 
 
-class RowDifference(_Record):
+class RowDifference(Result):
     """STG of one row minus another's on the stories that both have; `family` is 0 until p is corrected."""
 
     n_stories: int
@@ -242,7 +243,7 @@ class RowDifference(_Record):
 # What `eval.json` holds beside the scores: controls, stated confidence, and which questions left the valid set.
 
 
-class ChanceBlock(_Record):
+class ChanceBlock(Result):
     """Image-only answers to the questions of a control, the share right on the real board, and the chance level."""
 
     n: int
@@ -252,7 +253,7 @@ class ChanceBlock(_Record):
     chance: float | None
 
 
-class ChanceControl(_Record):
+class ChanceControl(Result):
     """A control that must fall to chance (Table 72). `board` is the share right on the real board."""
 
     control: str
@@ -270,7 +271,7 @@ class ChanceControl(_Record):
     reading: str
 
 
-class RepeatControl(_Record):
+class RepeatControl(Result):
     """The control `repeat`: how often the judge says the same twice. `board` is the board's name."""
 
     control: str
@@ -288,7 +289,7 @@ class RepeatControl(_Record):
 ControlResult = ChanceControl | RepeatControl
 
 
-class ConfidenceRow(_Record):
+class ConfidenceRow(Result):
     """Answers that a judge gave with one stated confidence, and the per cent of them that are right."""
 
     judge: str
@@ -302,7 +303,7 @@ Why = Literal["invalid_story", "unscored", "ambiguous"]
 """Why a question is not valid: no usable board, a condition without an outcome, or wrong under text+image."""
 
 
-class LeftQuestion(_Record):
+class LeftQuestion(Result):
     """One question that is not in a method's filtered set (`left.jsonl`), and in words why."""
 
     method: str
@@ -314,7 +315,7 @@ class LeftQuestion(_Record):
     detail: str
 
 
-class LeftCount(_Record):
+class LeftCount(Result):
     """How many questions left for one reason."""
 
     method: str
@@ -326,7 +327,7 @@ class LeftCount(_Record):
 # How many stories a difference needs (`katha score --power`).
 
 
-class StoriesNeeded(_Record):
+class StoriesNeeded(Result):
     """Stories, and calls of one judge, that find a difference of so many points."""
 
     difference: float
@@ -334,7 +335,7 @@ class StoriesNeeded(_Record):
     judge_calls: int
 
 
-class SpreadEstimate(_Record):
+class SpreadEstimate(Result):
     """The spread of paired story gaps between two methods in points; None where fewer than two stories differ."""
 
     between: str
@@ -344,7 +345,7 @@ class SpreadEstimate(_Record):
     needed: list[StoriesNeeded]
 
 
-class PowerEstimate(_Record):
+class PowerEstimate(Result):
     """For each pair of methods, the stories that differences of some sizes need."""
 
     power: float
@@ -357,7 +358,7 @@ class PowerEstimate(_Record):
 # What people's judgments say (`katha bench calibrate`, the human columns of an ablation; Tables 22, 37 to 39).
 
 
-class LabelAgreement(_Record):
+class LabelAgreement(Result):
     """How often a judge's label is the human one (Eqs. 45 and 60), and its calibration error (Eqs. 48 and 62)."""
 
     n: int
@@ -365,7 +366,7 @@ class LabelAgreement(_Record):
     ece: float | None
 
 
-class RaterAgreement(_Record):
+class RaterAgreement(Result):
     """How far raters agree on labels: Fleiss' kappa and Krippendorff's nominal alpha."""
 
     n: int
@@ -373,7 +374,7 @@ class RaterAgreement(_Record):
     krippendorff_alpha: float | None
 
 
-class HumanMoral(_Record):
+class HumanMoral(Result):
     """HMR@1 and HMR@3 in percentage points (Eqs. 52 and 53)."""
 
     n: int
@@ -381,7 +382,7 @@ class HumanMoral(_Record):
     hmr3: float | None
 
 
-class Rating(_Record):
+class Rating(Result):
     """Mean, standard deviation and 95% interval of ratings by story (Eq. 54), and Krippendorff's ordinal alpha."""
 
     n: int
@@ -391,7 +392,7 @@ class Rating(_Record):
     krippendorff_alpha: float | None
 
 
-class PreferenceTest(_Record):
+class PreferenceTest(Result):
     """The one-sided Wilcoxon test of preferences by one criterion (Eqs. 63 to 66)."""
 
     n: int
@@ -401,7 +402,7 @@ class PreferenceTest(_Record):
     rank_biserial: float | None
 
 
-class HumanRecoverability(_Record):
+class HumanRecoverability(Result):
     """What people recover (Eqs. 56 to 59) on the questions valid for them; `gaps` by dimension."""
 
     n_questions: int
@@ -415,7 +416,7 @@ class HumanRecoverability(_Record):
     gaps: dict[Dimension, float | None]
 
 
-class Calibration(_Record):
+class Calibration(Result):
     """A section for each kind of judgment that a file holds; a kind that it does not hold is left out."""
 
     rows: int

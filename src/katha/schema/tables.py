@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
-from katha.schema.board import Frame
+from katha.schema import Dimension, Frame
 from katha.schema.scores import (
     Comparison,
     DimensionScore,
@@ -21,21 +21,14 @@ from katha.schema.scores import (
     Localization,
     RankAgreement,
     Rating,
+    Result,
     RowDifference,
 )
-from katha.schema.story import Dimension
 
-
-class _Table(BaseModel):
-    # The files' form may grow: a key that a later katha adds is kept, not refused.
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-
-# ---
 # What people say of one row's boards (Tables 55, 58 to 66 and 73). A section is None where nobody judged it.
 
 
-class VerdictAgreement(_Table):
+class VerdictAgreement(Result):
     """Same verdict; counted right of what people find wrong; counted wrong of what they find right."""
 
     n: int
@@ -44,14 +37,14 @@ class VerdictAgreement(_Table):
     false_reject: float | None
 
 
-class DefectsFound(_Table):
+class DefectsFound(Result):
     """Of the questions that people find defective under text and images, how many the row leaves out."""
 
     n: int
     detected: float
 
 
-class HumanColumns(_Table):
+class HumanColumns(Result):
     """Everything that people say of one row's boards."""
 
     recoverability: HumanRecoverability | None = None
@@ -65,11 +58,10 @@ class HumanColumns(_Table):
     ambiguity_detected: DefectsFound | None = None
 
 
-# ---
 # `table.json` of `katha ablate`: rows, pairs of rows, costs, repair cases and what the intervals support.
 
 
-class AblationRow(_Table):
+class AblationRow(Result):
     """One row of a suite (Tables 55, 74, 75). `delta_stg`, `ci95` and `p_corrected` are against the baseline.
 
     harmed, equal, improved: shares of stories whose boards are worse, as good or better than the baseline's. labels,
@@ -137,7 +129,7 @@ class RowComparison(RowDifference):
         return {name: row[name] for name in first} | row
 
 
-class AblationBudget(_Table):
+class AblationBudget(Result):
     """What the suite draws and asks together, row by row, and with nothing shared (Table 74)."""
 
     frames_distinct: int
@@ -148,7 +140,7 @@ class AblationBudget(_Table):
     questions_naive: int
 
 
-class ChangedQuestion(_Table):
+class ChangedQuestion(Result):
     """A question that a repair made answerable from the images, or no longer answerable."""
 
     question: str
@@ -158,7 +150,7 @@ class ChangedQuestion(_Table):
     after: bool
 
 
-class RepairCase(_Table):
+class RepairCase(Result):
     """One accepted repair before and after, on the questions valid for both boards (Table 68)."""
 
     group: Literal["success", "boundary", "harm"]
@@ -178,7 +170,7 @@ class RepairCase(_Table):
     questions: list[ChangedQuestion]
 
 
-class RepairCases(_Table):
+class RepairCases(Result):
     """The cases of the suite's focus row, chosen by `rule`, and how often its repairs harm."""
 
     row: str
@@ -191,7 +183,7 @@ class RepairCases(_Table):
     cases: list[RepairCase]
 
 
-class HumanFile(_Table):
+class HumanFile(Result):
     """The file of judgments that the human columns are made of."""
 
     file: str
@@ -201,7 +193,7 @@ class HumanFile(_Table):
 Verdict = Literal["shown", "partly shown", "not shown", "refuted", "undecided", "open", "measured"]
 
 
-class Conclusion(_Table):
+class Conclusion(Result):
     """What the intervals support, by rule, and one sentence for each comparison."""
 
     verdict: Verdict
@@ -209,7 +201,7 @@ class Conclusion(_Table):
     sentences: list[str]
 
 
-class AblationTable(_Table):
+class AblationTable(Result):
     """`table.json` of `katha ablate`."""
 
     suite: str
@@ -235,11 +227,10 @@ class AblationTable(_Table):
         return next(row for row in self.rows if row.mode == mode)
 
 
-# ---
 # `table.json` of `katha compare`: methods, their differences, and the same story side by side.
 
 
-class ServiceUse(_Table):
+class ServiceUse(Result):
     """One service that drew frames (G.5): model as asked and as served, dates, frames, tokens by kind, dollars."""
 
     service: str
@@ -251,7 +242,7 @@ class ServiceUse(_Table):
     cost: float | None
 
 
-class MethodRow(_Table):
+class MethodRow(Result):
     """One method (Table 57). signature: the failure types that it loses most by (Table 69)."""
 
     name: str
@@ -278,7 +269,7 @@ class MethodRow(_Table):
     signature: list[str]
 
 
-class StoryCell(_Table):
+class StoryCell(Result):
     """One method on one story: what is recovered of its valid questions, and where it fails (Tables 69 and 70).
 
     reason: why there is no board at all. boards_invalid: how many of its boards could not be judged.
@@ -294,7 +285,7 @@ class StoryCell(_Table):
     failures: list[str]
 
 
-class StoryRow(_Table):
+class StoryRow(Result):
     """One story under every method, by the method's name."""
 
     story_id: str
@@ -303,7 +294,7 @@ class StoryRow(_Table):
     methods: dict[str, StoryCell]
 
 
-class InvalidBoard(_Table):
+class InvalidBoard(Result):
     """A board that is not there or cannot be judged."""
 
     board: str
@@ -315,7 +306,7 @@ Standing = Literal["finished", "incomplete"]
 """Whether the same command has anything left to try."""
 
 
-class CompareTable(_Table):
+class CompareTable(Result):
     """`table.json` of `katha compare`. judge: whose numbers these are, the ensemble where there are several."""
 
     format: Literal[1] = 1
@@ -329,11 +320,10 @@ class CompareTable(_Table):
     status: Standing
 
 
-# ---
 # `tuning.json` of `katha tune`: the setting that was chosen, and how far to trust it.
 
 
-class TuningGain(_Table):
+class TuningGain(Result):
     """STG of the choice minus that of the settings before, on the stories that chose it."""
 
     difference: float | None
@@ -341,7 +331,7 @@ class TuningGain(_Table):
     p_bootstrap: float | None
 
 
-class CurvePoint(_Table):
+class CurvePoint(Result):
     """One value of one setting, the others as chosen; `difference` is against the choice."""
 
     value: int | float
@@ -353,7 +343,7 @@ class CurvePoint(_Table):
     difference_ci95: Interval | None
 
 
-class TuningResult(_Table):
+class TuningResult(Result):
     """`tuning.json`. setting, default: candidate count, weights and thresholds by name.
 
     cross_validated: STG on stories that the choice did not see, in `folds` parts. equally_good: how many of the

@@ -1,23 +1,30 @@
-"""Contract tests that any renderer, planner or judge can run."""
+"""For the tests of plug-ins: contract tests that any plug-in can run, and scripted doubles of all three kinds.
+
+A contract test needs no test framework: it raises `ContractError` (an `AssertionError`) that lists everything the
+plug-in breaks, and returns the names of the checks that it passed. A double implements the real interface and fails
+loudly when its script is used up.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, get_args, get_type_hints
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from PIL import Image
 
-from katha.errors import KathaError
+from katha.errors import JudgeError, KathaError, PlanError, RenderError
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.jsonio import digest
-from katha.planners.checks import validate_plan
+from katha.planners.base import validate_plan
 from katha.protocols import (
     AlwaysChooses,
     BoardContext,
@@ -26,12 +33,153 @@ from katha.protocols import (
     FrameRequest,
     Judge,
     JudgePrompt,
+    JudgeReply,
     Planner,
     PlanRequest,
     Renderer,
 )
-from katha.schema import CONDITIONS, AnswerStatus, Character, Condition, StoryRecord
-from katha.testing.doubles import picture
+from katha.schema import CONDITIONS, AnswerStatus, Character, Condition, Plan, StoryRecord
+
+__all__ = [
+    "ContractError",
+    "ScriptedJudge",
+    "ScriptedPlanner",
+    "ScriptedRenderer",
+    "check_judge",
+    "check_planner",
+    "check_renderer",
+    "picture",
+    "sample_requests",
+]
+
+E = TypeVar("E")
+
+
+def picture(key: str, size: tuple[int, int]) -> bytes:
+    """Return a PNG of 4x3 blocks of colour that depend on `key` alone."""
+    blocks = Image.frombytes("RGB", (4, 3), hashlib.shake_128(key.encode("utf-8")).digest(36))
+    out = io.BytesIO()
+    blocks.resize(size, Image.Resampling.NEAREST).save(out, "PNG")
+    return out.getvalue()
+
+
+class _Scripted(Generic[E]):
+    """What all doubles do: hand out the entries of a script, one after the other, and raise those that are errors."""
+
+    def __init__(self, script: Iterable[E | BaseException], **spec: str) -> None:
+        self._queue, self._spec = deque(script), spec
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return the name as given (and the revision of a judge)."""
+        return dict(self._spec)
+
+    def remaining(self) -> int:
+        """Return how many entries are left."""
+        return len(self._queue)
+
+    def _next(self, used_up: KathaError) -> E:
+        if not self._queue:
+            raise used_up
+        entry = self._queue.popleft()
+        if isinstance(entry, BaseException):
+            raise entry
+        return entry
+
+
+class ScriptedRenderer(_Scripted[bytes | str]):
+    """Draws each frame with the next entry of `script`: PNG bytes, a text (a picture that depends on it), or an error
+    to raise. `asked` keeps the requests, `contexts` the boards around inserted frames."""
+
+    def __init__(
+        self,
+        script: Iterable[bytes | str | BaseException],
+        *,
+        capabilities: Capabilities | None = None,
+        name: str = "scripted",
+    ) -> None:
+        super().__init__(script, name=name)
+        self.capabilities = capabilities or Capabilities(default_size=(96, 64))
+        self.asked: list[FrameRequest] = []
+        self.contexts: list[BoardContext] = []
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Yield the next entry for each request.
+
+        Raises:
+            RenderError: the script is used up.
+        """
+        yield from map(self._drawn, requests)
+
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        """Return the next entry.
+
+        Raises:
+            RenderError: the script is used up.
+        """
+        self.contexts.append(context)
+        return self._drawn(request)
+
+    def _drawn(self, request: FrameRequest) -> bytes:
+        self.asked.append(request)
+        entry = self._next(RenderError(f"The scripted renderer has no frame left for {request.prompt!r}."))
+        return picture(entry, (request.width, request.height)) if isinstance(entry, str) else entry
+
+
+class ScriptedPlanner(_Scripted[Plan]):
+    """Gives the next plan of `script`, or raises the next error. `asked` keeps what was asked."""
+
+    def __init__(self, script: Iterable[Plan | BaseException], *, name: str = "scripted") -> None:
+        super().__init__(script, name=name)
+        self.asked: list[tuple[StoryRecord, PlanRequest]] = []
+
+    def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
+        """Return the next plan.
+
+        Raises:
+            PlanError: the script is used up.
+        """
+        self.asked.append((story, request))
+        return self._next(PlanError(f"The scripted planner has no plan left for {story.story_id!r}."))
+
+
+_Reply = JudgeReply | str
+
+
+class ScriptedJudge(_Scripted[_Reply]):
+    """Answers each question with the next entry of `script`: an answer's text, a whole reply, or an error to raise.
+
+    Instead of a queue, `script` may be a function of the evidence and the prompt. `asked` keeps what was asked, unless
+    `keep` is False (of a whole benchmark it would be every picture).
+    """
+
+    def __init__(
+        self,
+        script: Iterable[_Reply | BaseException] | Callable[[Evidence, JudgePrompt], _Reply | BaseException],
+        *,
+        name: str = "scripted",
+        revision: str = "1",
+        keep: bool = True,
+    ) -> None:
+        super().__init__(() if callable(script) else script, name=name, revision=revision)
+        self._rule = script if callable(script) else None
+        self._keep = keep
+        self.asked: list[tuple[Evidence, JudgePrompt]] = []
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield the next entry for each prompt.
+
+        Raises:
+            JudgeError: the queue is empty.
+        """
+        for prompt in prompts:
+            if self._keep:
+                self.asked.append((evidence, prompt))
+            used_up = JudgeError(f"The scripted judge has no answer left for {prompt.question!r}.")
+            entry = self._next(used_up) if self._rule is None else self._rule(evidence, prompt)
+            if isinstance(entry, BaseException):
+                raise entry
+            yield JudgeReply("ok", entry) if isinstance(entry, str) else entry
+
 
 _SCENES = (
     "A red fox sleeps under a large tree in the forest.",
@@ -225,7 +373,7 @@ class _Trial:
         with _other_random_numbers(2):
             third = self._draw(self.make(), self.requests)
         why = "with other global random numbers" if third != again else "in another instance"
-        _need(False, f"the same requests gave other bytes {why}; fix it, or declare deterministic=False")
+        raise _Broken(f"the same requests gave other bytes {why}; fix it, or declare deterministic=False")
 
     def minds_the_order(self) -> None:
         if not self.able.deterministic or not self.stands_alone or len(self.requests) < 2:
@@ -250,7 +398,9 @@ class _Trial:
         request = replace(self.requests[0], prompt=f"{_SCENES[1]} {_SCENES[2]}", scene=None, kind="bridge")
         around = BoardContext(tuple(self.requests), tuple(self.board), 1)
         if self.able.insertion == "none":
-            self._refuses(request, around)
+            with suppress(KathaError):
+                self.renderer.insert_frame(request, around)
+                raise _Broken("insertion is declared as 'none', but insert_frame does not raise a KathaError")
             return
         with _other_random_numbers(4), _same_random_numbers():
             png = self.renderer.insert_frame(request, around)
@@ -266,13 +416,6 @@ class _Trial:
 
     def _draw(self, renderer: Renderer, requests: Sequence[FrameRequest]) -> list[bytes]:
         return list(renderer.render_board(list(requests)))
-
-    def _refuses(self, request: FrameRequest, around: BoardContext) -> None:
-        try:
-            self.renderer.insert_frame(request, around)
-        except KathaError:
-            return
-        _need(False, "insertion is declared as 'none', but insert_frame does not raise a KathaError")
 
     def _check(self, png: object, request: FrameRequest, what: str) -> None:
         if not isinstance(png, bytes):

@@ -1,27 +1,190 @@
-"""LoRA training of a local language model as a planner, with peft and the transformers Trainer; resumable."""
+"""LoRA training of a local language model as a planner, with peft and the transformers Trainer; resumable.
+
+It learns from examples: the very prompt that the planner asks with, and the gold plan as its reply, as token ids.
+"""
 
 from __future__ import annotations
 
 import inspect
+import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from katha.config import katha_version
-from katha.errors import ModelError, UnknownPluginError, UsageError
+from katha.config import katha_version, read_settings
+from katha.configs import config_names, load_config
+from katha.errors import KathaError, ModelError, UnknownPluginError, UsageError
 from katha.jsonio import digest, write_json
+from katha.language import read_scene
 from katha.models.checkpoints import ADAPTER_NOTE, ModelSource, best_device, require_local
 from katha.models.local import find_language_model, load_weights
-from katha.planners.training.examples import LEFT_OUT, Collator, Examples, encode, make_examples
-from katha.schema import StoryRecord
+from katha.planners.base import parts_without, restrict
+from katha.planners.draft import TIMES, draft_problems, read_draft, windows_of
+from katha.planners.gemma_st import plan_prompt
+from katha.planners.gold import OraclePlanner
+from katha.planners.quality import FIELDS
+from katha.protocols import PlanRequest
+from katha.schema import Panel, Plan, Question, StoryRecord, Transition
 from katha.store import Kind, State, Workspace
+
+LEFT_OUT = ("links", "shots")
+"""What no KathaBench record annotates: an adapter is trained, and used, without them."""
+_LONGEST = {"prompt": 400, "must_show": 80, "appearance": 120, "name": 40, "kind": 40, "field": 160, "answer": 100}
+_MOST_SHOWN, _MOST_ASKED, _MOST_ACCEPTED = 4, 4, 4
+
+
+@dataclass(frozen=True)
+class Example:
+    """One story as the planner sees it, and the reply that is learnt."""
+
+    story_id: str
+    prompt: str
+    reply: str
+
+
+@dataclass
+class Examples:
+    """What can be learnt from, and why the rest cannot (by story)."""
+
+    kept: list[Example] = field(default_factory=list)
+    rejected: dict[str, str] = field(default_factory=dict)
+
+
+def make_examples(records: Iterable[StoryRecord]) -> Examples:
+    """Return an example of each record whose gold plan the planner's own validator accepts."""
+    found = Examples()
+    for record in records:
+        try:
+            made, problem = _example(record)
+        except KathaError as error:
+            made, problem = None, error.message
+        if made is None:
+            found.rejected[record.story_id] = problem
+        else:
+            found.kept.append(made)
+    return found
+
+
+def _example(record: StoryRecord) -> tuple[Example | None, str]:
+    parts, panels = parts_without(LEFT_OUT), len(record.scenes)
+    plan = OraclePlanner().plan(record, PlanRequest(panels=panels))
+    seen, _ = restrict(record, "gemma-st")
+    windows = windows_of(seen, panels)
+    if len(windows) > 1:
+        return None, f"It has {panels} scenes, more than are planned at once."
+    value = _reply(record, plan)
+    reply = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+    draft, problems = read_draft(reply)
+    if draft is not None:
+        told = f"{record.story_text}\n{windows[0].text}"
+        problems = [*problems, *draft_problems(draft, windows[0].shape, parts, told)]
+    if problems:
+        return None, problems[0]
+    return Example(record.story_id, plan_prompt(seen, windows[0], parts, None), reply), ""
+
+
+def _reply(record: StoryRecord, plan: Plan) -> dict[str, Any]:
+    sheet = ("name", "kind", "appearance")
+    return {
+        "tells_events": True,
+        "characters": [{name: _cut(getattr(item, name), name) for name in sheet} for item in plan.characters],
+        "panels": [_panel(panel) for panel in plan.panels],
+        "transitions": [_transition(item, record.recoverability_questions) for item in plan.transitions],
+    }
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    reading = read_scene(panel.prompt)
+    shown = [_cut(item, "must_show") for item in panel.must_show[:_MOST_SHOWN]]
+    return {
+        "place": (reading.setting or "unclear").replace("_", " "),
+        "time_of_day": reading.time if reading.time in TIMES else "unclear",
+        "characters": panel.characters[:6],
+        "must_show": shown or [_cut(panel.caption, "must_show")],
+        "prompt": _cut(panel.prompt, "prompt"),
+    }
+
+
+def _transition(item: Transition, questions: Sequence[Question]) -> dict[str, Any]:
+    asked = [one for one in questions if one.target_transition == item.pair and one.question_type != "moral"]
+    return {
+        "transition_type": item.transition_type,
+        **{name: _cut(getattr(item, name) or "none", "field") for name in FIELDS},
+        "moral_target": item.moral_target or None,
+        "questions": [_question(one) for one in asked[:_MOST_ASKED]],
+    }  # fmt: skip
+
+
+def _question(item: Question) -> dict[str, Any]:
+    accepted = [text for text in item.accepted_answers if text != item.gold_answer] or [item.gold_answer]
+    return {
+        "dimension": item.question_type,
+        "question": _cut(item.question, "field"),
+        "answer": _cut(item.gold_answer, "answer"),
+        "accepted": [_cut(text, "answer") for text in accepted[:_MOST_ACCEPTED]],
+    }
+
+
+def _cut(text: str, kind: str) -> str:
+    """Return `text` within what the reply's schema allows, cut at a word."""
+    clean, most = " ".join(text.split()), _LONGEST[kind]
+    return clean if len(clean) <= most else clean[:most].rsplit(" ", 1)[0]
+
+
+_IGNORED = -100
+"""The label that transformers leaves out of the loss."""
+
+
+def encode(examples: Sequence[Example], tokenizer: Any, longest: int) -> tuple[list[dict[str, list[int]]], list[str]]:
+    """Return `input_ids` and `labels` of each example, and the stories that are longer than `longest` tokens."""
+    rows: list[dict[str, list[int]]] = []
+    too_long: list[str] = []
+    for item in examples:
+        asked = [{"role": "user", "content": item.prompt}]
+        prompt = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+        start = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+        reply = tokenizer(f"{item.reply}{_end(tokenizer)}", add_special_tokens=False)["input_ids"]
+        if len(start) + len(reply) > longest:
+            too_long.append(item.story_id)
+            continue
+        rows.append({"input_ids": [*start, *reply], "labels": [_IGNORED] * len(start) + list(reply)})
+    return rows, too_long
+
+
+def _end(tokenizer: Any) -> str:
+    """Return what ends a turn: the chat format's own mark where the tokenizer has one."""
+    mark = "<end_of_turn>"
+    known = tokenizer.convert_tokens_to_ids(mark) not in {None, tokenizer.unk_token_id}
+    return mark if known else str(tokenizer.eos_token)
+
+
+@dataclass(frozen=True)
+class Collator:
+    """Rows to one batch, padded on the right. typed: the model asks which tokens are pictures (none are)."""
+
+    pad: int
+    typed: bool
+
+    def __call__(self, rows: Sequence[Mapping[str, Sequence[int]]]) -> dict[str, Any]:
+        """Return tensors of shape (B, T)."""
+        import torch
+
+        longest = max(len(row["input_ids"]) for row in rows)
+
+        def padded(name: str, fill: int) -> Any:
+            return torch.tensor([[*row[name], *[fill] * (longest - len(row[name]))] for row in rows])
+
+        batch = {"input_ids": padded("input_ids", self.pad), "labels": padded("labels", _IGNORED)}
+        lengths = torch.tensor([[len(row["input_ids"])] for row in rows])
+        batch["attention_mask"] = (torch.arange(longest)[None] < lengths).long()
+        if self.typed:
+            batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
+        return batch
 
 
 class TrainSettings(BaseModel):
@@ -51,13 +214,12 @@ class TrainSettings(BaseModel):
 
 
 def preset_names() -> list[str]:
-    """The presets that ship with katha, sorted."""
-    folder = files("katha.configs").joinpath("train")
-    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    """Return the presets that ship with katha, sorted."""
+    return config_names("train")
 
 
 def load_settings(preset: str | None, changes: Mapping[str, Any]) -> TrainSettings:
-    """The settings of a preset with `changes` on top; a change that is None was not given.
+    """Return the settings of a preset with `changes` on top; a change that is None was not given.
 
     Raises:
         UnknownPluginError: no such preset. UsageError: a setting is unknown or has a value it cannot have.
@@ -66,24 +228,16 @@ def load_settings(preset: str | None, changes: Mapping[str, Any]) -> TrainSettin
     if preset is not None:
         if preset not in preset_names():
             raise UnknownPluginError(f"No preset is called {preset!r}.", hint=f"Known: {', '.join(preset_names())}.")
-        text = files("katha.configs").joinpath("train", f"{preset}.yaml").read_text(encoding="utf-8")
-        values.update(yaml.safe_load(text))
+        values.update(load_config("train", f"{preset}.yaml"))
     values.update({name: value for name, value in changes.items() if value is not None})
-    try:
-        return TrainSettings.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(f"Setting {'.'.join(map(str, first['loc']))!r}: {first['msg']}.") from error
+    return read_settings(TrainSettings, values)
 
 
 def model_card(source: ModelSource, settings: TrainSettings, report: Report) -> str:
-    """The card as Markdown; a number that was not measured is a dash."""
+    """Return the card as Markdown; a number that was not measured is a dash."""
     rows = [
         ("Base model", f"`{source.name}` ({source.architecture}, revision `{source.revision}`)"),
-        (
-            "Method",
-            f"LoRA, rank {settings.rank}, alpha {settings.alpha}, dropout {settings.dropout}, all linear layers",
-        ),
+        ("Method", "LoRA, rank {rank}, alpha {alpha}, dropout {dropout}, all linear layers".format(**dict(settings))),
         ("Learnt from", f"{report.examples} stories, {report.tokens:,} tokens; loss on the plan alone"),
         ("Left out", f"{len(report.rejected)} that the planner's validator rejects, {len(report.too_long)} too long"),
         ("Steps", f"{report.steps}, {settings.batch * settings.accumulation} stories each, seed {settings.seed}"),
@@ -181,30 +335,32 @@ def train_planner(
     if not examples.kept:
         reason = next(iter(examples.rejected.values()), "there is none")
         raise UsageError(f"No record can be learnt from: {reason}", hint="Give records with scenes and transitions.")
-    folder, fresh = Workspace(out, TRAINING), _state(source, settings, examples, kept_out)
-    with folder.claim():
-        known = folder.resume(fresh)
-        if known is not None and known.finished:
-            return _kept_report(out, known)
-        folder.write(fresh)
-        where = device or best_device()
-        model, tokenizer = load_weights(source, where, settings.dtype or ("float32" if where == "cpu" else "bfloat16"))
-        report = _fit(model, tokenizer, examples, kept_out, out, settings, where, on_step)
-        _finish(folder, source, settings, report, fresh)
-    return report
-
-
-def _state(source: ModelSource, settings: TrainSettings, examples: Examples, held_out: Examples) -> TrainState:
-    """What an adapter is to be trained with."""
-    return TrainState(
+    fresh = TrainState(
         katha=katha_version(),
         base=source.name,
         base_revision=source.revision,
         settings=settings.model_dump(),
         data=digest([[item.prompt, item.reply] for item in examples.kept]),
-        held_out=digest([[item.prompt, item.reply] for item in held_out.kept]),
+        held_out=digest([[item.prompt, item.reply] for item in kept_out.kept]),
         without=list(LEFT_OUT),
     )
+    folder = Workspace(out, TRAINING)
+    with folder.claim():
+        known = folder.resume(fresh)
+        if known is not None and known.finished:
+            kept = TypeAdapter(Report).validate_python({**(known.report or {}), "folder": out})
+            return replace(kept, notes=["It was finished before; nothing was done."])
+        folder.write(fresh)
+        where = device or best_device()
+        model, tokenizer = load_weights(source, where, settings.dtype or ("float32" if where == "cpu" else "bfloat16"))
+        report = _fit(model, tokenizer, examples, kept_out, out, settings, where, on_step)
+        # The note binds the adapter to its base.
+        note = {"base": source.name, "base_revision": source.revision, "without": list(LEFT_OUT)}
+        write_json(out / ADAPTER_NOTE, note)
+        (out / "README.md").write_text(model_card(source, settings, report), encoding="utf-8")
+        kept_report = {name: value for name, value in vars(report).items() if name != "folder"}
+        folder.finish(fresh.model_copy(update={"finished": True, "report": kept_report}))
+    return report
 
 
 def _fit(
@@ -242,8 +398,9 @@ def _fit(
     trainer = _trainer(adapted, rows, others, Collator(pad, typed), out, settings, device, on_step)
     started = time.perf_counter()
     try:
-        before = _loss(trainer) if others and not _checkpoints(out) else None
-        trainer.train(resume_from_checkpoint=_checkpoints(out))
+        # A new adapter changes nothing: this is the base model's loss, also where training goes on at a checkpoint.
+        before = _loss(trainer) if others else None
+        trainer.train(resume_from_checkpoint=_last_checkpoint(out))
         after = _loss(trainer) if others else None
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise ModelError(
@@ -323,23 +480,7 @@ def _loss(trainer: Any) -> float:
     return float(trainer.evaluate()["eval_loss"])
 
 
-def _checkpoints(out: Path) -> str | None:
-    """The last whole checkpoint, if there is one."""
+def _last_checkpoint(out: Path) -> str | None:
+    """Return the last whole checkpoint, if there is one."""
     found = [path for path in (out / "checkpoints").glob("checkpoint-*") if (path / "trainer_state.json").is_file()]
     return str(max(found, key=lambda path: int(path.name.rpartition("-")[2]))) if found else None
-
-
-def _finish(
-    folder: Workspace[TrainState], source: ModelSource, settings: TrainSettings, report: Report, state: TrainState
-) -> None:
-    """Write the note that binds the adapter to its base, the model card, and that the training is done."""
-    note = {"base": source.name, "base_revision": source.revision, "without": list(LEFT_OUT)}
-    write_json(folder.path / ADAPTER_NOTE, note)
-    (folder.path / "README.md").write_text(model_card(source, settings, report), encoding="utf-8")
-    kept = {name: value for name, value in vars(report).items() if name != "folder"}
-    folder.finish(state.model_copy(update={"finished": True, "report": kept}))
-
-
-def _kept_report(out: Path, state: TrainState) -> Report:
-    kept = TypeAdapter(Report).validate_python({**(state.report or {}), "folder": out})
-    return replace(kept, notes=["It was finished before; nothing was done."])

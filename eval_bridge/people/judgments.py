@@ -1,30 +1,151 @@
-"""`katha bench calibrate`: everything that a file of people's judgments has the columns for (Tables 22, 37 to 39)."""
+"""People's judgments from plain CSV or JSON Lines, and everything that a file of them has the columns for (Tables 22,
+37 to 39): `katha bench calibrate`. One row is one judgment; its columns say what it is about."""
 
 from __future__ import annotations
 
+import csv
+import json
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
 
-from katha.errors import RecordError
+from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.people import agreement as c
-from katha.eval_bridge.people.files import Judgment, read_judgments
 from katha.eval_bridge.scoring.scores import intervals
 from katha.eval_bridge.scoring.statistics import averages, replicates
-from katha.schema import (
-    CONDITIONS,
-    DIMENSIONS,
+from katha.jsonio import iter_lines, loads
+from katha.schema import CONDITIONS, DIMENSIONS, MORAL_LABELS
+from katha.schema.scores import (
     Calibration,
     HumanRecoverability,
     LabelAgreement,
     PreferenceTest,
-    RankAgreement,
     RaterAgreement,
 )
+
+# Reading: every cell is parsed as its column says.
+
+Judgment = Mapping[str, Any]
+"""One row: the values of the columns of `COLUMNS` that it fills in, and `line`."""
+
+T = TypeVar("T")
+_CONFIDENCE = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}
+"""A confidence in words is the middle of its third of the scale."""
+
+_TRUTH = {"1": True, "true": True, "right": True, "yes": True, "0": False, "false": False, "wrong": False, "no": False}
+
+
+def _number(low: float = -math.inf, high: float = math.inf, *, whole: bool = False) -> Callable[[str], float]:
+    def parse(value: str) -> float:
+        number = float(value)
+        if not low <= number <= high or (whole and number != int(number)):
+            bounds = f" from {low:g} to {high:g}" if math.isfinite(high - low) else ""
+            raise ValueError(f"it must be a {'whole ' if whole else ''}number{bounds}")
+        return int(number) if whole else number
+
+    return parse
+
+
+def _word(known: Mapping[str, T], told: str) -> Callable[[str], T]:
+    def parse(value: str) -> T:
+        folded = value.casefold().replace(" ", "_")
+        if folded not in known:
+            raise ValueError(f"it must be {told}")
+        return known[folded]
+
+    return parse
+
+
+def _among(*allowed: str) -> Callable[[str], str]:
+    return _word({name: name for name in allowed}, f"one of {', '.join(allowed)}")
+
+
+def _confidence(value: str) -> float:
+    return _CONFIDENCE[value.casefold()] if value.casefold() in _CONFIDENCE else _number(0.0, 1.0)(value)
+
+
+COLUMNS: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("rater", "story_id", "question_id"), str),
+    "question_type": _among(*DIMENSIONS),
+    "condition": _among(*CONDITIONS),
+    "right": _word(_TRUTH, "right or wrong (1 or 0, true or false)"),
+    "label": str,
+    "target": _among(*MORAL_LABELS),
+    **dict.fromkeys(("top1", "top2", "top3"), _among(*MORAL_LABELS, "unclear")),
+    **dict.fromkeys(("ncs", "mas", "ees"), _number(1, 5, whole=True)),
+    "preference": _number(-2, 2, whole=True),
+    **dict.fromkeys(("criterion", "human", "judge"), str),
+    "confidence": _confidence,
+    **dict.fromkeys(("human_score", "judge_score"), _number()),
+    "method": str,
+    "failing": _among(*DIMENSIONS),
+}
+"""The columns that are understood; others are ignored. An empty cell is a missing value."""
+
+
+def read_judgments(path: Path) -> Iterator[Judgment]:
+    """Stream rows with the values that are there, each parsed; `line` is the row's line number.
+
+    Raises:
+        InputFileError: the file cannot be read, or has none of the columns. RecordError: a value is not what its
+            column holds; file, line and column are named.
+    """
+    rows = _json_rows(path) if path.suffix.lower() in (".jsonl", ".json", ".ndjson") else _csv_rows(path)
+    known = False
+    for number, raw in rows:
+        known = known or any(name in COLUMNS for name in raw)
+        row = {name: _cell(path, number, name, value) for name, value in raw.items() if name in COLUMNS and value != ""}
+        yield {"line": number, **row}
+    if not known:
+        raise InputFileError(
+            f"{str(path)!r} has no column that is understood.",
+            hint=f"Known: {', '.join(COLUMNS)}; see docs/protocol.md.",
+        )
+
+
+def _cell(path: Path, number: int, name: str, value: str) -> Any:
+    try:
+        return COLUMNS[name](value)
+    except ValueError as error:
+        why = str(error) if str(error).startswith("it must") else "it must be a number"
+        raise RecordError(f"{str(path)!r}, line {number}, column {name!r}: {value!r} is wrong: {why}.") from error
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    lines = (line for _, line in iter_lines(path))
+    reader = csv.DictReader(lines, strict=True)
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                raise RecordError(
+                    f"{str(path)!r}, line {reader.line_num}: the row has not as many cells as the header."
+                )
+            yield reader.line_num, {name.strip(): value.strip() for name, value in row.items()}
+    except csv.Error as error:
+        raise InputFileError(f"{str(path)!r}, line {reader.line_num} is not CSV: {error}.") from error
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    for number, line in iter_lines(path):
+        try:
+            value = loads(line)
+        except ValueError as error:
+            raise InputFileError(f"{str(path)!r}, line {number} is not JSON: {error}.") from error
+        if not isinstance(value, dict):
+            raise RecordError(f"{str(path)!r}, line {number} is not a JSON object.")
+        yield number, {name: _cell_text(item) for name, item in value.items() if item is not None}
+
+
+def _cell_text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else json.dumps(value)
+
+
+# Reporting: a section for each kind of judgment that is there.
 
 Section = BaseModel | dict[str, PreferenceTest]
 Made = tuple[Section, list[str]]
@@ -49,9 +170,9 @@ def calibrate(path: Path, resamples: int = 10_000, seed: int = 42) -> Calibratio
         InputFileError, RecordError: see `read_judgments`; or a rater judged the same thing twice; or nothing fits.
     """
     rows = list(read_judgments(path))
-    found, notes = _sections(path, rows, [name for name, _, _ in _SECTIONS], resamples, seed)
+    found, notes = _sections(path, rows, list(_SECTIONS), resamples, seed)
     if not found:
-        wanted = "; ".join(", ".join(columns) for _, columns, _ in _SECTIONS)
+        wanted = "; ".join(", ".join(columns) for columns, _, _ in _SECTIONS.values())
         raise RecordError(f"{str(path)!r}: no row has all columns of any kind of judgment.", hint=f"Give {wanted}.")
     return Calibration.model_validate({"rows": len(rows), "notes": notes, **found})
 
@@ -64,11 +185,10 @@ def board_sections(path: Path, rows: Sequence[Judgment], resamples: int, seed: i
         RecordError: a rater judged the same thing twice.
     """
     found, _ = _sections(path, rows, BOARD_SECTIONS, resamples, seed)
-    return {name: _plain(found.get(name)) for name in BOARD_SECTIONS}
-
-
-def _plain(section: Section | None) -> object:
-    return section.model_dump(mode="json") if isinstance(section, BaseModel) else section
+    return dict.fromkeys(BOARD_SECTIONS) | {
+        name: section.model_dump(mode="json") if isinstance(section, BaseModel) else section
+        for name, section in found.items()
+    }
 
 
 def _sections(
@@ -77,32 +197,20 @@ def _sections(
     """The sections of these names that `rows` have the columns for, and what has to be said about them."""
     found: dict[str, Section] = {}
     notes: list[str] = []
-    for name, columns, make in _SECTIONS:
+    for name, (columns, identity, make) in _SECTIONS.items():
         own = [row for row in rows if all(column in row for column in columns)]
         if own and name in names:
-            _refuse_twins(path, own, name)
+            _refuse_twins(path, own, identity)
             found[name], told = make(own, resamples, seed)
             notes += told
     return found, notes
 
 
-_IDENTITY = {
-    "labels": ("rater", "story_id"),
-    "moral": ("rater", "method", "story_id"),
-    "ncs": ("rater", "method", "story_id"),
-    "mas": ("rater", "method", "story_id"),
-    "ees": ("rater", "method", "story_id"),
-    "preference": ("rater", "story_id", "criterion"),
-    "recoverability": ("rater", "method", "story_id", "question_id", "condition"),
-}
-
-
-def _refuse_twins(path: Path, rows: Sequence[Judgment], name: str) -> None:
+def _refuse_twins(path: Path, rows: Sequence[Judgment], identity: Sequence[str]) -> None:
     seen: dict[tuple[Any, ...], int] = {}
-    keys = _IDENTITY.get(name, ())
-    for row in rows:
-        key = tuple(row.get(column) for column in keys)
-        if key and key in seen and "rater" in row:
+    for row in rows if identity else ():
+        key = tuple(row.get(column) for column in identity)
+        if key in seen and "rater" in row:
             raise RecordError(
                 f"{str(path)!r}, line {row['line']}: repeats line {seen[key]} ({', '.join(map(str, key))})."
             )
@@ -118,10 +226,8 @@ def _labels_of_judges(rows: Sequence[Judgment], resamples: int, seed: int) -> Ma
 
 
 def _scores_of_judges(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
-    judge, human = [row["judge_score"] for row in rows], [row["human_score"] for row in rows]
-    rank, pairs = c.rank_correlation(judge, human), c.pairwise_agreement(judge, human)
-    notes = ["One side is constant, so spearman is null."] if rank is None else []
-    return RankAgreement(n=len(rows), spearman=rank, pairwise_agreement=pairs), notes
+    found = c.rank_agreement([row["judge_score"] for row in rows], [row["human_score"] for row in rows])
+    return found, ["One side is constant, so spearman is null."] if found.spearman is None else []
 
 
 def _alpha(rows: Iterable[Judgment], column: str, level: c.Level) -> float | None:
@@ -157,9 +263,7 @@ def _ratings(column: str) -> Maker:
 
 
 def _preference(rows: Sequence[Judgment], resamples: int, seed: int) -> Made:
-    given: dict[str, list[int]] = defaultdict(list)
-    for row in rows:
-        given[row.get("criterion", "overall")].append(row["preference"])
+    given = c.by_key(({"criterion": "overall", **row} for row in rows), "criterion", "preference")
     return {name: c.preference_test(values, len(given)) for name, values in sorted(given.items())}, []
 
 
@@ -200,12 +304,18 @@ def _recoverability(rows: Sequence[Judgment], resamples: int, seed: int) -> Made
     return found, [f"{lacking} questions lack a condition and are left out."] if lacking else []
 
 
-_SECTIONS: tuple[tuple[str, tuple[str, ...], Maker], ...] = (
-    ("judge_labels", ("judge", "human"), _labels_of_judges),
-    ("judge_scores", ("judge_score", "human_score"), _scores_of_judges),
-    ("labels", ("rater", "story_id", "label"), _labels),
-    ("moral", ("target", "top1"), _moral),
-    *((name, ("rater", "story_id", name), _ratings(name)) for name in _RATINGS),
-    ("preference", ("preference",), _preference),
-    ("recoverability", ("story_id", "question_id", "question_type", "condition", "right"), _recoverability),
-)
+_BOARD = ("rater", "method", "story_id")
+_SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...], Maker]] = {
+    "judge_labels": (("judge", "human"), (), _labels_of_judges),
+    "judge_scores": (("judge_score", "human_score"), (), _scores_of_judges),
+    "labels": (("rater", "story_id", "label"), ("rater", "story_id"), _labels),
+    "moral": (("target", "top1"), _BOARD, _moral),
+    **{name: (("rater", "story_id", name), _BOARD, _ratings(name)) for name in _RATINGS},
+    "preference": (("preference",), ("rater", "story_id", "criterion"), _preference),
+    "recoverability": (
+        ("story_id", "question_id", "question_type", "condition", "right"),
+        (*_BOARD, "question_id", "condition"),
+        _recoverability,
+    ),
+}
+"""What a section needs of a row, what a rater may judge once only (nothing: no such rule), and who makes it."""

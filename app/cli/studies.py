@@ -1,0 +1,367 @@
+"""The verbs over many stories: judge boards that are there, run a suite of modes, compare methods, tune the compass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+from pydantic import BaseModel
+
+import katha
+from katha.app.cli.console import comparison, echo_json, end, interval, points, progress_bar, tell_outcome
+from katha.app.cli.options import Given, Json, Lock, Resamples, Split, Stories, options_from
+from katha.app.reports.page import change, headline, p_value, unscored
+from katha.app.reports.study_pages import advice, people_words
+from katha.app.studies import estimate
+from katha.config import Settings
+from katha.experiments.inputs import EvalOptions
+from katha.experiments.runner import ExperimentState, Result
+from katha.schema.tables import AblationRow, AblationTable, CompareTable, HumanColumns, TuningResult
+
+if TYPE_CHECKING:
+    from katha.eval_bridge.judging.budget import Estimate
+    from katha.experiments.evaluate import EvalResult
+
+_JUDGED = ("judges", "judge_options", "answers", "matching", "variant", "base_url", "verify_reuse")
+_VARIED = ("planner", "planner_options", "renderer", "renderer_options", "mode", "review", "verify_reuse")
+_BOARD = "  {:<22}{:>8}{:>8}{:>8}{:>8}{:>18}{:>16}"
+_ROW = "  {:<26}{:>7}{:>7}{:>8}{:>17}{:>8}{:>8}{:>8}{:>8}"
+_METHOD = "  {:<30}{:>8}{:>9}{:>7}{:>7}{:>7}{:>8}{:>17}"
+_SHOWN = 8
+
+S = TypeVar("S", bound=ExperimentState)
+T = TypeVar("T", bound=BaseModel)
+
+
+def _conclude(
+    result: Result[S, T], tell: Callable[[T], None], as_json: bool, told: Mapping[str, object] | None = None
+) -> None:
+    """Print the table that a study gave, as text or as one JSON object, and leave with the study's exit code."""
+    report = str(result.out / "report.html")
+    if as_json:
+        table = {"table": result.table.model_dump(mode="json")}
+        echo_json({"out": str(result.out), "report": report, **(told or {}), **table})
+    else:
+        tell(result.table)
+        tell_outcome(result.outcome)
+        typer.echo(f"Report: {report}")
+    end(result.outcome, result.status)
+
+
+@options_from(Settings, only=_JUDGED)
+@options_from(EvalOptions, into="options", preset=False, limits=False)
+def evaluate(
+    stories: Stories,
+    boards: Annotated[
+        list[str],
+        typer.Option("--boards", help="DIR or NAME=DIR, a folder with one folder per story. Several are compared."),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder of the evaluation.")],
+    given: Given,
+    options: Given,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Judge the boards of STORIES under text, image and text+image, and write scores and a report.
+
+    The same command again asks nothing. After a kill, or with a larger budget, it goes on where it stopped.
+    """
+    changes = {**given.changes, **options.changes}
+    with progress_bar("Judging", "Judging {}", quiet=as_json) as on_progress:
+        if dry_run:
+            _tell_estimate(*estimate(stories, boards, out, given.preset, on_progress=on_progress, **changes), as_json)
+            return
+        result = katha.evaluate(
+            stories,
+            boards,
+            out,
+            given.preset,
+            budget=given.budget,
+            on_progress=on_progress,
+            on_batch=None if as_json else _tell_batch,
+            **changes,
+        )
+    _tell_evaluation(result, out / "report.html", as_json)
+
+
+def _tell_batch(judge: str, ended: int, of: int) -> None:
+    typer.echo(f"{judge}: {ended} of {of} batches have ended. (Stopping this command does not stop them.)", err=True)
+
+
+def _tell_estimate(sums: Mapping[str, Estimate], invalid: Mapping[str, Mapping[str, str]], as_json: bool) -> None:
+    """Print what asking would take, judge by judge."""
+    if as_json:
+        keys = ("calls", "reused", "input_tokens", "output_tokens", "cost")
+        judges = {name: {key: getattr(item, key) for key in keys} for name, item in sums.items()}
+        echo_json({"dry_run": True, "judges": judges, "invalid": invalid})
+        return
+    for name, item in sums.items():
+        cost = "price unknown" if item.cost is None else f"about ${item.cost:.2f}"
+        typer.echo(
+            f"  {name}: {item.calls:,} calls ({item.reused:,} more are in the cache), about {item.input_tokens:,} "
+            f"tokens in and {item.output_tokens:,} out, {cost}"
+        )
+    _tell_invalid(invalid)
+    typer.echo("Nothing was asked.")
+
+
+def _tell_evaluation(result: EvalResult, report: Path, as_json: bool) -> None:
+    """Print the outcome of an evaluation, as text or as one JSON object."""
+    scores = result.scores
+    methods = {name: headline(scores, name) for name in scores.methods}
+    state, results = result.state, result.state.done
+    if as_json:
+        told = {"stories", "questions", "statuses", "calls", "kept", "budget", "failures"}
+        told |= {"invalid", "leakage", "controls"}
+        found = {
+            "out": str(result.out),
+            "report": str(report),
+            "reused": result.reused,
+            "methods": {name: row._asdict() for name, row in methods.items()},
+        }
+        echo_json(found | {"status": state.status} | results.model_dump(mode="json", include=told))
+        end(result.outcome)
+        return
+    typer.echo(_BOARD.format("board", "stories", "text", "image", "STG", "95%", "valid"))
+    for name, row in methods.items():
+        entry = scores.methods[name]
+        ci = entry.judges[row.judge].filtered.ci95.stg if row.judge is not None else None
+        numbers = [points(row.text), points(row.image), points(row.stg), f"[{ci[0]:.1f}, {ci[1]:.1f}]" if ci else "-"]
+        typer.echo(_BOARD.format(name[:22], entry.stories, *numbers, f"{row.n_valid} of {row.n_questions}"))
+    for note in unscored(scores):
+        typer.echo(note)
+    _tell_invalid(results.invalid)
+    for item in results.controls:
+        typer.echo(f"Control {item.control} ({item.judge}): {item.reading}")
+    leakage = results.leakage
+    typer.echo(f"Leakage scan: {leakage.packets} image-only packets, {len(leakage.found)} found.")
+    for name, call in results.calls.items():
+        if call.reuse is not None:
+            checked, flipped = call.reuse.checked, call.reuse.flipped
+            typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
+    if leakage.pictures_read:
+        typer.echo(f"Words drawn into pictures: {len(leakage.drawn)} lines in {leakage.pictures_read} pictures.")
+    tell_outcome(result.outcome)
+    if state.status == "budget_stopped":
+        typer.echo("The budget stopped it. The same command with a larger one goes on where it stopped.")
+    typer.echo(f"Report: {report}")
+    end(result.outcome)
+
+
+def _tell_invalid(invalid: Mapping[str, Mapping[str, str]]) -> None:
+    for name, reasons in invalid.items():
+        for story, reason in list(reasons.items())[:_SHOWN]:
+            typer.echo(f"  {name}, {story}: not judged, {reason.removesuffix('.')}.", err=True)
+        if len(reasons) > _SHOWN:
+            typer.echo(f"  {name}: {len(reasons) - _SHOWN} more stories were not judged; see eval.json.", err=True)
+
+
+@options_from(Settings, leave_out=("mode", "review"))
+def ablate(
+    stories: Stories,
+    given: Given,
+    suite: Annotated[str, typer.Option("--suite", help="A suite by name, or a YAML file of your own.")] = "length",
+    rows: Annotated[str | None, typer.Option("--rows", help="Only these rows of the suite, with commas.")] = None,
+    split: Split = None,
+    lock: Lock = None,
+    human: Annotated[
+        Path | None,
+        typer.Option("--human", help="People's judgments of the boards (CSV or JSON Lines): human columns."),
+    ] = None,
+    resamples: Resamples = 10_000,
+    out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run every row of a suite over STORIES, and say what the differences support.
+
+    Each distinct frame is drawn once and each distinct question asked once, however the rows overlap. The same command
+    again does nothing; after a kill it goes on.
+    """
+    with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
+        result = katha.ablate(
+            stories,
+            given.preset,
+            suite=suite,
+            rows=[part.strip() for part in rows.split(",") if part.strip()] if rows is not None else None,
+            split=split,
+            lock=lock,
+            human=human,
+            resamples=resamples,
+            out=out,
+            budget=given.budget,
+            on_progress=on_progress,
+            **given.changes,
+        )
+    _conclude(result, _tell_ablation, as_json)
+
+
+def _tell_ablation(table: AblationTable) -> None:
+    typer.echo(_ROW.format("row", "image", "STG", "change", "95% interval", "p", "frames", "drawn", "asked"))
+    for row in table.rows:
+        typer.echo(_line(row))
+    for row in table.rows:
+        if row.human is not None:
+            typer.echo(_people(row.mode, row.human))
+    budget = table.budget
+    typer.echo(
+        f"Drawn: {budget.frames_distinct:,} frames (naively {budget.frames_naive:,}). "
+        f"Asked: {budget.questions_distinct:,} questions (naively {budget.questions_naive:,})."
+    )
+    for sentence in table.conclusion.sentences:
+        typer.echo(f"  {sentence}")
+    for note in table.notes:
+        typer.echo(f"Note: {note}")
+    typer.echo(f"Conclusion: {table.conclusion.text}")
+    if not table.frozen:
+        typer.echo("Unfrozen: the settings are not those of a lock (see `katha tune`).")
+
+
+def _line(row: AblationRow) -> str:
+    if row.not_run is not None:
+        return f"  {row.mode:<26} not run: {row.not_run}"
+    numbers = (points(row.image), points(row.stg), change(row.delta_stg, "-"))
+    tested = (interval(row.ci95, "+.1f"), p_value(row.p_corrected, "-"))
+    counts = (
+        "-" if row.frames is None else f"{row.frames:.2f}",
+        f"{row.frames_rendered:,}",
+        f"{row.questions_asked:,}",
+    )
+    return _ROW.format(row.mode, *numbers, *tested, *counts)
+
+
+def _people(mode: str, human: HumanColumns) -> str:
+    """What people say of a row's boards, where they were asked."""
+    words = ", ".join(f"{name} {value}" for name, value in people_words(human).items())
+    return f"  {mode}, people: {words or 'nobody judged these boards'}"
+
+
+@options_from(Settings, leave_out=_VARIED)
+def compare(
+    stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, a text, or a folder of them.")],
+    given: Given,
+    renderer: Annotated[
+        list[str] | None, typer.Option("--renderer", help="A renderer to compare; give it several times.")
+    ] = None,
+    planner: Annotated[
+        list[str] | None, typer.Option("--planner", help="A planner to compare; give it several times.")
+    ] = None,
+    mode: Annotated[
+        list[str] | None, typer.Option("--mode", help="A repair mode to compare; base unless told.")
+    ] = None,
+    methods: Annotated[
+        Path | None, typer.Option("--methods", help="A YAML list of methods, each with options of its own.")
+    ] = None,
+    renderer_option: Annotated[
+        list[str] | None,
+        typer.Option("--renderer-option", help="KEY=VALUE for those of the renderers that have it."),
+    ] = None,
+    resamples: Resamples = 10_000,
+    out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
+    as_json: Json = False,
+) -> None:
+    """Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).
+
+    Every method gets the same plans, questions and judges. A story that a method cannot draw is counted as invalid,
+    with the reason. The same command again does nothing; after a kill it goes on.
+    """
+    with progress_bar("Drawing", quiet=as_json) as on_progress:
+        result = katha.compare(
+            stories,
+            given.preset,
+            renderers=renderer or (),
+            planners=planner or (),
+            modes=mode or (),
+            methods=methods,
+            resamples=resamples,
+            out=out,
+            budget=given.budget,
+            on_progress=on_progress,
+            **given.changes,
+            renderer_options=renderer_option,
+        )
+    _conclude(result, _tell_comparison, as_json, {"reused": result.reused})
+
+
+def _tell_comparison(table: CompareTable) -> None:
+    typer.echo(_METHOD.format("method", "boards", "invalid", "image", "raw", "STG", "common", "95% interval"))
+    for row in table.methods:
+        gaps = (row.image, row.raw_stg, row.filtered_stg, row.common_valid_stg)
+        numbers = [row.boards, f"{points(row.invalid_rate)}%", *map(points, gaps), interval(row.ci95)]
+        typer.echo(_METHOD.format(row.name[:29], *numbers))
+    for pair in table.comparisons:
+        if pair.block == "common_valid" and pair.difference is not None:
+            typer.echo(f"  {comparison(pair)}")
+    for row in table.methods:
+        if row.signature:
+            typer.echo(f"  {row.name} loses most: {', '.join(row.signature)}.")
+    for item in table.invalid[:_SHOWN]:
+        typer.echo(f"  {item.board}, {item.story_id}: invalid, {item.reason}", err=True)
+    if len(table.invalid) > _SHOWN:
+        typer.echo(f"  and {len(table.invalid) - _SHOWN} more invalid boards; see table.json.", err=True)
+    if table.status != "finished":
+        typer.echo("Some boards or answers are missing. The same command asks for them again.")
+
+
+@options_from(Settings, leave_out=("mode", "review"))
+def tune(
+    stories: Stories,
+    given: Given,
+    split: Annotated[
+        str | None, typer.Option("--split", help="Tune on this split; the others are frozen unseen.")
+    ] = None,
+    settings: Annotated[int, typer.Option("--settings", min=1, help="How many settings are tried.")] = 10_000,
+    resamples: Resamples = 2_000,
+    lock: Annotated[Path, typer.Option("--lock", help="Where the lock is written.")] = Path("compass.lock.yaml"),
+    out: Annotated[Path, typer.Option("--out", help="The folder of features and of the curve.")] = Path("out/tune"),
+    as_json: Json = False,
+) -> None:
+    """Choose candidate count, weights and thresholds on validation STORIES, and freeze them with what they rest on.
+
+    Stories are drawn and judged once; then thousands of settings a second are tried on what was measured. Where stories
+    carry splits, `validation` is tuned on unless told.
+    """
+    with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
+        result = katha.tune(
+            stories,
+            given.preset,
+            split=split,
+            tried=settings,
+            resamples=resamples,
+            lock=lock,
+            out=out,
+            budget=given.budget,
+            on_progress=on_progress,
+            **given.changes,
+        )
+    chosen, report = result.chosen, out / "report.html"
+    if as_json:
+        echo_json({"lock": str(result.lock), "report": str(report), "tuning": chosen.model_dump(mode="json")})
+    else:
+        _tell_tuning(chosen, result.lock, report)
+        tell_outcome(result.outcome)
+    end(result.outcome, result.status)
+
+
+def _tell_tuning(chosen: TuningResult, lock: Path, report: Path) -> None:
+    typer.echo(f"Tried {chosen.tried:,} settings on {chosen.stories} stories in {chosen.seconds:.1f} s.")
+    for name, value in chosen.setting.items():
+        default = chosen.default[name]
+        typer.echo(f"  {name:<18}{value:>8g}" + (f"   (was {default:g})" if value != default else ""))
+    gain = chosen.gain
+    span = f", 95% {interval(gain.ci95, '+.1f')}" if gain.ci95 else ""
+    typer.echo(f"STG {points(chosen.stg)} on these stories, {points(chosen.default_stg)} with the old settings")
+    typer.echo(f"  difference {points(gain.difference)}{span}; the choice itself is not in this interval")
+    unseen = points(chosen.cross_validated)
+    typer.echo(f"  on stories that the choice did not see ({chosen.folds} parts): {unseen}")
+    if warning := advice(chosen):
+        typer.echo(f"  {warning}")
+    if chosen.equally_good > 1:
+        typer.echo(f"  {chosen.equally_good:,} settings reach the same; the cheapest is taken")
+    for story, reason in chosen.invalid_stories.items():
+        typer.echo(f"Left out: {story}: {reason}")
+    for note in chosen.notes:
+        typer.echo(f"Note: {note}")
+    typer.echo(f"Lock: {lock}")
+    typer.echo(f"Report: {report}")

@@ -1,0 +1,383 @@
+"""Score boards, find the weakest transition, and repair it by one frame (Eqs. 24 to 28, Algorithm 1)."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from katha.compass.modes import Content, Mode
+from katha.configs import load_prompt
+from katha.language import load_vocabulary, read_scene
+from katha.protocols import Similarity
+from katha.schema import (
+    Board,
+    Candidate,
+    CandidateScore,
+    CompassSettings,
+    Frame,
+    Panel,
+    Plan,
+    Record,
+    Transition,
+    TransitionScore,
+)
+
+# The annotation of T scenes has T-1 transitions whatever the number of displayed frames is. Coverage (Eq. 25)
+# averages over the annotated transitions; a frame inserted in a transition counts for it, so the maximum runs over t,
+# the inserted frame, and t+1. The copy penalty (Eq. 26) averages over the adjacent pairs of the displayed frames.
+# Without an inserted frame both are the paper's formulas to the letter.
+
+Vectors = NDArray[np.float64]
+
+
+def span(frames: Sequence[Frame], pair: tuple[int, int]) -> list[int]:
+    """Return the positions (from 0) of the frames of a transition: its two scenes and what was inserted between."""
+    first, last = pair
+    return [
+        position
+        for position, frame in enumerate(frames)
+        if (frame.scene in (first, last) if frame.kind == "scene" else frame.transition == pair)
+    ]
+
+
+def transition_similarity(images: Vectors, text: Vectors) -> float:
+    """Return Eq. 25's maximum: the best of the images (of shape (n, D)) for a transition's text (of shape (D,))."""
+    return float(np.max(images @ text)) if len(images) else 0.0
+
+
+def transition_coverage(similarities: Sequence[float], delta: float) -> float:
+    """Return Eq. 25: the share of annotated transitions whose similarity is above `delta`; 0 when there is none."""
+    return sum(value > delta for value in similarities) / len(similarities) if similarities else 0.0
+
+
+def adjacent_similarities(images: Vectors) -> list[float]:
+    """Return sim() of each pair of adjacent displayed frames; `images` holds unit vectors, of shape (N, D)."""
+    return [float(value) for value in np.einsum("nd,nd->n", images[:-1], images[1:])]
+
+
+def copy_penalty(adjacent: Sequence[float], gamma: float) -> float:
+    """Return Eq. 26: the share of adjacent pairs that are near-duplicates (above `gamma`); 0 for a single frame."""
+    return sum(value > gamma for value in adjacent) / len(adjacent) if adjacent else 0.0
+
+
+def candidate_score(
+    recoverability: float | None, coverage: float, copy: float, settings: CompassSettings
+) -> CandidateScore:
+    """Return Eq. 24, every term in 0..1; without recoverability (no steering question was scored) the other two."""
+    gained = settings.lambda_r * recoverability if recoverability is not None else 0.0
+    total = gained + settings.lambda_t * coverage - settings.lambda_p * copy
+    return CandidateScore(recoverability=recoverability, coverage=coverage, copy_penalty=copy, total=total)
+
+
+# A board is measured once; any number of weights and thresholds can be tried on its features, without judge or
+# renderer.
+
+_UNSCORED = "No steering question was scored; coverage alone counts."
+
+BoardKey = tuple[tuple[str, str, int | None, tuple[int, int] | None], ...]
+TransitionKey = tuple[tuple[int, int], BoardKey]
+"""A transition and the frames that show it, whatever the rest of the board is."""
+
+
+class TransitionFeatures(Record):
+    """One transition on the frames that show it: recoverability in 0..1 or None, Eq. 25's maximum and the largest
+    similarity of neighbouring frames (both before thresholding)."""
+
+    pair: tuple[int, int]
+    recoverability: float | None
+    n_questions: int
+    similarity: float
+    adjacent: float
+
+
+class BoardFeatures(Record):
+    """One board: recoverability in 0..1 or None, the similarity of each adjacent pair of frames, its transitions, and
+    short names of the questions that measuring it takes."""
+
+    recoverability: float | None
+    adjacent: list[float]
+    transitions: list[TransitionFeatures]
+    asked: list[str] = []
+
+
+def board_key(frames: Sequence[Frame]) -> BoardKey:
+    """Return what a board's features depend on: its pictures in order, and what each stands for."""
+    return tuple((frame.sha256, frame.kind, frame.scene, frame.transition) for frame in frames)
+
+
+def weigh(name: str, board: Board, features: BoardFeatures, settings: CompassSettings) -> Candidate:
+    """Return `board` with its score by Eq. 24 under `settings`."""
+    plain = all(frame.transition is None for frame in board.frames)
+    kind: Literal["base", "inserted"] = "base" if plain else "inserted"
+    score = candidate_score(
+        features.recoverability,
+        transition_coverage([item.similarity for item in features.transitions], settings.delta),
+        copy_penalty(features.adjacent, settings.gamma),
+        settings,
+    )
+    transitions = [
+        TransitionScore(
+            **dict(item),
+            covered=item.similarity > settings.delta,
+            copied=item.adjacent > settings.gamma,
+            note=None if item.recoverability is not None else _UNSCORED,
+        )
+        for item in features.transitions
+    ]
+    return Candidate(name=name, kind=kind, board=board, score=score, transitions=transitions)
+
+
+# Each choice comes with a sentence of reason that holds the numbers it rests on.
+
+
+@dataclass(frozen=True)
+class Weakest:
+    """The transition of Eq. 27: its pair of scenes, its score in 0..1, and why it is the weakest."""
+
+    pair: tuple[int, int]
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """Whether the inserted frame stays, and why."""
+
+    accepted: bool
+    reason: str
+
+
+def best_candidate(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the arg max of Eq. 24; of equals the first. One without scored questions comes after the others."""
+    return max(candidates, key=lambda item: (item.score.recoverability is not None, item.score.total))
+
+
+def transition_score(transition: TransitionScore) -> float:
+    """Return what Eq. 27 minimises, in 0..1: recoverability, or coverage alone where no question was scored."""
+    return transition.recoverability if transition.recoverability is not None else float(transition.covered)
+
+
+def weakest_transition(transitions: Sequence[TransitionScore]) -> Weakest | None:
+    """Return Eq. 27's arg min, if any; ties go to the lower coverage similarity, then to the earlier transition."""
+    if not transitions:
+        return None
+    ranked = sorted(transitions, key=lambda item: (transition_score(item), item.similarity, item.pair))
+    worst = ranked[0]
+    score = transition_score(worst)
+    names = f"scenes {worst.pair[0]} and {worst.pair[1]}"
+    if worst.recoverability is None:
+        reason = (
+            f"The transition between {names} has no scored steering question; by coverage alone it scores {score:.2f} "
+            f"(similarity {worst.similarity:.2f})."
+        )
+    else:
+        reason = (
+            f"From the frames of {names} alone, {100 * score:.0f}% of the {worst.n_questions} steering "
+            f"question{'s' if worst.n_questions != 1 else ''} could be answered, the least of {len(transitions)} "
+            f"transition{'s' if len(transitions) != 1 else ''}."
+        )
+    tied = [item for item in ranked[1:] if transition_score(item) == score]
+    if tied:
+        rule = "lower coverage similarity" if tied[0].similarity > worst.similarity else "earlier place"
+        reason += f" It ties with {len(tied)} more and comes first by its {rule}."
+    return Weakest(worst.pair, score, reason)
+
+
+def accept(before: Candidate, after: Candidate, settings: CompassSettings) -> Acceptance:
+    """Decide by Algorithm 1, line 13: the frozen score must rise, and the inserted frame must not copy a neighbour.
+
+    The copy threshold is gamma of Eq. 26, held against the pairs that the insertion made; a copy elsewhere in the
+    board is no reason to refuse a repair. Where no judge could answer anything there is no score to rise: coverage
+    alone decides only where there is nothing to ask.
+    """
+    old, new = before.score, after.score
+    rise = f"the score goes from {old.total:.3f} to {new.total:.3f}"
+    if (old.recoverability is None) != (new.recoverability is None):
+        return Acceptance(
+            False, "Not inserted: only one of the two boards has scored questions, so they do not compare."
+        )
+    if new.recoverability is None and any(item.n_questions for item in after.transitions):
+        return Acceptance(
+            False,
+            "Not inserted: no judge could answer a steering question about either board, so nothing shows a gain.",
+        )
+    old_frames = {frame.sha256 for frame in before.board.frames}
+    fresh = [frame for frame in after.board.frames if frame.sha256 not in old_frames]
+    inserted = {frame.transition for frame in fresh or after.board.frames if frame.transition is not None}
+    closest = max((item.adjacent for item in after.transitions if item.pair in inserted), default=0.0)
+    against = f"its similarity to a neighbour is {closest:.2f}, the copy threshold {settings.gamma:.2f}"
+    if not new.total > old.total:
+        return Acceptance(False, f"Not inserted: {rise}, which is no improvement.")
+    if closest > settings.gamma:
+        return Acceptance(False, f"Not inserted: {rise}, but it nearly repeats a neighbour ({against}).")
+    return Acceptance(True, f"Inserted: {rise}, and it repeats no neighbour ({against}).")
+
+
+# What an inserted frame is asked to show, and prompts that are planned again.
+
+MASTER_SEED = 42
+"""The seed of every random choice that is not a generation (Table 44)."""
+
+_CHANGE = re.compile(r"(.+?) (?:(?:changes|goes|turns) from .+? to|becomes|stays) (.+)", re.DOTALL)
+_WORD = re.compile(r"\w+")
+_ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """One frame to insert: its prompts, the characters in it, and whether it needs another seed than the board's."""
+
+    prompt: str
+    negative_prompt: str
+    characters: tuple[str, ...]
+    other_seed: bool = False
+
+
+def dice(story_id: str) -> random.Random:
+    """Return the story's own source of chance, by seed 42."""
+    return random.Random(int.from_bytes(hashlib.sha256(f"{MASTER_SEED}:{story_id}".encode()).digest()[:8], "big"))
+
+
+def random_pair(pairs: Sequence[tuple[int, int]], story_id: str) -> tuple[int, int]:
+    """Return the transition of the random modes: the same for all of them, by seed 42 and the story's id."""
+    return dice(story_id).choice(list(pairs))
+
+
+def transition_text(transition: Transition) -> str:
+    """Return r_t of Eqs. 25 and 27 as text: what is done, why, with what intention and feeling, what comes of it."""
+    parts = [transition.action, transition.causality, transition.intention or "", transition.emotion or ""]
+    return _sentences([*parts, transition.consequence])
+
+
+def insertion(content: Content, plan: Plan, transition: Transition, story_id: str) -> Insertion:
+    """Return the frame that `content` puts into `transition`."""
+    panels = {panel.index: panel for panel in plan.panels}
+    pair = before, after = panels[transition.from_scene], panels[transition.to_scene]
+    names = tuple(dict.fromkeys([*before.characters, *after.characters]))
+    if content == "neighbour_scene":
+        throw = dice(story_id)
+        throw.random()  # the first draw chose the transition
+        panel = throw.choice(pair)
+        return Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters), other_seed=True)
+    if content == "captions":
+        told = [_sentences([panel.caption or panel.prompt]) for panel in pair]
+        prompt = load_prompt("bridge/captions").render(before=told[0], after=told[1])
+        return Insertion(prompt, after.negative_prompt, names)
+    place, time = _where(before if content == "establishing" else after)
+    if content == "establishing":
+        looks = [item.appearance or item.name for item in plan.characters if item.name in names]
+        listed = " and ".join([", ".join(looks[:-1]), looks[-1]] if len(looks) > 1 else looks)
+        prompt = load_prompt("bridge/establishing").render(characters=listed or "nobody", place=place, time=time)
+        return Insertion(prompt, before.negative_prompt, names)
+    where = " ".join(part for part in (place, f"by {time}" if time else "") if part)
+    events = told_transition(transition)
+    prompt = load_prompt("bridge/transition").render(place=_sentences([_capital(where)]), events=events)
+    return Insertion(_dressed(" ".join(prompt.split()), plan, pair, names), after.negative_prompt, names)
+
+
+def told_transition(transition: Transition) -> list[str]:
+    """Return what a picture of `transition` has to show, as sentences, without those that an earlier one says.
+
+    What is done, what comes of it, how they feel, and last what caused it: a drawing gives a character the first thing
+    that is said of it, so the cause shows in those that do nothing else.
+    """
+    feeling = _CHANGE.sub(r"\1 is \2", transition.emotion or "")
+    cause = transition.causality.rsplit(" because ", 1)[-1]
+    kept: list[str] = []
+    for part in (transition.action, transition.consequence, feeling, cause):
+        words = set(_WORD.findall(part.lower()))
+        if words and not any(words <= set(_WORD.findall(other.lower())) for other in kept):
+            kept.append(_sentences([_capital(part)]))
+    return kept
+
+
+def _capital(text: str) -> str:
+    return text.strip()[:1].upper() + text.strip()[1:]
+
+
+def _dressed(text: str, plan: Plan, pair: tuple[Panel, Panel], names: Sequence[str]) -> str:
+    """Return `text` with each character as the panels describe it ("the mouse": "the small grey mouse"), so that the
+    inserted frame shows the same ones."""
+    for character in plan.characters:
+        if character.name not in names:
+            continue
+        look = _ARTICLE.sub("", character.appearance) or character.kind
+        known = set(_WORD.findall(look.lower()))
+        more = [word for panel in pair for word in _adjectives(panel.prompt, character.kind) if word not in known]
+        phrase = look.replace(character.kind, " ".join([*dict.fromkeys(more), character.kind]), 1)
+        if character.kind in look and phrase != character.kind:
+            text = re.sub(rf"\b([Tt]he|[Aa]n?) {re.escape(character.kind)}\b", rf"\1 {phrase}", text)
+    return text
+
+
+def _adjectives(prompt: str, kind: str) -> list[str]:
+    """Return the lasting attributes (not feelings) that `prompt` puts before `kind`."""
+    found = re.findall(rf"\b(?:the|an?) ((?:\w+ ){{1,3}}){re.escape(kind)}\b", prompt.lower())
+    words = load_vocabulary()
+    return [word for run in found for word in run.split() if words.find(word, "attribute")]
+
+
+def _where(panel: Panel) -> tuple[str, str]:
+    """Return the place and the time of day that a panel's prompt names, in plain words; blank when it names none."""
+    scene, words = read_scene(panel.prompt), load_vocabulary()
+    place = words.get("setting", scene.setting).words[0] if scene.setting else ""
+    return place, words.get("time", scene.time).words[0] if scene.time else ""
+
+
+def _sentences(parts: Sequence[str]) -> str:
+    """Return `parts` as sentences: blank ones dropped, repeated ones once, each ended by a full stop."""
+    clean = dict.fromkeys(part.strip() for part in parts if part.strip())
+    return " ".join(part if part[-1] in ".!?" else f"{part}." for part in clean)
+
+
+_TOKENS_A_WORD = 1.4
+
+
+def weakest_prompts(plan: Plan, transitions: Sequence[Transition], similarity: Similarity) -> tuple[int, int] | None:
+    """Return the scenes whose prompts are least like their transition: Eq. 25's maximum over prompts, not pictures."""
+    prompts = {panel.index: similarity.encode_text(panel.prompt) for panel in plan.panels}
+
+    def told(step: Transition) -> float:
+        text = similarity.encode_text(transition_text(step))
+        return max(float(prompts[scene] @ text) for scene in step.pair)
+
+    return min(transitions, key=lambda step: (told(step), step.pair)).pair if transitions else None
+
+
+def replan(
+    plan: Plan,
+    transitions: Sequence[Transition],
+    mode: Mode,
+    similarity: Similarity,
+    story_id: str,
+    limit: int | None = None,
+) -> Plan:
+    """Return `plan` with one panel's prompt telling a transition, as `mode.replan` says; once a plan.
+
+    limit: the renderer's prompt tokens; sentences that would not fit are left out.
+    """
+    if mode.replan == "none" or plan.replanned is not None or not transitions:
+        return plan
+    pairs = [step.pair for step in transitions]
+    weakest = weakest_prompts(plan, transitions, similarity)
+    pair = random_pair(pairs, story_id) if mode.replan == "random" or weakest is None else weakest
+    step = next(item for item in transitions if item.pair == pair)
+    panels = [_told(panel, step, limit) if panel.index == step.to_scene else panel for panel in plan.panels]
+    return plan.model_copy(update={"panels": panels, "replanned": pair})
+
+
+def _told(panel: Panel, step: Transition, limit: int | None) -> Panel:
+    template = load_prompt("bridge/replan")
+    events = [text for text in told_transition(step) if text.lower().rstrip(".") not in panel.prompt.lower()]
+    prompt = template.render(prompt=panel.prompt, events=events)
+    while events and limit is not None and len(prompt.split()) * _TOKENS_A_WORD > limit:
+        events.pop()
+        prompt = template.render(prompt=panel.prompt, events=events)
+    return panel.model_copy(update={"prompt": prompt})

@@ -1,0 +1,337 @@
+"""What planners share: what each may see (Table 41), what cannot be planned, and how a prompt is worded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from katha.errors import PlanError, UsageError
+from katha.language import SceneReading, load_vocabulary, read_scene
+from katha.language.tokens import split_sentences
+from katha.protocols import PlanRequest
+from katha.schema import Panel, Plan, Scene, StoryRecord
+
+LONGEST_STORY = 200_000
+WORD = re.compile(r"[^\W\d_]+")
+ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
+WIDE = 0x2E80
+"""The first letter of the scripts that put no blanks between words."""
+_FEWEST_KNOWN = 0.3
+
+
+def check_text(record: StoryRecord, planner: str) -> None:
+    """Refuse a story that is empty, one word long, or longer than `LONGEST_STORY` characters.
+
+    Raises:
+        PlanError: it is.
+    """
+    text = record.story_text
+    if len(text) > LONGEST_STORY:
+        raise PlanError(
+            f"Story {record.story_id!r} has {len(text):,} characters; planner {planner!r} reads at most "
+            f"{LONGEST_STORY:,}.",
+            hint="Shorten it, or give one chapter.",
+        )
+    words = WORD.findall(text)
+    if len(words) < 2:
+        said = "is empty" if not words else f"has one word ({words[0][:40]!r})"
+        raise PlanError(f"Story {record.story_id!r} {said}.", hint="Tell who does what in a few sentences.")
+
+
+def reads_as_english(record: StoryRecord) -> bool:
+    """Return whether enough of the text's words are English function words or in the vocabulary."""
+    vocabulary = load_vocabulary()
+    closed = frozenset().union(*vocabulary.grammar.words.values(), vocabulary.grammar.pronouns)
+    sentences = split_sentences(record.story_text)
+    words = [word.lower for sentence in sentences for word in sentence.words if word.text[0].isalpha()]
+    function = sum(word in closed for word in words)
+    known = sum(word in closed or word in vocabulary.senses for word in words)
+    foreign = sum(1 for word in WORD.findall(record.story_text) if not word.isascii())
+    few = known < _FEWEST_KNOWN * len(words) or (len(words) >= 12 and function < 0.12 * len(words))
+    return bool(words) and not few and foreign <= len(words)
+
+
+def check_scenes(record: StoryRecord, panels: int) -> None:
+    """Refuse annotations that do not fit: another number of scenes than panels, gaps, transitions missing or foreign.
+
+    Raises:
+        PlanError: they do not fit; the field is named.
+    """
+    name, count = record.story_id, len(record.scenes)
+    indices = [scene.scene_index for scene in record.scenes]
+    if count != panels:
+        raise PlanError(
+            f"Record {name!r} has {count} scenes, but {panels} panels are asked for.",
+            hint=f"Use --panels {count}, or remove 'scenes' and 'transitions' to plan from the text.",
+        )
+    if sorted(indices) != list(range(1, count + 1)):
+        raise PlanError(f"Record {name!r}: 'scenes' must be numbered 1 to {count} by 'scene_index', not {indices}.")
+    given = [transition.pair for transition in record.transitions]
+    wanted = [(at, at + 1) for at in range(1, count)]
+    missing = [pair for pair in wanted if pair not in given]
+    if missing and given:
+        raise PlanError(
+            f"Record {name!r}: 'transitions' has none from scene {missing[0][0]} to scene {missing[0][1]}.",
+            hint="Add it, or remove all transitions to have them derived.",
+        )
+    for first, second in given:
+        if (first, second) not in wanted or given.count((first, second)) > 1:
+            raise PlanError(
+                f"Record {name!r}: the transition from scene {first} to scene {second} is given twice or does not "
+                "join two adjacent scenes."
+            )
+
+
+def validate_plan(plan: Plan, record: StoryRecord) -> None:
+    """Refuse a plan that does not fit `record` or does not hold together.
+
+    Raises:
+        PlanError: the field is named: `story_id`, `panels`, `panels[2].prompt`, `panels[2].characters`, `transitions`.
+    """
+    if plan.story_id != record.story_id:
+        raise PlanError(
+            f"Plan field 'story_id' is {plan.story_id!r}, but the story is {record.story_id!r}.",
+            hint="Give the plan that was made for this story, or change its 'story_id'.",
+        )
+    for problem, hint in _plan_problems(plan):
+        raise PlanError(f"Plan of {record.story_id!r}: field {problem}", hint=hint)
+
+
+def _plan_problems(plan: Plan) -> Iterator[tuple[str, str | None]]:
+    """Yield what is wrong, the field first, and what to do about it."""
+    indices = [panel.index for panel in plan.panels]
+    count = len(indices)
+    if count < 2 or indices != list(range(1, count + 1)):
+        yield f"'panels' must hold at least two panels with 'index' 1, 2, 3 ... in order, not {indices}.", None
+    known = {character.name for character in plan.characters}
+    if len(known) != len(plan.characters):
+        yield "'characters' has a name twice.", "Give each character its own name."
+    for panel in plan.panels:
+        if not panel.prompt.strip():
+            yield f"'panels[{panel.index}].prompt' is empty.", "Say what is to be seen."
+        for who in panel.characters:
+            if who not in known:
+                hint = f"Known: {', '.join(sorted(known)) or 'nobody'}."
+                yield f"'panels[{panel.index}].characters' names {who!r}, who is not in 'characters'.", hint
+    # All transitions, or none: planners that know no transitions leave the field empty.
+    pairs = [transition.pair for transition in plan.transitions]
+    wanted = [(at, at + 1) for at in range(1, count)]
+    for first, second in pairs:
+        if (first, second) not in wanted:
+            where = f"panels {first} and {second}, which are not adjacent panels of 1 to {count}"
+            yield f"'transitions' joins {where}.", None
+    if len(set(pairs)) != len(pairs):
+        yield "'transitions' joins the same two panels twice.", None
+    for first, second in wanted:
+        if pairs and (first, second) not in pairs:
+            hint = "Add it, with at least an action and a consequence."
+            yield f"'transitions' has none from panel {first} to panel {second}.", hint
+
+
+# Every planner restricts its record before it reads a word of it, so that what it must not see cannot reach its plan,
+# and names in `Plan.information` what was there to be seen.
+
+_SCENES = ("scene_text",)
+_STRUCTURE = (*_SCENES, "characters", "objects", "action", "state", "emotion")
+_GOLD = (*_STRUCTURE, "visual_evidence", "visual_must_show", "generation_prompt")
+_OF_STORY = ("transitions", "moral_label", "recoverability_questions")
+
+ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "direct": ("story_text", "scene_count"),
+        "rule": ("story_text", "scene_count", *_SCENES),
+        "caption": ("story_text", "scene_count", *_SCENES),
+        "scene": ("story_text", "scene_count", *_STRUCTURE),
+        "gemma-st": ("story_text", "scene_count", *_SCENES),
+        "oracle": ("story_text", "scene_count", *_GOLD, *_OF_STORY),
+    }
+)
+"""The fields of a record that a planner may see. `scene_count` is their number and order, and nothing in them."""
+
+
+def restrict(record: StoryRecord, planner: str) -> tuple[StoryRecord, list[str]]:
+    """Return `record` with nothing in it but what `planner` may see, and the names of what there was to see.
+
+    Keys that the schema does not know are never passed on. Without `scene_text` among the allowed fields the record has
+    no scenes; their number is the request's `panels`. Scenes are in order of their index.
+    """
+    allowed, scenes = ALLOWED[planner], sorted(record.scenes, key=lambda scene: scene.scene_index)
+    of_scene = ("story_id", "scene_index", *(name for name in _GOLD if name in allowed))
+    shown = scenes if "scene_text" in allowed else []
+    kept = StoryRecord(
+        story_id=record.story_id,
+        title=record.title,
+        story_text=record.story_text,
+        scenes=[Scene.model_validate({name: getattr(scene, name) for name in of_scene}) for scene in shown],
+        **{name: getattr(record, name) for name in _OF_STORY if name in allowed},
+    )
+    there = {name for name in _OF_STORY if getattr(record, name)}
+    there |= {name for name in _GOLD if any(getattr(scene, name) for scene in scenes)}
+    there |= {"story_text", "scene_count"} if scenes else {"story_text"}
+    return kept, [name for name in allowed if name in there]
+
+
+ABOUT: Mapping[str, str] = MappingProxyType(
+    {
+        "sheets": "a sheet and an anchor prompt for each character",
+        "look": "the same look in every prompt that names the character",
+        "place": "place and time of day of each scene",
+        "links": "a visible sign for each abstract phrase",
+        "shots": "shot size and angle chosen for what must be read",
+        "questions": "recoverability questions with accepted answers",
+    }
+)
+"""Each part of a plan that can be switched off, and what it adds. `look` needs `sheets`."""
+
+
+def parts_without(names: Iterable[str]) -> frozenset[str]:
+    """Return the parts of a plan that are made where `names` are switched off.
+
+    Raises:
+        UsageError: there is no such part.
+    """
+    off = set(names)
+    unknown = sorted(off - ABOUT.keys())
+    if unknown:
+        raise UsageError(f"A plan has no part {unknown[0]!r}.", hint=f"Known: {', '.join(ABOUT)}.")
+    return frozenset(ABOUT.keys() - off - ({"look"} if "sheets" in off else set()))
+
+
+class LadderPlanner:
+    """The base of the planners: each has a name, a version, and sees what Table 41 allows it."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    needs_scenes: ClassVar[bool] = False
+
+    def __init__(self, argument: str | None = None) -> None:
+        if argument is not None:
+            raise UsageError(
+                f"Planner {self.name!r} takes no argument, but was given {argument!r}.",
+                hint=f"Use --planner {self.name}.",
+            )
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return name and version."""
+        return {"name": self.name, "version": self.version}
+
+    def seen(self, story: StoryRecord, request: PlanRequest) -> tuple[StoryRecord, list[str]]:
+        """Return what of a checked `story` this planner may see, and the names of it.
+
+        Raises:
+            PlanError: the story is empty or too long, or its scenes do not fit the number of panels or are missing.
+        """
+        check_text(story, self.name)
+        if self.needs_scenes and not story.scenes:
+            raise PlanError(
+                f"Story {story.story_id!r} is a plain text; planner {self.name!r} draws annotated scenes.",
+                hint="Give a record with 'scenes', or use --planner rule.",
+            )
+        if story.scenes:
+            check_scenes(story, request.panels)
+        return restrict(story, self.name)
+
+    def made(
+        self, story: StoryRecord, request: PlanRequest, information: list[str], panels: list[Panel], **more: Any
+    ) -> Plan:
+        """Return the plan; `characters` and what else it has are given by name."""
+        return Plan(
+            story_id=story.story_id,
+            title=story.title,
+            planner=self.name,
+            information=information,
+            style=request.style,
+            panels=panels,
+            **more,
+        )
+
+
+NEGATIVE_PROMPT = "text, letters, speech bubbles, watermark, extra limbs"
+"""What no panel may hold. Words in the picture would tell the story instead of the drawing."""
+_PER_WORD = 4 / 3
+_STEM = 5
+_SMALL = frozenset(("a", "an", "the", "of", "in", "on", "at", "with", "and", "over", "to", "is", "are", "by"))
+
+
+def tokens_of(text: str) -> int:
+    """Return about how many tokens `text` has: 4/3 a word, one for every East Asian character."""
+    wide = sum(ord(letter) >= WIDE for letter in text)
+    return -int(-(len(text.split()) * _PER_WORD + wide) // 1)
+
+
+def fits(text: str, limit: int | None) -> bool:
+    """Return whether `text` is within `limit` tokens; None is no limit."""
+    return limit is None or tokens_of(text) <= limit
+
+
+def capital(text: str) -> str:
+    """Return `text` with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
+def as_sentence(text: str) -> str:
+    """Return `text` with a capital at its beginning and a full stop at its end; empty stays empty."""
+    clean = capital(" ".join(text.split()))
+    return clean if not clean or clean[-1] in ".!?\"'\u3002" else f"{clean}."
+
+
+def clip(text: str, limit: int | None) -> str:
+    """Return `text`, cut at the end of a word where it is longer than `limit` tokens."""
+    if fits(text, limit):
+        return text
+    words = text.split(" ")
+    while len(words) > 1 and not fits(" ".join(words), limit):
+        words.pop()
+    return " ".join(words).rstrip(" ,;:")
+
+
+def fit(sentences: Sequence[str], limit: int | None, *, first: Iterable[int] = ()) -> str:
+    """Return the sentences in their order, without those that `limit` leaves no room for.
+
+    first: the places of the sentences that are kept before all others; the rest is kept from the beginning. The very
+    first stays, clipped where it alone is too long.
+    """
+    order = list(dict.fromkeys([*first, *range(len(sentences))]))
+    if sentences and not fits(sentences[order[0]], limit):
+        return clip(sentences[order[0]], limit)
+    kept: list[int] = []
+    for at in order:
+        trial = " ".join(sentences[place] for place in sorted([*kept, at]))
+        if fits(trial, limit):
+            kept.append(at)
+    return " ".join(sentences[place] for place in sorted(kept))
+
+
+def named(name: str) -> str:
+    """Return a character inside a sentence: proper names as they are, others with their article ("the old woman")."""
+    bare = ARTICLE.sub("", name.strip())
+    return bare if bare[:1].isupper() else f"the {bare}"
+
+
+def worded(item: str, text: str) -> bool:
+    """Return whether `text` has every content word of `item`, whatever their endings."""
+    words = [word for word in WORD.findall(item.lower()) if word not in _SMALL]
+    told = {word[:_STEM] for word in WORD.findall(text.lower())}
+    return all(word[:_STEM] in told for word in words)
+
+
+def covered(item: str, text: str) -> bool:
+    """Return whether `text` already says `item`: literally, or every concept that the vocabulary finds in it."""
+    if re.search(rf"\b{re.escape(item.strip(' .').lower())}\b", text.lower()):
+        return True
+    wanted, told = read_scene(item), read_scene(text)
+    known = bool(wanted.actors or wanted.props or wanted.setting)
+    return known and not wanted.unread and _facts(wanted) <= _facts(told)
+
+
+def _facts(reading: SceneReading) -> set[tuple[str, ...]]:
+    """Return what a reading tells: who does and feels what, which things are there, where."""
+    things = [*reading.props, *(thing for actor in reading.actors for thing in actor.carries)]
+    facts: set[tuple[str, ...]] = {("thing", thing) for thing in things}
+    for actor in reading.actors:
+        facts.add(("who", actor.concept))
+        told = {"does": actor.action, "feels": actor.emotion}
+        facts |= {(name, actor.concept, value) for name, value in told.items() if value is not None}
+    return facts | ({("where", reading.setting)} if reading.setting is not None else set())
