@@ -26,7 +26,7 @@ _CLIP_WORDS = 75
 
 
 class PromptReader(ABC):
-    """How one kind of pipeline reads a prompt of at most `limit` tokens: what its text encoders hold, and the pipeline's
+    """How one kind of pipeline reads a prompt of at most `limit` tokens: what its encoders hold, and the pipeline's
     arguments they make. sees: the text encoder reads the pictures together with the prompt."""
 
     sees = False
