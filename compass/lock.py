@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import yaml
 from pydantic import ConfigDict, Field, ValidationError
@@ -70,7 +70,7 @@ class Lock(Record):
     protocol: dict[str, str]
     models: dict[str, str]
     prompts: dict[str, str]
-    validation: dict[str, Any] = {}
+    validation: dict[str, object] = {}
     sha256: str = ""
 
     def content_sha256(self) -> str:

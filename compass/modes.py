@@ -106,11 +106,11 @@ class Row(Data):
     name: str
     about: str = ""
     mode: str
-    change: dict[str, Any] = {}
+    change: dict[str, object] = {}
     compass: dict[str, float] = {}
     planner: str | None = None
     renderer: str | None = None
-    renderer_options: dict[str, Any] = {}
+    renderer_options: dict[str, object] = {}
     prompts: Half = "held_out"
     questions: Half = "held_out"
     scoring: Scoring = Scoring()

@@ -61,11 +61,11 @@ class OpenClipSimilarity:
         }
 
     def encode_image(self, png: bytes) -> Vector:
-        """A unit vector of shape (D,) for one frame."""
+        """Return a unit vector of shape (D,) for one frame."""
         return self._once("image", sha256_hex(png), lambda: self._image(png))
 
     def encode_text(self, text: str) -> Vector:
-        """A unit vector of shape (D,) for a transition's text."""
+        """Return a unit vector of shape (D,) for a transition's text."""
         return self._once("text", sha256_hex(text.encode("utf-8")), lambda: self._text(text))
 
     @cached_property
@@ -100,7 +100,7 @@ class OpenClipSimilarity:
         return digest(dict(self.spec()))
 
     def _once(self, kind: str, content: str, make: Callable[[], Vector]) -> Vector:
-        """The vector of that content, computed once: kept in memory, and on the disk where there is a cache."""
+        """Return the vector of that content, computed once: kept in memory, and on the disk where there is a cache."""
         with self._lock:
             key = f"{self._prefix}:{kind}:{content}"
             if key not in self._kept:
@@ -141,7 +141,7 @@ class OpenClipSimilarity:
 
 
 def _vector(batch: Any) -> Vector:
-    """The one row of a batch of shape (1, D)."""
+    """Return the one row of a batch of shape (1, D)."""
     return np.asarray(batch[0].float().cpu().numpy(), dtype=np.float64)
 
 

@@ -60,7 +60,7 @@ class ReaderSimilarity:
         return {"name": "reader-similarity", "version": 2, "weights": weights, "reader": dict(self._readings.spec())}
 
     def encode_image(self, png: bytes) -> Vector:
-        """A unit vector of shape (D,) for one frame."""
+        """Return a unit vector of shape (D,) for one frame."""
         clean = clean_image(png)
         if clean.sha256 not in self._images:
             reading = self._readings.read_many([clean.png])[0]
@@ -76,7 +76,7 @@ class ReaderSimilarity:
         return self._images[clean.sha256]
 
     def encode_text(self, text: str) -> Vector:
-        """A unit vector of shape (D,); the zero vector when nothing in the text is in the vocabulary."""
+        """Return a unit vector of shape (D,); the zero vector when nothing in the text is in the vocabulary."""
         if text not in self._texts:
             self._texts[text] = self._vector(pair for sentence in _SENTENCE.split(text) for pair in _read(sentence))
         return self._texts[text]

@@ -49,14 +49,16 @@ class StoryData(Record):
 
 
 def possible_weakest(transitions: Sequence[TransitionFeatures]) -> list[tuple[int, int]]:
-    """The transitions that Eq. 27 can choose under any threshold: one without a scored question is scored by coverage,
-    which changes only where the threshold passes a similarity."""
+    """Return the transitions that Eq. 27 can choose under any threshold.
+
+    One without a scored question is scored by coverage, which changes only where the threshold passes a similarity.
+    """
     deltas = (-1.0, *(item.similarity for item in transitions))
     return sorted({pair for delta in deltas if (pair := weakest_at(transitions, delta)[0]) is not None})
 
 
 def weakest_at(transitions: Sequence[TransitionFeatures], delta: float) -> tuple[tuple[int, int] | None, float]:
-    """Eq. 27 under one threshold: the transition and its score; None without any."""
+    """Return Eq. 27 under one threshold: the transition and its score; None without any."""
     weakest = weakest_transition(
         [TransitionScore(**dict(item), covered=item.similarity > delta, copied=False) for item in transitions]
     )
@@ -89,7 +91,7 @@ class Setting:
     repair_threshold: float
 
     def compass(self) -> CompassSettings:
-        """The weights and thresholds as a run takes them."""
+        """Return the weights and thresholds as a run takes them."""
         return CompassSettings(**{name: value for name, value in vars(self).items() if name != "candidates"})
 
 
@@ -107,7 +109,7 @@ class Grid:
 
     @classmethod
     def fitting(cls, stories: Sequence[StoryData]) -> Grid:
-        """The grid whose thresholds are quantiles of the similarities that were measured: each model has its scale."""
+        """Return the grid with thresholds at quantiles of the measured similarities: each model has its scale."""
         boards = [one for item in stories for one in item.candidates]
         steps = [step.similarity for one in boards for step in one.features.transitions]
         pairs = [value for one in boards for value in one.features.adjacent]
@@ -125,7 +127,7 @@ def _quantiles(values: Sequence[float], levels: Sequence[int]) -> tuple[float, .
 
 
 def sample_settings(grid: Grid, count: int, first: Setting, seed: int = 42) -> list[Setting]:
-    """`first`, then at most `count` - 1 others of the grid, drawn without replacement by seed, cheapest first.
+    """Return `first`, then at most `count` - 1 others of the grid, drawn without replacement by seed, cheapest first.
 
     The order is the preference among equals: fewer candidates, then fewer repairs, then nearer to `first`.
     """
@@ -211,7 +213,7 @@ class Table:
         return found
 
     def _group(self, settings: Sequence[Setting], covered: Floats, copied: Floats) -> Ints:
-        """Settings that share delta and gamma, shape (settings, stories)."""
+        """Return the boards of settings that share delta and gamma, shape (settings, stories)."""
         r, t, p, n, rho = (
             np.array([getattr(item, name) for item in settings], dtype=np.float64)[:, None, None]
             for name in ("lambda_r", "lambda_t", "lambda_p", "candidates", "repair_threshold")
@@ -219,7 +221,7 @@ class Table:
         rows = np.arange(self.size)
 
         def worth(boards: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-            """Eq. 24 of boards of shape (..., stories, N or K), and which of them have scored questions."""
+            """Return Eq. 24 of boards, shape (..., stories, N or K), and which of them have scored questions."""
             at = (rows[:, None], boards)
             known = self.recovered[at]
             gained = np.where(np.isnan(known), 0.0, r * np.nan_to_num(known))
@@ -245,7 +247,7 @@ class Table:
         return board
 
     def sums(self, boards: Ints, folds: Ints, count: int, chunk: int = 128) -> Floats:
-        """Counts added up by fold, shape (settings, folds, dimensions, 4); `folds` has shape (stories,)."""
+        """Return counts added up by fold, shape (settings, folds, dimensions, 4); `folds` has shape (stories,)."""
         member = np.eye(count)[folds].T
         flat = self.counts.reshape(self.size, -1, len(DIMENSIONS) * 4)
         rows = np.arange(self.size)
@@ -256,30 +258,30 @@ class Table:
         return np.concatenate(parts).reshape(len(boards), count, len(DIMENSIONS), 4)
 
     def of(self, boards: Ints) -> Floats:
-        """The counts of one setting's boards, shape (stories, dimensions, 4)."""
+        """Return the counts of one setting's boards, shape (stories, dimensions, 4)."""
         found: Floats = self.counts[np.arange(self.size), boards]
         return found
 
     def repaired(self, boards: Ints) -> Floats:
-        """The share of stories whose board was repaired, by setting."""
+        """Return the share of stories whose board was repaired, by setting."""
         share: Floats = (boards >= self.width).mean(axis=-1)
         return share
 
 
 def fold_gaps(sums: Floats) -> Floats:
-    """STG in 0..1 of counts of shape (..., dimensions, 4)."""
+    """Return STG in 0..1 of counts of shape (..., dimensions, 4)."""
     means = averages(sums)
     gap: Floats = means[..., _TEXT] - means[..., _IMAGE]
     return gap
 
 
 def best_setting(gaps: Floats) -> int:
-    """The smallest gap; of those equal to twelve digits the first, which is the cheapest."""
+    """Return the smallest gap; of those equal to twelve digits the first, which is the cheapest."""
     return int(np.nanargmin(np.round(gaps, 12)))
 
 
 def _best(total: Floats, there: NDArray[np.bool_], scored: NDArray[np.bool_]) -> Ints:
-    """`choose.best_candidate` along the last axis: scored questions first, then the score, then the order."""
+    """Return `best_candidate` along the last axis: scored questions first, then the score, then the order."""
     open_ones = np.broadcast_to(there, total.shape)
     first = open_ones & np.broadcast_to(scored, total.shape)
     kept = np.where(first.any(axis=-1, keepdims=True), first, open_ones)
@@ -288,7 +290,7 @@ def _best(total: Floats, there: NDArray[np.bool_], scored: NDArray[np.bool_]) ->
 
 
 def _share(values: Floats, threshold: float) -> Floats:
-    """The share of the values along the last axis (NaN is none) above `threshold`; 0 when there is none."""
+    """Return the share of the values along the last axis (NaN is none) above `threshold`; 0 when there is none."""
     number = (~np.isnan(values)).sum(axis=-1)
     above = (np.nan_to_num(values, nan=_NONE) > threshold).sum(axis=-1)
     share: Floats = above / np.maximum(number, 1)

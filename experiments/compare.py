@@ -325,7 +325,10 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         return read_kept(self._out / "table.json", CompareTable) if known.status == "finished" else None
 
     def work(self) -> Iterator[str]:
-        self._records = self._prepared()
+        path = self._out / "stories.jsonl"
+        if not path.is_file():  # the questions that every method is asked, made once
+            write_records(path, self._job.prepare(self._job.records))
+        self._records = read_records(path, StoryRecord)
         self._failures = {name: dict(found) for name, found in self.state.failures.items()}
         for method in self._job.methods:
             for record in self._records:
@@ -333,15 +336,6 @@ class _Comparison(Experiment[CompareState, CompareTable]):
                     self._draw(method, name, seed, record)
                 self.save(failures=self._failures)
                 yield f"{method.name}: {record.story_id}"
-
-    def _prepared(self) -> list[StoryRecord]:
-        """Return the stories with the questions that every method is asked, made once."""
-        path = self._out / "stories.jsonl"
-        if path.is_file():
-            return read_records(path, StoryRecord)
-        records = self._job.prepare(self._job.records)
-        write_records(path, records)
-        return records
 
     def _boards(self, method: Method, seed: int) -> Path:
         """Return where a method's boards of one seed are, a folder a story."""

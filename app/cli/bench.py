@@ -50,7 +50,7 @@ def validate(
     kept: list[object] = []
     for problem in inspection.problems():
         if as_json:
-            kept.append(problem.as_json())
+            kept.append(asdict(problem))
         else:
             typer.echo(str(problem))
     summary = inspection.summary()

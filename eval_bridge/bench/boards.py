@@ -29,7 +29,7 @@ _MOST_BYTES = 120_000_000
 
 
 class BoardProblem(KathaError):
-    """Why a story's board cannot be judged; it becomes the reason in the ledger."""
+    """The reason for which a story's board cannot be judged; it becomes the reason in the ledger."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -48,10 +48,6 @@ class Problem:
         record = f", story {self.story!r}" if self.story else ""
         field = f", field {self.field!r}" if self.field else ""
         return f"{place}{record}{field}: {self.message}"
-
-    def as_json(self) -> dict[str, object]:
-        """The problem as a JSON object."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -136,7 +132,7 @@ def _parse(line: bytes) -> Mapping[str, Any] | str:
 
 
 def _kind_of(path: Path) -> Kind:
-    """What a file of any name holds, told from the keys of its first record."""
+    """Return what a file of any name holds, told from the keys of its first record."""
     for row in stream(path):
         if isinstance(row, Row):
             return next((kind for key, kind in _MARKS if key in row.value), "stories")
@@ -179,7 +175,7 @@ def split_name(value: str) -> str | None:
 
 
 def split_stories(split: str) -> int:
-    """How many stories of the full release are in `split`, where `test` is both of its halves."""
+    """Return how many stories of the full release are in `split`, where `test` is both of its halves."""
     return SPLITS["public_test"] + SPLITS["hidden_test"] if split == "test" else SPLITS[split]
 
 

@@ -16,7 +16,7 @@ from katha.stories import iter_records
 
 
 class Split(BaseModel):
-    """How stories are divided, as it is written: story ids by split, and counts by split and narrative type."""
+    """A division of stories, as it is written: story ids by split, and counts by split and narrative type."""
 
     format: Literal[1] = 1
     source: str
@@ -47,7 +47,7 @@ def assign_splits(types: Mapping[str, str], seed: int = 42) -> dict[str, list[st
 
 
 def _shares(size: int, seen: int, given: Mapping[str, int]) -> dict[str, int]:
-    """How many of `size` stories go to each split, when `seen` in all should then be divided in proportion."""
+    """Return how many of `size` stories go to each split, when `seen` in all should then be divided in proportion."""
     shares = {name: size * count // STORIES for name, count in SPLITS.items()}
     for _ in range(size - sum(shares.values())):
         lacking = max(SPLITS, key=lambda name: seen * SPLITS[name] / STORIES - given[name] - shares[name])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from pydantic import ValidationError
 
@@ -90,7 +90,7 @@ def _lacking(value: Mapping[str, Any], kind: str, prefix: str = "") -> Iterator[
 
 
 def is_released(record: StoryRecord) -> bool:
-    """Whether a record says that it is of the release, by its id or its source; any other file has rules of its own."""
+    """Return whether a record says, by id or source, that it is of the release; any other has rules of its own."""
     return record.story_id.startswith(_RELEASED) or "source_dataset" in record.provenance
 
 
@@ -237,16 +237,13 @@ class Ledger:
         self.db.row_factory = sqlite3.Row
         self.db.executescript(_SCHEMA)
 
-    def add(self, kind: str, key: str, story: str, **columns: Any) -> bool:
-        """Remember a record; False when one of its kind has the key already. It links to its story unless told."""
+    def add(self, kind: str, key: str, story: str, **columns: Any) -> str | None:
+        """Remember a record; if one of its kind has the key, return whose it is. It links to its story unless told."""
         row = {"kind": kind, "key": key, "story": story, "link": story, **columns}
         sql = f"INSERT OR IGNORE INTO records ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
-        return self.db.execute(sql, tuple(row.values())).rowcount == 1
-
-    def owner(self, kind: str, key: str) -> str:
-        """The story of the record that has the key."""
-        found = self.db.execute("SELECT story FROM records WHERE kind = ? AND key = ?", (kind, key))
-        return str(next(found)["story"])
+        if self.db.execute(sql, tuple(row.values())).rowcount == 1:
+            return None
+        return str(next(self.db.execute("SELECT story FROM records WHERE kind = ? AND key = ?", (kind, key)))["story"])
 
     def broken_links(self, names: Mapping[str, str], *, full: bool) -> Iterator[Problem]:
         """Every link that is broken. `names` maps the kinds of files that are there to their names.
@@ -319,11 +316,11 @@ class Census:
 
     @property
     def complete(self) -> bool:
-        """Whether there are as many stories as in the full release."""
+        """Return whether there are as many stories as in the full release."""
         return self.totals["stories"] == STORIES
 
     def deviations(self) -> list[Finding]:
-        """Where the counts are not those of the full release: the field, and a sentence."""
+        """Return where the counts are not those of the full release: the field, and a sentence."""
         steps, splits = (SCENES - 1) * STORIES, self.by["split"]
         rows = [
             (field, counts[value], expected.get(value, 0), f"{value!r} occurs {{:,}} times; {table} has {{:,}}.")
@@ -343,7 +340,7 @@ class Census:
         return _deviating(rows)
 
     def tier_deviations(self, tier: str) -> list[Finding]:
-        """Where a gold subset is not what Table 20 says."""
+        """Return where a gold subset is not what Table 20 says."""
         wanted, types = GOLD_TIERS[tier], self.by["narrative_type"]
         rows = [("", self.totals["stories"], wanted.stories, "there are {:,} stories; Table 20 has {:,}.")]
         for name in NARRATIVE_TYPES:
@@ -353,7 +350,7 @@ class Census:
         return _deviating(rows)
 
     def title(self) -> str:
-        """What these stories are: the full release, one of its splits, or a subset of it."""
+        """Say what these stories are: the full release, one of its splits, or a subset of it."""
         stories = self.totals["stories"]
         if self.complete:
             return f"the full benchmark: {stories:,} stories"
@@ -395,7 +392,7 @@ def _deviating(rows: Iterable[tuple[str, int, int, str]]) -> list[Finding]:
 
 
 def _budget(stories: int, questions: int) -> dict[str, int]:
-    """What judging costs: one panel a scene, one call a question and condition (Tables 47 and 48)."""
+    """Return what judging costs: one panel a scene, one call a question and condition (Tables 47 and 48)."""
     return {
         "stories": stories,
         "panels": SCENES * stories,
@@ -408,6 +405,17 @@ def _budget(stories: int, questions: int) -> dict[str, int]:
 
 _EXPECTED = {"variants": ("Table 5", VARIANTS_PER_STORY * STORIES), "validation": ("Sec. A.9", STORIES)}
 _USED = "the id was used before in this file."
+
+
+class Summary(TypedDict):
+    """Rows by file, whether it is the full release, how many problems, and the tables, budgets and notes on it."""
+
+    files: dict[str, int]
+    complete: bool
+    problems: int
+    tables: dict[str, dict[str, int]]
+    budgets: dict[str, dict[str, int]]
+    notes: list[str]
 
 
 class Inspection:
@@ -477,11 +485,11 @@ class Inspection:
         elif isinstance(record, ContrastiveVariant):
             known = {"type": record.narrative_type, "moral": record.original_moral}
             text = _digest(record.contrastive_story_text.strip())
-            if not ledger.add(kind, record.variant_id, record.base_story_id, **place, **known, text=text):
+            if ledger.add(kind, record.variant_id, record.base_story_id, **place, **known, text=text) is not None:
                 yield record.base_story_id, "variant_id", f"the id {record.variant_id!r} was used before."
         elif isinstance(record, ValidationRecord):
             known = {"moral": record.final_moral_label, "resolution": record.resolution}
-            if not ledger.add(kind, record.story_id, record.story_id, **place, **known):
+            if ledger.add(kind, record.story_id, record.story_id, **place, **known) is not None:
                 yield record.story_id, "story_id", _USED
 
     def _full(self) -> bool:
@@ -498,8 +506,8 @@ class Inspection:
             return _deviating([("", self.rows[kind], wanted, f"there are {{:,}} records; {table} has {{:,}}.")])
         return []
 
-    def summary(self) -> dict[str, Any]:
-        """What was read: files, what the stories are, counts by table, judging budgets, and how many problems."""
+    def summary(self) -> Summary:
+        """Return what was read and counted."""
         main = next((self.censuses[file.kind] for file in self.files if file.kind in self.censuses), None)
         tables = main.tables() if main is not None else {}
         if tables:
@@ -533,7 +541,7 @@ def _reference(
         yield "?", "story_id", "it is missing or empty."
     labels = {"type": value.get("narrative_type"), "moral": value.get("moral_label")}
     known = {name: None if label is None else str(label) for name, label in labels.items()}
-    if not ledger.add(kind, story, story, **place, **known):
+    if ledger.add(kind, story, story, **place, **known) is not None:
         yield story, "story_id", _USED
 
 
@@ -546,12 +554,11 @@ def _remember_story(
     known = {"type": record.narrative_type, "moral": record.moral_label}
     known["resolution"] = str(record.evidence_status.get("resolution"))
     told = {"content": _digest(content), "text": _digest(record.story_text)}
-    if not ledger.add(kind, story, story, **place, **known, **told):
+    if ledger.add(kind, story, story, **place, **known, **told) is not None:
         yield story, "story_id", _USED
     for item in questions if is_released(record) else ():
-        asked = f"questions of {kind}"
-        if not ledger.add(asked, item.question_id, story) and ledger.owner(asked, item.question_id) != story:
-            owner = ledger.owner(asked, item.question_id)
+        owner = ledger.add(f"questions of {kind}", item.question_id, story)
+        if owner not in (None, story):
             yield story, f"question {item.question_id}.question_id", f"story {owner!r} has a question of this id."
     promised = record.provenance.get("contrastive_variant_ids") if kind == "stories" else None
     for at, name in enumerate(promised if isinstance(promised, list) else ()):

@@ -1,4 +1,4 @@
-"""What a judge is told (Sec. E.3, Table 35), and the strict reading of its reply (Sec. E.5)."""
+"""Instructions to a judge (Sec. E.3, Table 35), and the strict reading of its reply (Sec. E.5)."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class WordScanner:
         self._lock = threading.Lock()
 
     def words(self, png: bytes) -> tuple[str, ...]:
-        """What is written in the picture, line by line; only lines that were read surely and hold letters."""
+        """Return what is written in the picture, line by line; only lines that were read surely and hold letters."""
         key = sha256_hex(png)
         with self._lock:
             if key not in self._known:
@@ -246,7 +246,7 @@ class LeakageReport:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
+        """Return whether nothing was found."""
         return not self.found
 
     def require(self, story_id: str) -> None:
@@ -282,7 +282,7 @@ def _png_chunks(png: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def secrets_of(record: StoryRecord, prompts: Sequence[str] = ()) -> list[str]:
-    """What an image-only packet must not hold: the story's text, its annotations, answers and image prompts."""
+    """Return what an image-only packet must not hold: the story's text, annotations, answers and image prompts."""
     texts = [record.title, record.story_text, record.moral_label or "", *prompts]
     for scene in record.scenes:
         texts += [scene.scene_text, scene.generation_prompt, scene.visual_evidence or "", scene.action, scene.state]

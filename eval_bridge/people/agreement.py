@@ -266,7 +266,7 @@ def _failing(counts: Floats) -> str | None:
 
 
 def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> Localization | None:
-    """How often the failing dimension of `counts` is the one that people name; None without such a judgment."""
+    """Return how often the failing dimension of `counts` is the one that people name; None without a judgment."""
     own = [
         (story, _failing(counts[method, story]) == row["failing"]) for method, story, row in placed if "failing" in row
     ]

@@ -44,7 +44,7 @@ class GoldEnsemble:
     offset: FiniteFloat
 
     def probability(self, signals: Floats) -> Floats:
-        """How likely people find the answer right, from signed votes of shape (judges, ...), in 0..1."""
+        """Return how likely people find the answer right, from signed votes of shape (judges, ...), in 0..1."""
         votes = np.tensordot(np.asarray(self.weights), signals, axes=1) + self.intercept
         chance: Floats = 1.0 / (1.0 + np.exp(-(self.slope * votes + self.offset)))
         return chance
@@ -75,7 +75,7 @@ class Worth:
 
 @dataclass(frozen=True)
 class EnsembleReport:
-    """What an ensemble is worth on `n` labelled answers of so many stories, beside each judge and the majority."""
+    """The worth of an ensemble on `n` labelled answers of so many stories, beside each judge and the majority."""
 
     n: int
     stories: int

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeGuard
 
 from katha.configs import load_config
 from katha.eval_bridge.matching.match import match_text, moral_label, normalise
@@ -71,19 +72,29 @@ def _feelings(reading: PhraseReading) -> tuple[str, ...]:
     return reading.concepts.get("emotion", ())
 
 
-def _usable(text: str | None) -> bool:
-    return bool(text) and 2 <= len(str(text).split()) <= _LONGEST_CUE
+def _usable(text: str | None) -> TypeGuard[str]:
+    return text is not None and 2 <= len(text.split()) <= _LONGEST_CUE
 
 
 def _stands(text: str) -> bool:
-    """Whether `text` can be understood alone: nobody in it is only "he", and it does not go on from elsewhere."""
+    """Return whether `text` can be understood alone: nobody in it is only "he", and it does not go on."""
     return set(normalise(text).split()).isdisjoint(_WORDS["leaning"])
 
 
 def gives_away(question: str, answer: str) -> bool:
-    """Whether every content word of the answer is in the question."""
+    """Return whether every content word of the answer is in the question."""
     words = set(normalise(answer).split()) - _SMALL
     return bool(words) and words <= set(normalise(question).split())
+
+
+def _asking(asks: str, texts: Sequence[str | None], answer: str, otherwise: str) -> str:
+    """Return the question about the first of `texts` that does not hold the answer."""
+    fitting = (text for text in texts if _usable(text) and not gives_away(text, answer))
+    return next((asks.format(_clause(text)) for text in fitting), otherwise)
+
+
+def _cause(item: Transition) -> str:
+    return item.causality.rsplit(" because ", 1)[-1]
 
 
 def _who(text: str) -> tuple[str, bool] | None:
@@ -113,36 +124,35 @@ class _Builder:
         earlier = self.actions[at - 1] if at else None
         shown = self.captions.get(self.transitions[at].from_scene, [])
         # Only what happens can be pointed at: a title tells of no event.
-        told = [text for text in (earlier, *shown) if text and _usable(text) and read_phrase(text).events]
+        told = [text for text in (earlier, *shown) if _usable(text) and read_phrase(text).events]
         cues = [f" after {_clause(text)}" for text in told if _stands(text)]
         fallback = " at the start" if at == 0 else " next"
         return next((cue for cue in cues if not gives_away(asking + cue, answer)), fallback)
 
     def action(self, at: int, item: Transition) -> Iterator[_Draft]:
-        """What somebody is seen to do."""
+        """Ask what somebody is seen to do."""
         action = self.actions[at]
         if not _usable(action):
             return
-        who = _who(str(action))
+        who = _who(action)
         asking = f"What {'do' if who[1] else 'does'} the {who[0]} do" if who else "What happens"
-        asked = f"{asking}{self._moment(at, str(action), asking)}?"
-        others = other_actions(str(action), [text for text in self.actions if text and text != action], asked)
-        yield _Draft("action_visibility", asked, str(action), item.pair, (item.action,), tuple(others))
+        asked = f"{asking}{self._moment(at, action, asking)}?"
+        others = other_actions(action, [text for text in self.actions if text and text != action], asked)
+        yield _Draft("action_visibility", asked, action, item.pair, (item.action,), tuple(others))
 
     def causal(self, at: int, item: Transition) -> Iterator[_Draft]:
-        """Why the later scene follows from the earlier."""
-        cause = item.causality.rsplit(" because ", 1)[-1]
+        """Ask why the later scene follows from the earlier."""
+        cause = _cause(item)
         if not _usable(cause):
             return
-        outcomes = [text for text in (item.action, item.consequence, item.expected_change) if _usable(text)]
-        fitting = [text for text in outcomes if not gives_away(text, cause)]
-        asked = f"Why is it that {_clause(fitting[0])}?" if fitting else "What causes the change?"
+        outcomes = (item.action, item.consequence, item.expected_change)
+        asked = _asking("Why is it that {}?", outcomes, cause, "What causes the change?")
         accepted = (item.causality, f"because {_clause(cause)}")
         others = other_actions(cause, [text for text in self.actions[at + 1 :] if text], asked)
         yield _Draft("causal", asked, cause, item.pair, accepted, tuple(others))
 
     def emotional(self, at: int, item: Transition) -> Iterator[_Draft]:
-        """How somebody feels, and how that has changed."""
+        """Ask how somebody feels, and how that has changed."""
         for told in _SENTENCE_END.split(item.emotion or ""):
             yield from self._felt(at, item, told)
 
@@ -151,7 +161,7 @@ class _Builder:
         reading = read_phrase(told)
         who, feelings = reading.concepts.get("character", ()), _feelings(reading)
         action = self.actions[at]
-        cue = f"when {_clause(str(action))}" if _usable(action) else self._moment(at, told).strip()
+        cue = f"when {_clause(action)}" if _usable(action) else self._moment(at, told).strip()
         if not who or not feelings:
             if _usable(told):
                 yield _Draft("emotional", f"What feeling is there {cue}?", told, item.pair)
@@ -172,13 +182,12 @@ class _Builder:
             yield _Draft("emotional", asked, feeling(who[0], before, after, told), item.pair, (told,), made)
 
     def consequence(self, at: int, item: Transition) -> Iterator[_Draft]:
-        """What comes of it."""
+        """Ask what comes of it."""
         outcome = without_feeling(item.consequence) or item.consequence
         if not _usable(outcome):
             return
-        causes = [self.actions[at], item.causality.rsplit(" because ", 1)[-1]]
-        fitting = [text for text in causes if text and _usable(text) and not gives_away(text, outcome)]
-        asked = f"What comes of it that {_clause(fitting[0])}?" if fitting else "What is the outcome of this?"
+        causes = (self.actions[at], _cause(item))
+        asked = _asking("What comes of it that {}?", causes, outcome, "What is the outcome of this?")
         others = self._other_outcomes(at, outcome, asked)
         yield _Draft("consequence", asked, outcome, item.pair, (item.consequence,), tuple(others))
 
@@ -194,17 +203,16 @@ class _Builder:
         return other_actions(outcome, [text for text in self.actions[:at] if text], seed)
 
     def temporal(self, at: int, item: Transition) -> Iterator[_Draft]:
-        """Which of two neighbouring events comes first; the question names them in alphabetical order."""
+        """Ask which of two neighbouring events comes first; the question names them in alphabetical order."""
         told = [text or step.action for text, step in zip(self.actions, self.transitions, strict=True)]
-        events = [text if _usable(text) else None for text in told]
-        if at == 0 or events[at - 1] is None or events[at] is None:
+        if at == 0 or not _usable(told[at - 1]) or not _usable(told[at]):
             return
-        first, second = str(events[at - 1]), str(events[at])
+        first, second = told[at - 1], told[at]
         named = sorted({_clause(first), _clause(second)})
         if len(named) < 2:
             return
-        later = [text for text in events[at + 1 :] if text]
-        earlier = [text for text in events[: at - 1] if text]
+        later = [text for text in told[at + 1 :] if _usable(text)]
+        earlier = [text for text in told[: at - 1] if _usable(text)]
         pairs = [(second, first), *((text, first) for text in later), *((text, second) for text in later)]
         pairs += [(second, text) for text in earlier] + [(first, text) for text in earlier]
         wrong = tuple(f"{sentence(a)} before {_clause(b)}" for a, b in pairs if normalise(a) != normalise(b))
@@ -380,8 +388,8 @@ def _distractors(
     variants: Sequence[ContrastiveVariant],
     seed: int,
 ) -> Iterator[str]:
-    """What could be a wrong option, best source first: the question's own distractors, its contrastive variants, the
-    story's other answers, one-concept changes of the canonical answer, and other stories."""
+    """Yield what could be a wrong option, best source first: the question's own distractors, its contrastive variants,
+    the story's other answers, one-concept changes of the canonical answer, and other stories."""
     kind, key = question.question_type, f"{seed}:{question.question_id}"
 
     def shuffled(texts: Sequence[str]) -> list[str]:
@@ -410,7 +418,7 @@ def _distractors(
 
 
 def _equivalent(text: str, chosen: Sequence[str], question: Question) -> bool:
-    """Whether `text` would be accepted, or says what an option already says."""
+    """Return whether `text` would be accepted, or says what an option already says."""
     asked = question.model_copy(update={"options": None})
     probes = (asked.model_copy(update={"gold_answer": other, "accepted_answers": []}) for other in chosen)
     return any(match_text(text, probe, _RULE).right for probe in (asked, *probes))

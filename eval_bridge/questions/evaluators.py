@@ -38,7 +38,7 @@ class EvaluatorSpec(BaseModel):
     scenes: str | None = None
 
     def text_of(self, record: StoryRecord) -> str:
-        """What is read under text and text+image: the story, or its scenes by number where questions name numbers."""
+        """Return what is read with text: the story, or its scenes by number where questions name numbers."""
         if self.scenes is None:
             return record.story_text
         told = [(scene.scene_index, " ".join(scene.scene_text.split())) for scene in record.scenes]
@@ -46,7 +46,7 @@ class EvaluatorSpec(BaseModel):
 
     @property
     def own(self) -> bool:
-        """Whether the record's own questions are asked."""
+        """Return whether the record's own questions are asked."""
         return self.questions == "own"
 
 

@@ -37,7 +37,7 @@ def sentence(text: str) -> str:
 
 
 def _find(words: Sequence[str], concept: str, kind: ConceptKind) -> Place | None:
-    """Where `words` name the concept, the longest name first."""
+    """Return where `words` name the concept, the longest name first."""
     senses = load_vocabulary().senses
     for length in range(_LONGEST_NAME, 0, -1):
         for start in range(len(words) - length + 1):
@@ -69,8 +69,8 @@ def _inflected(kind: ConceptKind, word: str, said: Sequence[str], concept: str) 
 
 
 def called(concept: str, text: str) -> tuple[str, bool]:
-    """How `text` calls a character ("hare" for a rabbit, "three mice"), and whether it is several; its commonest noun
-    where `text` does not name it."""
+    """Return how `text` calls a character ("hare" for a rabbit, "three mice"), and whether it is several; its commonest
+    noun where `text` does not name it."""
     vocabulary, words = load_vocabulary(), [word.strip(".,;!'\"").lower() for word in text.split()]
     place = _find(words, concept, "character")
     if place is None:
@@ -212,7 +212,7 @@ def _other_deed(text: str, concept: str, other: str) -> list[str]:
 
 
 def _may(action: str, target: str | None) -> bool:
-    """Whether a deed can be done to `target`: nobody plants a lion, or pulls nothing."""
+    """Return whether a deed can be done to `target`: nobody plants a lion, or pulls nothing."""
     vocabulary = load_vocabulary()
     if target is None:
         return not vocabulary.grammar.has("objects", action)

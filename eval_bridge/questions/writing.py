@@ -44,7 +44,7 @@ _MOST_VARIANTS = 2
 
 @dataclass(frozen=True)
 class Rejected:
-    """What was not kept, and why."""
+    """Something that was not kept, and why."""
 
     item: str
     text: str
@@ -53,7 +53,7 @@ class Rejected:
 
 @dataclass
 class Built(Generic[T]):
-    """What passed every check, and what did not."""
+    """The things that passed every check, and those that did not."""
 
     kept: list[T] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
@@ -127,7 +127,7 @@ class _WrittenQuestions(BaseModel):
 
 
 def write_questions(model: TextModel, record: StoryRecord, transitions: Sequence[Transition]) -> list[Question]:
-    """What the model asks of each transition, unchecked: `check_questions` says which of them hold.
+    """Return what the model asks of each transition, unchecked: `check_questions` says which of them hold.
 
     Raises:
         ReplyError, ModelError: it wrote none.
@@ -286,7 +286,7 @@ class _WrittenVariants(BaseModel):
 
 
 def write_variants(model: TextModel, record: StoryRecord, most: int = _MOST_VARIANTS) -> list[ContrastiveVariant]:
-    """What a model makes of the story's scenes, unchecked.
+    """Return what a model makes of the story's scenes, unchecked.
 
     Raises:
         ReplyError, ModelError: it wrote none.

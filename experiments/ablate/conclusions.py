@@ -151,7 +151,7 @@ def _why_open(row: RowComparison) -> str:
 def _of_focus(
     comparisons: Sequence[RowComparison], whole: Sequence[RowComparison], focus: str, base: str
 ) -> tuple[Verdict, str]:
-    """By rule: the focus must beat the baseline, and every row of its pairs, each with an interval that says so."""
+    """Decide by rule: the focus must beat the baseline and every row of its pairs, each by an interval that says so."""
     gain = next((row for row in whole if (row.a, row.b) == (focus, base)), None)
     if gain is None or finding(gain) == "none":
         return "undecided", f"There are too few stories to say whether {focus} improves on {base}."

@@ -13,14 +13,13 @@ from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
-from katha.app.studies import estimate
 from katha.errors import JudgeError, OutputFolderError, TransientJudgeError, UsageError
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, name_judges
+from katha.experiments.evaluate import EvalJob, estimate, name_judges
 from katha.protocols import JudgeReply
 from katha.schema.scores import Scores
 from katha.store import Store
