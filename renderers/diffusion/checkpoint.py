@@ -248,11 +248,8 @@ def _hashed(found: Checkpoint) -> str:
 
 
 def _find_kind(family: Family, named: str, file: Path) -> Kind:
-    """Return what `file` holds, by the names of its tensors.
-
-    Raises:
-        UsageError: nothing that `family` draws with, or weights packed for another program.
-    """
+    """Return what `file` holds, by the names of its tensors; UsageError where that is nothing that `family` draws with,
+    or weights packed for another program."""
     tensors, data = read_header(file), diffusion_data()
     names = [name.removeprefix(_PREFIX) for name in tensors]
     unknown = Kind("", "no checkpoint that is known here")

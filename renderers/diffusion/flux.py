@@ -2,20 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import bisect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from katha.errors import UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import Capabilities, FrameRequest
-from katha.renderers.diffusion.memory import Loaded
+from katha.renderers.diffusion.checkpoint import Checkpoint
+from katha.renderers.diffusion.memory import Encoded, Loaded, unwarned
 from katha.renderers.diffusion.options import Calling, DiffusionOptions, diffusion_data
-from katha.renderers.diffusion.prompt_encoding import Encoded, frame_prompt, reader_for
-from katha.renderers.diffusion.renderer import DiffusionRenderer, Job
+from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+_CLIP_WORDS = 75
+"""Tokens of a prompt that CLIP holds beside those for start and end."""
+
+
+class PromptReader(ABC):
+    """How one kind of pipeline reads a prompt of at most `limit` tokens: what its encoders hold, and the pipeline's
+    arguments they make. sees: the text encoder reads the pictures together with the prompt."""
+
+    sees = False
+    tokenizer_folder = "tokenizer"
+
+    def __init__(self, checkpoint: Checkpoint, limit: int) -> None:
+        self.limit = limit
+        self._folder = checkpoint.folder / self.tokenizer_folder
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """The tokenizer of the encoder that reads the whole prompt; no weights are loaded for it."""
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
+
+    def count(self, prompt: str) -> int:
+        """Return how many tokens the prompt takes."""
+        return token_count(self.tokenizer, prompt)
+
+    @abstractmethod
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return the pipeline's arguments for the prompt, each of shape (1, ...)."""
+
+
+class T5Reader(PromptReader):
+    """FLUX.1: T5 reads the whole prompt; CLIP gives one vector of its beginning, of as many whole words as it holds."""
+
+    tokenizer_folder = "tokenizer_2"
+
+    def count(self, prompt: str) -> int:
+        """Return T5's tokens, the end included."""
+        return super().count(prompt) + 1
+
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return `prompt_embeds` of shape (1, limit, D) and `pooled_prompt_embeds` of shape (1, P)."""
+        import torch
+
+        with torch.no_grad():
+            embeds, pooled, _ = pipe.encode_prompt(
+                prompt=first_words(pipe.tokenizer, prompt, _CLIP_WORDS), prompt_2=prompt, max_sequence_length=self.limit
+            )
+        return {"prompt_embeds": embeds, "pooled_prompt_embeds": pooled}
+
+
+class ChatReader(PromptReader):
+    """FLUX.2 klein: a language model reads the prompt as a user's turn; the turn's own tokens count."""
+
+    def count(self, prompt: str) -> int:
+        """Return the tokens of the whole turn."""
+        text = self.tokenizer.apply_chat_template(
+            [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True, enable_thinking=False
+        )
+        return len(self.tokenizer(text)["input_ids"])
+
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return `prompt_embeds` of shape (1, limit, 3 D): three layers' hidden states side by side."""
+        import torch
+
+        with torch.no_grad(), unwarned("transformers"):  # about how diffusers calls the processor
+            embeds, _ = pipe.encode_prompt(prompt=prompt, max_sequence_length=self.limit)
+        return {"prompt_embeds": embeds}
+
+
+class SystemReader(ChatReader):
+    """FLUX.2 dev: Mistral reads the pipeline's own instruction and the prompt; the tokens of both count."""
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """The processor, which holds the tokenizer."""
+        from transformers import AutoProcessor
+
+        return AutoProcessor.from_pretrained(self._folder, local_files_only=True)
+
+    def count(self, prompt: str) -> int:
+        """Return the tokens of instruction and prompt."""
+        from diffusers.pipelines.flux2.pipeline_flux2 import format_input
+
+        turns = format_input(prompts=[prompt])
+        return len(self.tokenizer.apply_chat_template(turns, tokenize=True, return_dict=True)["input_ids"][0])
+
+
+class SeeingReader(PromptReader):
+    """Qwen-Image-Edit-Plus: Qwen2.5-VL reads the pictures, then the prompt, whole; the prompt's tokens count."""
+
+    sees = True
+
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return `prompt_embeds` of shape (1, S, D), S with the pictures' tokens, and a mask of ones, (1, S)."""
+        import torch
+        from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as theirs
+
+        shown = []
+        for picture in pictures:
+            width, height = theirs.calculate_dimensions(theirs.CONDITION_IMAGE_SIZE, picture.width / picture.height)
+            shown.append(pipe.image_processor.resize(picture, height, width))
+        with torch.no_grad():
+            embeds, _ = pipe.encode_prompt(prompt=prompt, image=shown or None)
+        return {"prompt_embeds": embeds, "prompt_embeds_mask": torch.ones(embeds.shape[:2], dtype=torch.long)}
+
+
+_READERS: Mapping[str, Callable[[Checkpoint, int], PromptReader]] = {
+    "FluxPipeline": T5Reader,
+    "FluxKontextPipeline": T5Reader,
+    "Flux2Pipeline": SystemReader,
+    "Flux2KleinPipeline": ChatReader,
+    "QwenImageEditPlusPipeline": SeeingReader,
+}
+
+
+def first_words(tokenizer: Any, text: str, limit: int) -> str:
+    """Return as many whole words from the beginning of `text` as `limit` tokens hold."""
+    if token_count(tokenizer, text) <= limit:
+        return text
+    words = text.split()
+    low = bisect.bisect_right(
+        range(1, len(words) + 1), limit, key=lambda count: token_count(tokenizer, " ".join(words[:count]))
+    )
+    return " ".join(words[:low])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +188,7 @@ class FluxRenderer(DiffusionRenderer):
             )
         room = max(1, self.prompt_tokens - self.wording_tokens)
         self.capabilities = replace(self.capabilities, prompt_tokens=room)
-        self.reader = reader_for(self.checkpoint, self.prompt_tokens)
+        self.reader = _READERS[self.checkpoint.pipeline](self.checkpoint, self.prompt_tokens)
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings and versions: everything that can change the pixels."""

@@ -16,8 +16,7 @@ from katha.errors import InputFileError, UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
-from katha.renderers.diffusion.memory import Loaded
-from katha.renderers.diffusion.prompt_encoding import Encoded
+from katha.renderers.diffusion.memory import Encoded, Loaded
 from katha.renderers.diffusion.renderer import Job
 from katha.schema import Character
 
@@ -35,11 +34,7 @@ _LONGEST = 8
 
 
 def find_references(given: Sequence[str]) -> dict[str, bytes]:
-    """Return the pictures of `NAME=FILE`, as bytes, by character name.
-
-    Raises:
-        UsageError: no NAME=FILE, or a name twice. InputFileError: no such file, or no picture.
-    """
+    """Return the pictures of `NAME=FILE`, as bytes, by character name; a name twice or no picture is a UsageError."""
     found: dict[str, bytes] = {}
     for item in given:
         name, equals, file = (part.strip() for part in item.partition("="))

@@ -1,4 +1,5 @@
-"""The memory ladder: how much a rung needs, whether it fits, and one pipeline a process."""
+"""A pipeline in memory: read by diffusers' own loaders (local files only, safetensors only), with adapters on it, on a
+rung of the memory ladder that fits, and one a process."""
 
 from __future__ import annotations
 
@@ -8,27 +9,230 @@ import os
 import re
 import tempfile
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from katha.errors import UsageError, first_line
+from katha.errors import InputFileError, KathaError, UsageError, first_line
 from katha.models.checkpoints import device_models, free_bytes
-from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, read_header
-from katha.renderers.diffusion.options import DTYPES, Rung
-from katha.renderers.diffusion.prompt_encoding import Encoded
+from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, files_sha256, part_numbers, read_header, read_part
+from katha.renderers.diffusion.options import DTYPES, Rung, diffusion_data
 from katha.store import LockTaken, file_lock
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Encoded = Mapping[str, "Tensor"]
+"""A pipeline's arguments for the prompts of a frame, each of shape (1, ...)."""
+
+_HUB_FILE = re.compile(r"([\w.-]+/[\w.-]+)/(\S+\.safetensors)")
+_DOWN = ("lora_A.", "lora_down.", "lora.down.", "lora_linear_layer.down.", "lora.down_layer.")
 _SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$")
 """Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own (T5's
 `wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye)."""
 _TILE = 512
 _LIVE_MAPS = 3
 _PROMPTS = 512
+
+
+@dataclass(frozen=True)
+class Lora:
+    """One adapter's file, its weight (1: as trained), and the hash of its bytes."""
+
+    name: str
+    file: Path
+    weight: float
+    sha256: str
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return what of it can change the pixels."""
+        return {"sha256": self.sha256, "weight": self.weight}
+
+
+def find_loras(given: Sequence[str]) -> tuple[Lora, ...]:
+    """Find the adapters behind `FILE`, `FILE@WEIGHT` or `OWNER/NAME/FILE.safetensors@WEIGHT` (of the hub's cache);
+    a file that is none, a weight that is no number, or the same adapter twice is a UsageError."""
+    found = [_find(item) for item in given]
+    twice = next((item for at, item in enumerate(found) if item.sha256 in {other.sha256 for other in found[:at]}), None)
+    if twice is not None:
+        raise UsageError(f"The LoRA {twice.name!r} is given twice.", hint="Give it once, with the weight you want.")
+    return tuple(found)
+
+
+def _find(given: str) -> Lora:
+    named, at, number = given.rpartition("@")
+    if not at or not re.fullmatch(r"-?\d*\.?\d+", number):
+        if at and not Path(given).exists():
+            raise UsageError(f"The weight of the LoRA {given!r} is no number.", hint="Write FILE@0.8.")
+        named, number = given, "1"
+    path = Path(named).expanduser()
+    if not path.is_file() and (match := _HUB_FILE.fullmatch(named)):
+        from huggingface_hub import hf_hub_download
+
+        try:
+            path = Path(hf_hub_download(match[1], match[2], local_files_only=True))
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"The LoRA {named} is not on this machine.", hint=f"Run `hf download {match[1]} {match[2]}`."
+            ) from error
+    if not path.is_file():
+        raise InputFileError(f"There is no LoRA {named!r}.", hint="Give a .safetensors file, with @WEIGHT if you like.")
+    if not any("lora" in key for key in read_header(path)):
+        raise UsageError(f"{named!r} holds no LoRA.", hint="Its tensors would have 'lora' in their names.")
+    return Lora(named, path.resolve(), float(number), files_sha256({"lora": path.resolve()}))
+
+
+def apply_loras(pipe: Any, loras: Sequence[Lora]) -> None:
+    """Put every adapter on `pipe` with its weight, or refuse one that was trained for another model: a layer of its is
+    missing here, or has another shape (UsageError)."""
+    if not loras:
+        return
+    import torch
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    def misfit(lora: Lora, reason: str) -> UsageError:
+        return UsageError(
+            f"The LoRA {lora.name!r} does not fit {type(pipe).__name__}: {reason}.",
+            hint="Use one that was trained on the same base model.",
+        )
+
+    names = [f"lora{number}" for number in range(len(loras))]
+    for name, lora in zip(names, loras, strict=True):
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Already found a `peft_config`")  # several are meant
+                place = {"weight_name": lora.file.name, "local_files_only": True, "use_safetensors": True}
+                pipe.load_lora_weights(lora.file.parent, adapter_name=name, **place)
+        except Exception as error:  # the loaders raise many kinds, all meaning that it does not fit
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise misfit(lora, reason[:200]) from error
+        wanted = sum(any(mark in key for mark in _DOWN) for key in read_header(lora.file))
+        models = [part for part in pipe.components.values() if isinstance(part, torch.nn.Module)]
+        layers = [layer for model in models for layer in model.modules() if isinstance(layer, BaseTunerLayer)]
+        fitted = sum(name in getattr(layer, "lora_A", {}) for layer in layers)
+        if fitted < wanted or not fitted:
+            raise misfit(lora, f"only {fitted} of its {wanted} layers are there")
+    pipe.set_adapters(names, [lora.weight for lora in loras])
+
+
+@contextmanager
+def unwarned(library: Literal["diffusers", "transformers"]) -> Iterator[None]:
+    """Context manager: the library's warnings off, and then as they were; they would write across the live view."""
+    logging = import_module(f"{library}.utils.logging")
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+
+
+def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None = None) -> Any:
+    """Load the diffusers pipeline of `checkpoint`, on the CPU, in evaluation mode.
+
+    Raises:
+        InputFileError: weights are missing, damaged or of another shape. UsageError: there is not enough memory.
+    """
+    import diffusers
+    import torch
+
+    try:
+        with _quiet():
+            pipe = _read(checkpoint, getattr(torch, dtype))
+    except KathaError:
+        raise
+    except MemoryError as error:
+        raise UsageError(f"{checkpoint.name!r} does not fit into memory.", hint="Use a smaller dtype.") from error
+    except Exception as error:  # the loaders raise many kinds, all meaning that these files are no such model
+        raise InputFileError(
+            f"{checkpoint.name!r} cannot be loaded: {first_line(error)}", hint="Download the whole checkpoint again."
+        ) from error
+    _check_weights(checkpoint, pipe)
+    pipe.set_progress_bar_config(disable=True)
+    if scheduler is not None:
+        kind = getattr(diffusers, diffusion_data().schedulers[scheduler])
+        pipe.scheduler = kind.from_config(pipe.scheduler.config)
+    return pipe
+
+
+def _read(checkpoint: Checkpoint, dtype: Any) -> Any:
+    """Read a folder, or a single file: the whole pipeline or its transformer; what that lacks comes from the folder."""
+    import diffusers
+
+    kind, file = getattr(diffusers, checkpoint.pipeline), checkpoint.file
+    options: dict[str, object] = {"dtype": dtype, "local_files_only": True}
+    if checkpoint.pipeline.startswith("StableDiffusionXL"):
+        options["add_watermarker"] = False
+    if file is not None and "transformer" not in checkpoint.components:
+        return kind.from_single_file(str(file), config=str(checkpoint.folder), **options)
+    if file is not None:
+        options["transformer"] = _transformer(checkpoint, file, dtype)
+    return kind.from_pretrained(checkpoint.folder, variant=checkpoint.variant, use_safetensors=True, **options)
+
+
+def _transformer(checkpoint: Checkpoint, file: Path, dtype: Any) -> Any:
+    import diffusers
+    import torch
+
+    part, place = getattr(diffusers, checkpoint.components["transformer"]), str(checkpoint.folder)
+    with torch.device("meta"):
+        empty = part.from_config(part.load_config(place, subfolder="transformer", local_files_only=True))
+    stored, wanted = part_numbers(file), sum(value.numel() for value in empty.state_dict().values())
+    if stored != wanted:  # diffusers leaves out what it has no place for, and says so in a log only
+        raise InputFileError(
+            f"{checkpoint.name!r} holds {stored:,} numbers; the transformer of its base has {wanted:,}.",
+            hint="Give base=FOLDER of the same model, or download the whole file again.",
+        )
+    with unwarned("diffusers"):  # about a list of modules that is empty
+        return part.from_single_file(
+            read_part(file), config=place, subfolder="transformer", dtype=dtype, local_files_only=True
+        )
+
+
+def _check_weights(checkpoint: Checkpoint, pipe: Any) -> None:
+    """Refuse a parameter that came from no file: the loaders fill it with random numbers, and say so in a log only."""
+    import torch
+
+    parts = [(name, part) for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)]
+    for name, files in checkpoint.weights().items() if checkpoint.file is None else ():
+        model = getattr(pipe, name)
+        stored = {tensor for file in files for tensor in read_header(file)}
+        wanted = dict(model.named_parameters())
+        missing = sorted(set(wanted) - stored) if hasattr(model, "register_to_config") else []
+        if missing or len(stored) < len(wanted):
+            first = f", the first {missing[0]!r}" if missing else ""
+            count = len(missing) or len(wanted) - len(stored)
+            raise InputFileError(
+                f"{checkpoint.name!r}, {name}, lacks {count} weights{first}.",
+                hint="Download the whole checkpoint again.",
+            )
+    empty = next((name for name, part in parts if any(weight.is_meta for weight in part.parameters())), None)
+    if empty is not None:
+        raise InputFileError(
+            f"{checkpoint.name!r} lacks weights of the {empty}.", hint="Download the whole file again."
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Context manager: the libraries' progress bars, which would write across the live view, off; then as they were."""
+    from diffusers.utils import logging as diffusers_logging
+    from transformers.utils import logging as transformers_logging
+
+    shown = [library for library in (diffusers_logging, transformers_logging) if library.is_progress_bar_enabled()]
+    for library in shown:
+        library.disable_progress_bar()
+    try:
+        yield
+    finally:
+        for library in shown:
+            library.enable_progress_bar()
 
 
 @dataclass(frozen=True)
@@ -57,13 +261,8 @@ def needs_of(
     """Return what drawing `batch` frames of `pixels` pixels at once needs on each rung; nothing is loaded.
 
     What a frame needs beyond weights is estimated from the sizes of the decoder's widest layers, its largest consumer,
-    or is `work`, if that is more: frames are decoded after they are denoised.
-
-    Args:
-        loaded: the rung on which the weights are in their place already; there, what is needed beside them.
-
-    Raises:
-        InputFileError: a weight file is broken.
+    or is `work`, if that is more: frames are decoded after they are denoised. loaded: the rung on which the weights are
+    in their place already; there, what is needed beside them.
     """
     width, beyond = DTYPES[dtype], work or Need()
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
@@ -104,14 +303,9 @@ def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, ti
 
 
 def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[int, int] | None = None) -> str:
-    """Return a sentence that `rung` fits, or refuse.
+    """Return a sentence that `rung` fits, or refuse (UsageError) with the number of bytes missing and a rung that fits.
 
-    Args:
-        needs: of every rung; one that fits is named where this one does not.
-        free: bytes on the device and on the host; looked up unless told.
-
-    Raises:
-        UsageError: no such device, or too little memory; the number of bytes missing is named.
+    free: bytes on the device and on the host; looked up unless told.
     """
     on_device, on_host = free or (free_bytes(device) or 0, free_bytes("cpu") or 0)
 
@@ -130,11 +324,7 @@ def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[
 
 
 def apply_rung(pipe: Any, rung: Rung, device: str, dtype: str, denoiser: str, *, tiling: bool = False) -> None:
-    """Put `pipe` on `device` as `rung` says.
-
-    Raises:
-        UsageError: there is no such device.
-    """
+    """Put `pipe` on `device` as `rung` says; UsageError where there is no such device."""
     import torch
 
     try:
@@ -201,11 +391,8 @@ class PipelinePool:
 
     @contextmanager
     def use(self, key: str, device: str, load: Callable[[], Any]) -> Iterator[Loaded]:
-        """The pipeline of `key`, loaded by `load` unless it is the one in memory; nobody else uses it meanwhile.
-
-        Raises:
-            UsageError: another process draws on `device`.
-        """
+        """Context manager: the pipeline of `key`, loaded by `load` unless it is the one in memory, for nobody else
+        meanwhile (UsageError where another process draws on `device`)."""
         with self._lock:
             if self._loaded is None or self._key != key:
                 self.release()
@@ -245,11 +432,7 @@ def process_pool() -> PipelinePool:
 
 @contextmanager
 def hold_device(device: str) -> Iterator[None]:
-    """Keep other processes of this user off an accelerator; a CPU is not held.
-
-    Raises:
-        UsageError: another process has it.
-    """
+    """Keep other processes of this user off an accelerator (UsageError where one has it); a CPU is not held."""
     if device.startswith("cpu"):
         yield
         return

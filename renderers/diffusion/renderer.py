@@ -18,10 +18,21 @@ from katha.jsonio import digest
 from katha.models.checkpoints import best_device, device_models, require_local
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
-from katha.renderers.diffusion.loading import Lora, apply_loras, find_loras, load_pipeline
-from katha.renderers.diffusion.memory import Loaded, Need, PipelinePool, apply_rung, check_fits, needs_of, process_pool
+from katha.renderers.diffusion.memory import (
+    Encoded,
+    Loaded,
+    Lora,
+    Need,
+    PipelinePool,
+    apply_loras,
+    apply_rung,
+    check_fits,
+    find_loras,
+    load_pipeline,
+    needs_of,
+    process_pool,
+)
 from katha.renderers.diffusion.options import DiffusionOptions, Family, diffusion_data
-from katha.renderers.diffusion.prompt_encoding import frame_prompt
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -41,12 +52,22 @@ def frame_name(request: FrameRequest) -> str:
     return f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
 
 
+def frame_prompt(prompt: str, style: str) -> str:
+    """Return what is drawn: the prompt, then the board's style."""
+    return f"{prompt.rstrip().rstrip('.,')}, {style}" if style else prompt
+
+
+def token_count(tokenizer: Any, text: str) -> int:
+    """Return how many tokens `text` has, without start and end tokens."""
+    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
 @dataclass(frozen=True)
 class Job:
     """One frame ready to be drawn: its request and its encoded prompt. Jobs with the same `kind` may share a batch."""
 
     request: FrameRequest
-    encoded: Mapping[str, Tensor]
+    encoded: Encoded
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -156,7 +177,7 @@ class DiffusionRenderer(ABC):
         """Return how many of the model's `prompt_tokens` a prompt takes."""
 
     @abstractmethod
-    def encode(self, loaded: Loaded, request: FrameRequest) -> Mapping[str, Tensor]:
+    def encode(self, loaded: Loaded, request: FrameRequest) -> Encoded:
         """Return the pipeline's arguments for the frame's prompts, each of shape (1, ...), on the CPU."""
 
     def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
@@ -206,11 +227,8 @@ class DiffusionRenderer(ABC):
         return ", ".join(part for part in (request.negative_prompt, self.options.negative) if part)
 
     def check(self, request: FrameRequest) -> None:
-        """Refuse a frame that the model cannot draw.
-
-        Raises:
-            UsageError: its size. UnfitFrameError: its prompt, which another frame does not have; the limit is named.
-        """
+        """Refuse a frame that the model cannot draw: its size (UsageError), or its prompt, which another frame does not
+        have (UnfitFrameError); the limit is named."""
         width, height = request.width, request.height
         step, native = self.family.size_multiple, self._native_side() ** 2
         who = f"The renderer {self.renderer_name!r} cannot draw {width}x{height}"
@@ -241,10 +259,8 @@ class DiffusionRenderer(ABC):
 
     @contextmanager
     def pipeline(self, requests: Sequence[FrameRequest], work: Need | None = None) -> Iterator[Loaded]:
-        """Context manager: the pipeline as `Loaded`, in memory and on its rung, for nobody else meanwhile.
-
-        work: what denoising holds beyond weights. Too little memory for these frames is refused (UsageError).
-        """
+        """Context manager: the pipeline in memory and on its rung, for nobody else meanwhile (UsageError where these
+        frames do not fit). work: what denoising holds beyond weights."""
         pixels = max(request.width * request.height for request in requests)
         asked = (pixels * self.at_once, work.device if work is not None else 0)
         with self._pool.use(self._key(), self.device, lambda: self._load(pixels, work)) as loaded:

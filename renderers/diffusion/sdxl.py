@@ -2,19 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from katha.protocols import Capabilities, FrameRequest
-from katha.renderers.diffusion.memory import Loaded
+from katha.renderers.diffusion.memory import Encoded, Loaded
 from katha.renderers.diffusion.options import DiffusionOptions
-from katha.renderers.diffusion.prompt_encoding import Encoded, encode_sdxl, frame_prompt, pad_sdxl, token_count
-from katha.renderers.diffusion.renderer import DiffusionRenderer
+from katha.renderers.diffusion.renderer import DiffusionRenderer, frame_prompt, token_count
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+def chunk_tokens(pieces: Sequence[str], size: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of at most `size` pieces that make up the whole, broken at word ends (`</w>`) where there is one."""
+    start = 0
+    while len(pieces) - start > size:
+        ends = (at for at in range(start + size, start, -1) if pieces[at - 1].endswith("</w>"))
+        stop = next(ends, start + size)
+        yield start, stop
+        start = stop
+    yield start, len(pieces)
+
+
+def encode_sdxl(pipe: Any, prompt: str) -> Encoded:
+    """Encode with SDXL's two encoders: `embeds` of shape (1, 77 k, 2048) and `pooled` of shape (1, 1280).
+
+    A prompt of at most 75 tokens takes diffusers' own way (k = 1). A longer one is read in k pieces of whole words,
+    each between the start and end tokens, side by side along the sequence; the pooled vector is the first piece's.
+    """
+    import torch
+
+    with torch.no_grad():
+        parts = [_chunks(tokenizer, prompt) for tokenizer in (pipe.tokenizer, pipe.tokenizer_2)]
+        count = max(map(len, parts))
+        if count == 1:
+            embeds, _, pooled, _ = pipe.encode_prompt(prompt, do_classifier_free_guidance=False)
+            return {"embeds": embeds, "pooled": pooled}
+        read = [
+            _read(encoder, [*ids, *[_framed(tokenizer, [])] * (count - len(ids))])
+            for tokenizer, encoder, ids in zip(
+                (pipe.tokenizer, pipe.tokenizer_2), (pipe.text_encoder, pipe.text_encoder_2), parts, strict=True
+            )
+        ]
+        embeds = torch.cat([states for states, _ in read], dim=-1)
+        return {"embeds": embeds.reshape(1, -1, embeds.shape[-1]), "pooled": read[1][1][:1]}
+
+
+def pad_sdxl(pipe: Any, embeds: Tensor, length: int) -> Tensor:
+    """Return `embeds` of shape (1, S, D) continued with the embedding of an empty prompt to (1, `length`, D)."""
+    import torch
+
+    missing = (length - embeds.shape[1]) // pipe.tokenizer.model_max_length
+    if missing <= 0:
+        return embeds
+    empty = encode_sdxl(pipe, "")["embeds"].to(embeds)
+    return torch.cat([embeds, *[empty] * missing], dim=1)
+
+
+def _chunks(tokenizer: Any, prompt: str) -> list[list[int]]:
+    """Return the prompt's ids in pieces, each with start, end and padding, of the tokenizer's full length."""
+    ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    pieces = tokenizer.convert_ids_to_tokens(ids)
+    room = tokenizer.model_max_length - 2
+    return [_framed(tokenizer, ids[start:stop]) for start, stop in chunk_tokens(pieces, room)]
+
+
+def _framed(tokenizer: Any, ids: Sequence[int]) -> list[int]:
+    padding = [tokenizer.pad_token_id] * (tokenizer.model_max_length - 2 - len(ids))
+    return [tokenizer.bos_token_id, *ids, tokenizer.eos_token_id, *padding]
+
+
+def _read(encoder: Any, rows: list[list[int]]) -> tuple[Tensor, Tensor]:
+    """Return the last layer but one's hidden states, (k, 77, D), and the first output (pooled, for the second)."""
+    import torch
+    from diffusers.utils.torch_utils import get_module_execution_device
+
+    out = encoder(torch.tensor(rows, device=get_module_execution_device(encoder)), output_hidden_states=True)
+    return out.hidden_states[-2], out[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +105,7 @@ class SdxlRenderer(DiffusionRenderer):
         """Return the tokens of the first encoder; 0 where a prompt may have any number of them."""
         return token_count(self._tokenizer, text) if self.options.long_prompts == "refuse" else 0
 
-    def encode(self, loaded: Loaded, request: FrameRequest) -> Mapping[str, Tensor]:
+    def encode(self, loaded: Loaded, request: FrameRequest) -> Encoded:
         """Return the embeddings of the prompt and of what shall not be seen, of one length."""
         import torch
 

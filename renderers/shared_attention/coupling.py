@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from katha.renderers.diffusion.prompt_encoding import chunk_tokens
+from katha.renderers.diffusion.sdxl import chunk_tokens
 from katha.schema import Character
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ def otsu(values: ArrayLike) -> float:
 
     Otsu, IEEE Transactions on Systems, Man, and Cybernetics 9(1), 1979, but exact: over every split of the sorted
     values instead of a histogram's bins. Equal values have no split: their value is returned, and nothing lies above.
-
-    Raises:
-        ValueError: no values.
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64), axis=None)
     if not ordered.size:
@@ -145,11 +142,7 @@ def halvings(latent: Grid, count: int) -> list[Grid]:
 
 
 def grid_of(tokens: int, latent: Grid) -> Grid:
-    """Return the grid of `tokens` tokens inside a UNet.
-
-    Raises:
-        ValueError: no halving of the latent has that many tokens.
-    """
+    """Return the grid of `tokens` tokens inside a UNet (ValueError where no halving of the latent has so many)."""
     found = next((grid for grid in halvings(latent, max(latent).bit_length()) if math.prod(grid) == tokens), None)
     if found is None:
         raise ValueError(f"{tokens} tokens are no halving of a latent of {latent[0]}x{latent[1]}")

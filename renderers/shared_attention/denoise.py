@@ -239,8 +239,7 @@ def _attends(block: Any) -> bool:
 def make_scheduler(pipe: Any, steps: int) -> Any:
     """Return DDIM with the checkpoint's noise schedule and `steps` steps; the pipeline's own scheduler is not touched.
 
-    DDIM keeps nothing from step to step, so that frames can take turns. Latents are never clipped, whatever the class's
-    default.
+    DDIM keeps nothing from step to step, so that frames can take turns. Latents are never clipped.
     """
     from diffusers import DDIMScheduler
 
@@ -319,10 +318,8 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class Denoiser:
-    """What every trajectory of a board shares: UNet, scheduler, guidance, and SDXL's size conditioning (1, 6).
-
-    The scheduler must keep no state from step to step (DDIM): trajectories take turns with it.
-    """
+    """What every trajectory of a board shares: UNet, guidance, SDXL's size conditioning (1, 6), and a scheduler that
+    keeps no state from step to step (DDIM), as trajectories take turns with it."""
 
     unet: Any
     hub: Hub

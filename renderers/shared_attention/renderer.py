@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from katha.errors import UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, FrameRequest
-from katha.renderers.diffusion.memory import Loaded, Need
+from katha.renderers.diffusion.memory import Encoded, Loaded, Need
 from katha.renderers.diffusion.options import at_least
-from katha.renderers.diffusion.prompt_encoding import Encoded, frame_prompt
+from katha.renderers.diffusion.renderer import frame_prompt
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.renderers.shared_attention.coupling import (
     WINDOW,
@@ -69,10 +69,7 @@ class StoryBoard:
 
 def board_of(requests: Sequence[FrameRequest]) -> StoryBoard:
     """Return the board of `requests`. Its seed is the one most of its scenes have: a scene may have been drawn again
-    with another.
-
-    Inserted frames are no part of the identity; without any scene all frames count as scenes.
-    """
+    with another. Inserted frames are no part of the identity; without any scene all frames count as scenes."""
     scenes = [request for request in requests if request.kind == "scene"] or list(requests)
     seed = Counter(request.seed for request in scenes).most_common(1)[0][0]
     ordered = sorted(scenes, key=lambda request: request.scene or 0)
@@ -108,11 +105,8 @@ def frame_key(request: FrameRequest) -> str:
 
 @dataclass
 class Session:
-    """One drawing of a board: sources in groups that are denoised together, readers, and where the sources are kept.
-
-    encode: the pipeline's arguments for a frame's prompts. finished: the latents (1, C, h, w) of each frame, by
-    `frame_key`.
-    """
+    """One drawing of a board: sources in groups that are denoised together, readers, where the sources are kept, how a
+    frame's prompts are encoded, and the finished latents (1, C, h, w) of each frame, by `frame_key`."""
 
     pipe: Any
     denoiser: Denoiser

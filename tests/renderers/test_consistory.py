@@ -28,8 +28,7 @@ from katha.renderers.consistory import (
     smooth_features,
 )
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.diffusion.prompt_encoding import encode_sdxl
-from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
+from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer, encode_sdxl
 from katha.renderers.shared_attention.coupling import Anchor, Member, StepRecord, otsu, token_positions
 
 STEPS = 3

@@ -24,8 +24,7 @@ from katha.renderers.diffusion.checkpoint import read_header
 from katha.renderers.diffusion.flux import FluxRenderer
 from katha.renderers.diffusion.kontext import KontextRenderer
 from katha.renderers.diffusion.memory import _light_bytes, check_fits, needs_of, process_pool
-from katha.renderers.diffusion.prompt_encoding import chunk_tokens
-from katha.renderers.diffusion.sdxl import SdxlRenderer
+from katha.renderers.diffusion.sdxl import SdxlRenderer, chunk_tokens
 
 Model = Callable[[str], Path]
 TARGETS = ["to_q", "to_v"]

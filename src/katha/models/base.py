@@ -20,10 +20,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model wrote. Only `status == "ok"` is a whole reply; `error` says what happened otherwise.
-
-    usage: model, token counts, schema mode, and cost where a price is known.
-    """
+    """What a model wrote: a whole reply only where `status == "ok"`, else `error` says what happened. usage: model,
+    token counts, schema mode, and cost where a price is known."""
 
     status: AnswerStatus
     text: str = ""

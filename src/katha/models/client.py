@@ -243,10 +243,8 @@ def find_vendor(
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request that was made as often as it took.
-
-    received: the reply, or None when the server stayed broken (`error` says how). plain: the schema was told in words.
-    """
+    """One request that was made as often as it took: the reply, or None when the server stayed broken (`error` says
+    how). plain: the schema was told in words."""
 
     received: Received | None
     error: str | None
@@ -286,9 +284,7 @@ class ProviderClient(ABC):
             raise self.vendor.fault(error) from None
 
     def patiently(self, call: Callable[[], T], failed: Counter[str] | None = None) -> T:
-        """Return what `call` gives, a call of the SDK, paced and tried again while `Backoff` allows.
-
-        failed: counts the faults by kind.
+        """Return what `call` of the SDK gives, paced and tried again while `Backoff` allows; `failed` counts faults.
 
         Raises:
             UsageError: the key or the model is wrong. ModelError: the account has no credit left.

@@ -106,11 +106,7 @@ class LocalModel:
             InputFileError: the weights cannot be loaded. ModelError: they do not fit into memory.
         """
         loaded = self._load()
-        rows = [{"role": turn.role, "content": neutral(turn.text, loaded.tokenizer)} for turn in turns]
-        batch = loaded.tokenizer.apply_chat_template(
-            rows, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
-        )
-        ids = batch["input_ids"].to(self._device)
+        ids = self._prompt(loaded, turns)
         room = min(self._max_tokens, loaded.window - ids.shape[1])
         if room < 1:
             error = f"the prompt has {ids.shape[1]} tokens, the model reads {loaded.window}"
@@ -126,6 +122,13 @@ class LocalModel:
     def close(self) -> None:
         """Let go of the model and its memory; the next call loads it again."""
         self._loaded = None
+
+    def _prompt(self, loaded: _Loaded, turns: Sequence[Turn]) -> Any:
+        rows = [{"role": turn.role, "content": neutral(turn.text, loaded.tokenizer)} for turn in turns]
+        batch = loaded.tokenizer.apply_chat_template(
+            rows, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+        )
+        return batch["input_ids"].to(self._device)
 
     def _generate(self, loaded: _Loaded, ids: Any, schema: Mapping[str, Any], room: int) -> list[int]:
         import torch
