@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from katha.agents.context import make_plan
 from katha.agents.run import run_story
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, shared_readings
 from katha.eval_bridge.packets import packets
 from katha.eval_bridge.packets.packets import clean_image
@@ -105,7 +105,7 @@ def _run(name: str, folder: str) -> tuple[_Spent, _Recorded]:
     os.environ["KATHA_CACHE"] = f"{folder}/cache"
     record = load_story(str(_STORY))
     start = _Spent.now()
-    run_story(record, RunConfig(renderer=name, judges=(name,)), Path(folder) / "out")
+    run_story(record, Settings(renderer=name, judges=(name,)), Path(folder) / "out")
     return _Spent.since(start), recorded
 
 
@@ -113,7 +113,7 @@ def _bare(recorded: _Recorded) -> _Spent:
     """The same work in a bare loop, straight from the story to the last reply."""
     record, renderer, judge = load_story(str(_STORY)), SketchRenderer(), SketchReaderJudge()
     start = _Spent.now()
-    plan = make_plan(record, RunConfig())
+    plan = make_plan(record, Settings())
     prepare_questions(record.recoverability_questions or build_questions(record, plan), seed=42)
     for requests in recorded.boards:
         for png in renderer.render_board(requests):

@@ -12,7 +12,7 @@ from typing import Any
 from katha.agents.context import Plugins
 from katha.compass.modes import load_suite
 from katha.compass.similarity import ReaderSimilarity
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.reader import load_reader
 from katha.experiments.ablate.job import AblationJob
@@ -81,7 +81,7 @@ def _suite(stories: Sequence[str], renderer: _Renderer, judge: _Judge) -> tuple[
     records = [load_story(str(examples / f"{name}.json")) for name in stories]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KATHA_CACHE"] = f"{folder}/cache"
-        job = AblationJob(records, load_suite("length"), RunConfig(judges=("recording",)), given=plugins)
+        job = AblationJob(records, load_suite("length"), Settings(judges=("recording",)), given=plugins)
         start, started = time.perf_counter(), time.process_time()
         budget = run_ablation(job, Path(folder) / "out").table.budget
         return budget.model_dump(), time.perf_counter() - start, time.process_time() - started

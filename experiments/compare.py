@@ -16,7 +16,7 @@ from katha.agents.folder import RunFolder, by_service, prompt_hashes
 from katha.agents.frames import draw_board
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, ignore_event
-from katha.config import RunConfig, identity_of, katha_version
+from katha.config import Settings, identity_of, katha_version
 from katha.errors import BudgetError, PlanError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.abilities import make_judges
@@ -100,7 +100,7 @@ class CompareJob:
 
     records: Sequence[StoryRecord]
     methods: Sequence[Method]
-    config: RunConfig
+    config: Settings
     prepare: Prepare = list
     resamples: int = 10_000
     seed: int = 42

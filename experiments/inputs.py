@@ -9,7 +9,7 @@ from typing import get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents.context import make_plan
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.questions.build import build_questions, fill_options
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, EvaluatorSpec, evaluator_questions
@@ -153,7 +153,7 @@ def _owned(record: StoryRecord) -> list[Question]:
 def _with_questions(record: StoryRecord) -> StoryRecord:
     """Return the story with the questions that its transitions call for; unchanged if it cannot be planned."""
     try:
-        plan = make_plan(record, RunConfig(panels=len(record.scenes) or RunConfig().panels))
+        plan = make_plan(record, Settings(panels=len(record.scenes) or Settings().panels))
     except UsageError:
         return record
     return record.model_copy(update={"recoverability_questions": build_questions(record, plan)})
@@ -162,7 +162,7 @@ def _with_questions(record: StoryRecord) -> StoryRecord:
 def _with_scenes(record: StoryRecord) -> StoryRecord:
     """Return a plain story with the scenes that the rule planner reads in it; unchanged if it cannot be planned."""
     try:
-        plan = make_plan(record, RunConfig())
+        plan = make_plan(record, Settings())
     except UsageError:
         return record
     led = {item.to_scene: item for item in plan.transitions}

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from katha.agents.context import fitting_options
 from katha.compass.modes import load_mode
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import UsageError
 from katha.eval_bridge.scoring.scores import ENSEMBLE
 from katha.jsonio import digest, read_text
@@ -29,7 +29,7 @@ class Method:
     """One way to make a board: `config` differs from the other methods' in planner, renderer or mode only."""
 
     name: str
-    config: RunConfig
+    config: Settings
 
     @property
     def slug(self) -> str:
@@ -44,7 +44,7 @@ class Method:
 
 
 def cross_methods(
-    config: RunConfig,
+    config: Settings,
     planners: Sequence[str] = (),
     renderers: Sequence[str] = (),
     modes: Sequence[str] = (),
@@ -67,7 +67,7 @@ def cross_methods(
     return _checked(made)
 
 
-def read_methods(path: Path, config: RunConfig) -> list[Method]:
+def read_methods(path: Path, config: Settings) -> list[Method]:
     """Return the methods that a YAML file lists: a name each, and what they have of their own.
 
     Raises:
@@ -82,7 +82,7 @@ def read_methods(path: Path, config: RunConfig) -> list[Method]:
     return _checked([_read(path, place, row, config) for place, row in enumerate(rows, 1)])
 
 
-def _read(path: Path, place: int, row: Mapping[str, Any], config: RunConfig) -> Method:
+def _read(path: Path, place: int, row: Mapping[str, Any], config: Settings) -> Method:
     where = f"{str(path)!r}, method {place} ({row['name']!r})"
     values = {key: value for key, value in row.items() if key != "name"}
     strange = sorted(set(values) - _FIELDS)

@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from katha.agents.context import Plugins, make_bridge, make_planner, make_renderer, require_prices
-from katha.config import RunConfig, cache_folder
+from katha.config import Settings, cache_folder
 from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
 from katha.eval_bridge.judging.answers import Outcome
 from katha.eval_bridge.judging.budget import Budget
@@ -200,7 +200,7 @@ class Shelf:
         self._made: dict[str, object] = {}
 
     @classmethod
-    def of(cls, plugins: Plugins, config: RunConfig) -> Shelf:
+    def of(cls, plugins: Plugins, config: Settings) -> Shelf:
         """Return a shelf that holds the plug-ins made for `config`."""
         shelf = cls(plugins.judges, plugins.similarity, plugins.budget)
         for kind, made in (("planner", plugins.planner), ("renderer", plugins.renderer)):
@@ -208,7 +208,7 @@ class Shelf:
         shelf._made[_key("bridge_renderer", config)] = plugins.bridge
         return shelf
 
-    def plugins(self, config: RunConfig) -> Plugins:
+    def plugins(self, config: Settings) -> Plugins:
         """Return the plug-ins of these settings.
 
         Raises:
@@ -226,12 +226,12 @@ class Shelf:
             budget=self._budget,
         )
 
-    def _once(self, kind: str, make: Callable[[RunConfig], P], config: RunConfig) -> P:
+    def _once(self, kind: str, make: Callable[[Settings], P], config: Settings) -> P:
         key = _key(kind, config)
         if key not in self._made:
             self._made[key] = make(config)
         return cast(P, self._made[key])
 
 
-def _key(kind: str, config: RunConfig) -> str:
+def _key(kind: str, config: Settings) -> str:
     return digest([kind, getattr(config, kind), getattr(config, f"{kind}_options"), config.memory])

@@ -30,7 +30,7 @@ from katha.compass.tuning import (
     choose,
     possible_weakest,
 )
-from katha.config import RunConfig, katha_version
+from katha.config import Settings, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
 from katha.eval_bridge.judging.answers import Outcome, outcome_of
 from katha.eval_bridge.matching.rules import kept_rule
@@ -104,7 +104,7 @@ class TuneJob:
 
     records: Sequence[StoryRecord]
     others: Sequence[StoryRecord]
-    config: RunConfig
+    config: Settings
     settings: int = 10_000
     resamples: int = 2_000
     seed: int = 42

@@ -17,7 +17,7 @@ from pydantic import Field
 from katha.agents.context import Plugins, check_able, load_plugins
 from katha.agents.folder import prompt_hashes
 from katha.compass.modes import Row, Suite, load_modes
-from katha.config import RunConfig, identity_of, katha_version
+from katha.config import Settings, identity_of, katha_version
 from katha.errors import (
     AbsentModelError,
     KathaError,
@@ -262,7 +262,7 @@ class AblationJob:
 
     records: Sequence[StoryRecord]
     suite: Suite
-    config: RunConfig
+    config: Settings
     given: Plugins | None = None
     lock: Mapping[str, str | None] | None = None
     resamples: int = 10_000
@@ -277,7 +277,7 @@ class AblationJob:
     def __post_init__(self) -> None:
         self.whole = self.suite
 
-    def row_config(self, row: Row, record: StoryRecord | None = None) -> RunConfig:
+    def row_config(self, row: Row, record: StoryRecord | None = None) -> Settings:
         """Return the configuration of one row (for one story: with as many panels as it has scenes)."""
         own = {name: value for name in _OF_ROW if (value := getattr(row, name))}
         panels = len(record.scenes) if record is not None and record.scenes else self.config.panels
@@ -378,6 +378,6 @@ class AblationJob:
         )
 
 
-def drawn_by(config: RunConfig) -> str:
+def drawn_by(config: Settings) -> str:
     """Return what rows have in common that share a planner and a renderer."""
     return digest([config.planner, config.planner_options, config.renderer, config.renderer_options])

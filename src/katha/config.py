@@ -157,10 +157,6 @@ class Settings(BaseModel):
         return type(self).model_validate(merged)
 
 
-RunConfig = Settings
-"""The name that modules below the public API still import."""
-
-
 def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a dumped `Settings` makes two runs the same, beside the specifications of their plug-ins.
 

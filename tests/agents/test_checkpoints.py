@@ -11,7 +11,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from katha.agents.run import run_story
 from katha.agents.state import CHECKPOINTED, Place, ReviewChoice
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.schema import CompassSettings
 
 
@@ -19,7 +19,7 @@ def test_every_record_of_the_state_comes_back_from_a_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    config = RunConfig(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
+    config = Settings(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
     found = run_story(story(), config, tmp_path / "out", plugins=plugins()).candidates
     candidate = found.candidates[-1]
     values = [

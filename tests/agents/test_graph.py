@@ -17,7 +17,7 @@ from katha.agents.graph import build_graph, make_graph
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.compass.modes import load_modes, load_suite
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import (
     OutputFolderError,
     PlanError,
@@ -38,8 +38,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def config(mode: str = "full", **changes: Any) -> RunConfig:
-    return RunConfig(planner="scenes", renderer="block", judges=("pixel",), mode=mode, **changes)
+def config(mode: str = "full", **changes: Any) -> Settings:
+    return Settings(planner="scenes", renderer="block", judges=("pixel",), mode=mode, **changes)
 
 
 def rows(out: Path) -> list[Answer]:
@@ -457,5 +457,5 @@ def test_plain_text_gets_its_questions_from_the_transitions(tmp_path: Path) -> N
 def test_a_plan_needs_no_judge() -> None:
     from katha.agents.context import make_plan
 
-    plan = make_plan(story(), RunConfig(judges=("no-such-judge",)))
+    plan = make_plan(story(), Settings(judges=("no-such-judge",)))
     assert [panel.index for panel in plan.panels] == [1, 2, 3, 4, 5]

@@ -13,7 +13,7 @@ from katha.agents import folder
 from katha.agents.folder import RunFolder
 from katha.agents.run import redo_frame, run_story
 from katha.agents.state import RunResult
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.scoring.scores import score
 from katha.protocols import Capabilities
@@ -28,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def finished(out: Path, mode: str = "random_bridge", **changes: Any) -> RunResult:
-    config = RunConfig(planner="scenes", renderer="block", judges=("pixel",), seeds=(42, 123), mode=mode)
+    config = Settings(planner="scenes", renderer="block", judges=("pixel",), seeds=(42, 123), mode=mode)
     return run_story(story(), config, out, plugins=plugins(**changes))
 
 

@@ -11,7 +11,7 @@ from doubles import PixelJudge, plugins, story
 
 from katha.agents.run import run_story
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import UsageError
 
 
@@ -21,7 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def review_run(out: Path, review: Callable[[ReviewRequest], ReviewChoice], **changes: Any) -> RunResult:
-    config = RunConfig(
+    config = Settings(
         planner="scenes", renderer="block", judges=("pixel",), seeds=(42, 123), review=True, mode="full_always"
     )
     return run_story(story(), config, out, review=review, plugins=plugins(**changes))
@@ -134,7 +134,7 @@ def test_a_choice_that_cannot_be_followed_is_refused_and_asked_again(
 
 
 def test_a_review_needs_a_person(tmp_path: Path) -> None:
-    config = RunConfig(planner="scenes", renderer="block", judges=("pixel",), review=True)
+    config = Settings(planner="scenes", renderer="block", judges=("pixel",), review=True)
     with pytest.raises(UsageError, match="needs a person"):
         run_story(story(), config, tmp_path / "out", plugins=plugins())
     assert not (tmp_path / "out").exists()

@@ -15,7 +15,7 @@ from PIL import Image
 from katha.agents.frames import drawable_size, fit_picture, png_size
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import BlankFrameError, RenderError, UsageError
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 
@@ -63,7 +63,7 @@ class Fixed:
 
 def run(out: Path, mode: str = "caption_bridge", **parts: Any) -> RunResult:
     bridge = "fixed" if "bridge" in parts else None
-    config = RunConfig(
+    config = Settings(
         planner="scenes", renderer="block", judges=("pixel",), mode=mode, seeds=(42, 123), bridge_renderer=bridge
     )
     return run_story(story(), config, out, plugins=plugins(**parts))

@@ -11,12 +11,12 @@ from doubles import PixelJudge, plugins, story
 
 from katha.agents import critique
 from katha.agents.run import run_story
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.jsonio import sha256_hex
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import Answer
 
-CONFIG = RunConfig(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
+CONFIG = Settings(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
 PAIRS = ("1-2", "2-3", "3-4", "4-5")
 
 

@@ -17,7 +17,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.config import RunConfig
+from katha.config import Settings
 
 ROOT = Path(__file__).parents[2]
 TEXT = ROOT / "examples" / "lion_and_mouse.txt"
@@ -118,8 +118,8 @@ def test_the_same_command_again_does_nothing(katha: Katha, tmp_path: Path) -> No
     assert files(tmp_path / "board") == before
 
 
-def _settings(out: Path) -> RunConfig:
-    return RunConfig.model_validate(json.loads((out / "run.json").read_text())["config"])
+def _settings(out: Path) -> Settings:
+    return Settings.model_validate(json.loads((out / "run.json").read_text())["config"])
 
 
 def test_every_flag_reaches_the_run(katha: Katha, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from doubles import BlockRenderer, PixelJudge, ScenePlanner, plugins, prepare, s
 from katha.agents.context import require_prices
 from katha.agents.run import run_story
 from katha.compass.modes import load_suite
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.configs import load_config
 from katha.errors import BudgetError, TransientRenderError, UnfitFrameError, UsageError
 from katha.eval_bridge.judging.budget import Budget
@@ -26,7 +26,7 @@ from katha.protocols import FrameRequest
 from katha.renderers.hosted.openai import OpenAIRenderer
 
 PRICE = 0.25
-CONFIG = RunConfig(renderer="block", planner="scenes", judges=("pixel",), seeds=(1, 2), mode="base")
+CONFIG = Settings(renderer="block", planner="scenes", judges=("pixel",), seeds=(1, 2), mode="base")
 
 
 @dataclass

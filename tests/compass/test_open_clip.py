@@ -17,7 +17,7 @@ from PIL import Image
 from katha.agents.context import Plugins
 from katha.agents.run import run_story
 from katha.compass.openclip import OpenClipSimilarity
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import UsageError
 from katha.registry import default_registry
 
@@ -115,7 +115,7 @@ def test_a_run_measures_coverage_and_copies_with_it(
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     similarity = default_registry("similarities").create(f"open-clip:{weights['tiny-clip']}")
     made = Plugins(ScenePlanner(), BlockRenderer(), {"pixel": PixelJudge()}, similarity)
-    config = RunConfig(planner="scenes", renderer="block", judges=("pixel",), mode="rerank_only")
+    config = Settings(planner="scenes", renderer="block", judges=("pixel",), mode="rerank_only")
     result = run_story(story(), config, tmp_path / "out", plugins=made)
     found = result.candidates.candidates[0]
     frames = [(tmp_path / "out" / frame.image).read_bytes() for frame in found.board.frames]

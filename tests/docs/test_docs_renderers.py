@@ -101,12 +101,12 @@ def test_the_comparisons_of_the_page_run(shell: Shell) -> None:
 
 
 def test_the_methods_file_of_the_page_is_one(tmp_path: Path) -> None:
-    from katha.config import RunConfig
+    from katha.config import Settings
     from katha.experiments.methods import read_methods
 
     (block,) = blocks(section("Comparing renderers"), "yaml")
     (tmp_path / "methods.yaml").write_text(block, encoding="utf-8")
-    methods = read_methods(tmp_path / "methods.yaml", RunConfig(mode="base"))
+    methods = read_methods(tmp_path / "methods.yaml", Settings(mode="base"))
     assert [method.name for method in methods] == ["sdxl", "sdxl fast", "repaired", "another studio"]
     assert [method.config.mode for method in methods] == ["base", "base", "full", "base"]
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from katha.agents.run import run_story
 from katha.app.cli.main import app
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.stories import load_story
 
 FABLE = Path(__file__).parents[1] / "data" / "fables" / "jackal_and_drum.txt"
@@ -24,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KATHA_CACHE", str(folder / "cache"))
-        run_story(load_story(str(FABLE)), RunConfig(seeds=(1, 2)), folder / "out")
+        run_story(load_story(str(FABLE)), Settings(seeds=(1, 2)), folder / "out")
     return folder / "out"
 
 

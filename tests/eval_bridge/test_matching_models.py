@@ -20,7 +20,7 @@ from katha.agents.context import RunContext, load_plugins
 from katha.agents.folder import RunFolder
 from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import InputFileError, ModelError, UsageError
 from katha.eval_bridge.matching.match import Pair
 from katha.eval_bridge.matching.models import LlmDecider, NliDecider, claim
@@ -302,7 +302,7 @@ def test_an_evaluation_of_free_answers_archives_its_verdicts(nli: Path, tmp_path
 
 def test_a_run_settles_its_free_answers_by_the_same_rule(nli: Path, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
-    config = RunConfig(matching=f"nli:{nli}", answers="free")
+    config = Settings(matching=f"nli:{nli}", answers="free")
     with Store(tmp_path / "cache") as store:
         record = StoryRecord(story_id="s", story_text="A mouse.")
         context = RunContext.open(record, config, load_plugins(config), store, folder)

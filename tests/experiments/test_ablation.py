@@ -13,7 +13,7 @@ from doubles import BlockRenderer, BuggyJudge, BuggyRenderer, plugins, story
 
 from katha.agents.context import Plugins
 from katha.compass.modes import Suite, load_modes, load_suite
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import (
     OutputFolderError,
     RecordError,
@@ -51,7 +51,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def job(suite: Suite | None = None, records: list[StoryRecord] | None = None, **changes: Any) -> AblationJob:
     made: Plugins = changes.pop("given", None) or plugins()
-    config = RunConfig(planner="scenes", renderer="block", judges=tuple(made.judges), compass={"repair_threshold": 1.0})
+    config = Settings(planner="scenes", renderer="block", judges=tuple(made.judges), compass={"repair_threshold": 1.0})
     return AblationJob(
         records if records is not None else STORIES,
         suite or load_suite("length"),

@@ -15,7 +15,7 @@ from katha.app.cli.main import app
 from katha.app.cli.studies import _people
 from katha.app.reports.study_pages import write_ablation_report
 from katha.compass.modes import Suite, load_suite
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import normalise
 from katha.experiments.ablate.job import AblationJob
@@ -45,7 +45,7 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(home: Path, suite: str, human: Path | None, given: Plugins | None = None) -> AblationTable:
     made = given or plugins()
-    config = RunConfig(planner="doubles:ScenePlanner", renderer="doubles:BlockRenderer", judges=tuple(made.judges))
+    config = Settings(planner="doubles:ScenePlanner", renderer="doubles:BlockRenderer", judges=tuple(made.judges))
     chosen: Suite = SUITES[suite]
     job = AblationJob(STORIES, chosen, config, given=made, resamples=200, human=human)
     return run_ablation(job, home / suite).table

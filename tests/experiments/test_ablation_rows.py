@@ -12,7 +12,7 @@ from doubles import plugins, story
 from katha.app.cli.studies import _line
 from katha.app.reports.study_pages import write_ablation_report
 from katha.compass.modes import Suite, load_suite
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import ModelError, UsageError
 from katha.experiments.ablate.conclusions import conclude
 from katha.experiments.ablate.job import AblationFolder, AblationJob
@@ -50,7 +50,7 @@ def suite(folder: Path, rows: str, baseline: str = "base") -> Suite:
 
 def job(made: Suite, records: list[StoryRecord], **more: Any) -> AblationJob:
     doubles = plugins()
-    config = RunConfig(planner="doubles:ScenePlanner", renderer="doubles:BlockRenderer", judges=tuple(doubles.judges))
+    config = Settings(planner="doubles:ScenePlanner", renderer="doubles:BlockRenderer", judges=tuple(doubles.judges))
     return AblationJob(records, made, config, given=doubles, resamples=200, **more)
 
 

@@ -17,7 +17,7 @@ from katha.agents.state import RunResult
 from katha.app.reports.run_page import write_report
 from katha.compass.modes import load_mode, load_suite
 from katha.compass.repair import replan, weakest_prompts
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.protocols import Capabilities
@@ -32,9 +32,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
 
 
-def config(mode: str, **changes: Any) -> RunConfig:
+def config(mode: str, **changes: Any) -> Settings:
     compass = {"repair_threshold": 1.0}
-    return RunConfig(planner="scenes", renderer="block", judges=("pixel",), mode=mode, compass=compass, **changes)
+    return Settings(planner="scenes", renderer="block", judges=("pixel",), mode=mode, compass=compass, **changes)
 
 
 def run(tmp_path: Path, mode: str, made: Plugins | None = None, record: StoryRecord | None = None) -> RunResult:

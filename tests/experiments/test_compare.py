@@ -14,7 +14,7 @@ from doubles import BlockRenderer, BuggyJudge, PixelSimilarity, ScenePlanner, pr
 
 from katha.agents.context import Plugins
 from katha.app.reports.study_pages import write_compare_report
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import (
     OutputFolderError,
     PlanError,
@@ -73,7 +73,7 @@ class Trial:
         self.planner, self.judge = ScenePlanner(), Reader()
         for record in self.records:
             self.judge.gold |= {item.question: item.gold_answer for item in record.recoverability_questions}
-        self.config = RunConfig(planner="scenes", judges=("pixel",), mode="base", seeds=SEEDS, **config)
+        self.config = Settings(planner="scenes", judges=("pixel",), mode="base", seeds=SEEDS, **config)
         self.renderers: dict[str, BlockRenderer] = {"block": BlockRenderer(), "picky": Picky(version=2, error=error)}
 
     def job(self, methods: Sequence[Method] | None = None) -> CompareJob:
@@ -304,11 +304,11 @@ def test_a_methods_file_that_does_not_fit_is_one_sentence(tmp_path: Path, text: 
     path = tmp_path / "methods.yaml"
     path.write_text(text)
     with pytest.raises((UsageError, UnknownPluginError), match=words):
-        read_methods(path, RunConfig())
+        read_methods(path, Settings())
 
 
 def test_a_name_says_what_varies() -> None:
-    config = RunConfig()
+    config = Settings()
     names = [method.name for method in cross_methods(config, ["rule", "scene"], ["sketch", "folder:/a/b/boards"])]
     assert names == ["rule + sketch", "rule + folder:boards", "scene + sketch", "scene + folder:boards"]
     assert [method.name for method in cross_methods(config, ["rule", "scene"])] == ["rule", "scene"]

@@ -12,7 +12,7 @@ from tiny_diffusion import build
 
 from katha.agents.context import Plugins
 from katha.app.reports.study_pages import write_compare_report
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import RefusedFrameError
 from katha.experiments.compare import CompareJob, run_comparison
 from katha.experiments.methods import cross_methods
@@ -62,7 +62,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Compare
         "block": BlockRenderer(),
         "shy": Shy(),
     }
-    config = RunConfig(planner="scenes", judges=("pixel",), mode="base", seeds=(42,), size=(32, 32))
+    config = Settings(planner="scenes", judges=("pixel",), mode="base", seeds=(42,), size=(32, 32))
     methods = cross_methods(config, renderers=list(names))
     given = {
         method.name: Plugins(ScenePlanner(), names[method.name], {"pixel": judge}, PixelSimilarity())

@@ -15,7 +15,7 @@ from katha.agents.context import Plugins
 from katha.compass.lock import read_lock
 from katha.compass.modes import load_suite
 from katha.compass.tuning import Grid, Setting, Table, best_setting, choose, fold_gaps, sample_settings
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import InputFileError, JudgeError, UsageError
 from katha.eval_bridge.scoring.rows import row_numbers
 from katha.experiments.ablate.job import AblationJob
@@ -122,7 +122,7 @@ def wood(number: int, split: str) -> StoryRecord:
 
 VALIDATION = [wood(number, "validation") for number in range(6)]
 TEST = [wood(number, "test") for number in range(10, 12)]
-CONFIG = RunConfig(planner="scenes", renderer="block", judges=("pixel",))
+CONFIG = Settings(planner="scenes", renderer="block", judges=("pixel",))
 
 
 def tuning(out: Path, made: Plugins, records: list[StoryRecord] | None = None) -> TuningResult:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from katha.agents.context import make_plan
 from katha.app.cli.main import app
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import KathaError, ModelError, PlanError, ReplyError, UsageError
 from katha.models import client
 from katha.models.base import strict_schema
@@ -401,7 +401,7 @@ def test_a_failed_plan_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     with serving("openai", lambda number, body: {"text": "Certainly!"}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        config = RunConfig(planner="gemma-st:openai:gpt-4o", panels=2)
+        config = Settings(planner="gemma-st:openai:gpt-4o", panels=2)
         with pytest.raises(ReplyError, match=r"planner_reply\.txt"):
             run_story(story(), config, tmp_path / "out")
         assert (tmp_path / "out" / "planner_reply.txt").read_text() == "Certainly!"

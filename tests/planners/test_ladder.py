@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from katha.agents.context import make_plan
 from katha.app.cli.main import app
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import PlanError, UsageError
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.matching.match import match_text
@@ -252,7 +252,7 @@ def test_each_goes_through_a_whole_run(name: str, tmp_path: Path, monkeypatch: p
 
 def test_a_plain_text_without_transitions_is_asked_what_the_rules_read(tmp_path: Path) -> None:
     record = StoryRecord(story_id="s", story_text=lion().story_text)
-    config = RunConfig(planner="direct")
+    config = Settings(planner="direct")
     made = make_plan(record, config)
     assert made.transitions_from == "rule"
     assert made.transitions == plan("rule", record).transitions

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from katha.agents.run import run_story
 from katha.app.cli.main import app
-from katha.config import RunConfig, resolve
+from katha.config import Settings, resolve
 from katha.errors import BlankFrameError
 from katha.protocols import FrameRequest
 from katha.renderers.diffusion.memory import process_pool
@@ -158,7 +158,7 @@ def cracked(folder: Path, *bad: int, steps: int = 1) -> Cracked:
 def test_a_frame_that_is_not_a_number_is_drawn_once_more_with_the_next_seed(
     katha: Katha, model: Model, tmp_path: Path
 ) -> None:
-    config = RunConfig(renderer="sdxl", judges=("pixel",), mode="base", seeds=(42,), panels=3, size=(32, 32))
+    config = Settings(renderer="sdxl", judges=("pixel",), mode="base", seeds=(42,), panels=3, size=(32, 32))
     process_pool().release()
     made, told = plugins(renderer=cracked(model("sdxl"), 42)), list[Event]()
     result = run_story(story(scenes=3), config, tmp_path / "out", plugins=made, on_event=told.append)

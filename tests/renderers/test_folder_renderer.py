@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from katha.agents.run import run_story
 from katha.app.cli.main import app
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.protocols import BoardContext, FrameRequest
 from katha.registry import default_registry
@@ -158,9 +158,7 @@ def test_a_found_board_is_repaired_by_another_renderer(tmp_path: Path, monkeypat
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     put(tmp_path / "boards" / "lion", [f"{number}.jpg" for number in range(1, 6)])
     name = f"folder:{tmp_path / 'boards'}"
-    config = RunConfig(
-        renderer=name, bridge_renderer="block", judges=("pixel",), mode="caption_bridge", seeds=(1, 2, 3)
-    )
+    config = Settings(renderer=name, bridge_renderer="block", judges=("pixel",), mode="caption_bridge", seeds=(1, 2, 3))
     found = default_registry("renderers").create(name)
     bridge = BlockRenderer()
     result = run_story(story(), config, tmp_path / "out", plugins=plugins(renderer=found, bridge=bridge))
@@ -199,7 +197,7 @@ def test_a_changed_picture_is_never_taken_from_the_cache(tmp_path: Path, monkeyp
     hashes = []
     for key in ("one", "two"):
         put(tmp_path / "boards" / "lion", names, key)
-        config = RunConfig(renderer=f"folder:{tmp_path / 'boards'}", judges=("pixel",), mode="base")
+        config = Settings(renderer=f"folder:{tmp_path / 'boards'}", judges=("pixel",), mode="base")
         found = default_registry("renderers").create(config.renderer)
         result = run_story(story(), config, tmp_path / key, plugins=plugins(renderer=found))
         hashes.append([frame.sha256 for frame in result.board.frames])

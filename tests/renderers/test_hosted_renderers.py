@@ -19,7 +19,7 @@ from PIL import Image
 
 from katha.agents import graph
 from katha.agents.run import run_story
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.errors import MissingExtraError, RefusedFrameError, RenderError, TransientRenderError, UsageError
 from katha.jsonio import read_json
 from katha.protocols import BoardContext, FrameRequest
@@ -301,7 +301,7 @@ def test_a_board_half_drawn_when_the_network_fails_goes_on_and_pays_for_nothing_
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(graph, "RETRY", graph.RETRY._replace(max_attempts=1))
     server, renderer = serve({}, {}, {"drop": True}, {})
-    config = RunConfig(renderer="hosted", judges=("pixel",), mode="caption_bridge", seeds=(7,), size=(1024, 1024))
+    config = Settings(renderer="hosted", judges=("pixel",), mode="caption_bridge", seeds=(7,), size=(1024, 1024))
     parts = plugins(renderer=renderer)
     with pytest.raises(TransientRenderError, match="failed at scene 3"):
         run_story(story(), config, tmp_path / "out", plugins=parts)
@@ -340,7 +340,7 @@ def test_an_inserted_bridge_is_one_call_more_and_leaves_the_other_frames_bytes(
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     server, renderer = serve()
     parts = plugins(renderer=renderer)
-    config = RunConfig(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
+    config = Settings(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
     base = run_story(story(), config, tmp_path / "base", plugins=parts).board
     assert len(server.bodies) == 5
     mode = config.model_copy(update={"mode": "caption_bridge"})

@@ -19,7 +19,7 @@ import katha.eval_bridge.scoring.scores  # noqa: F401 - with the graph, what com
 from katha.agents.context import Plugins
 from katha.agents.run import redo_frame, run_story
 from katha.compass.modes import load_suite
-from katha.config import RunConfig
+from katha.config import Settings
 from katha.eval_bridge.bench.boards import Boards
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
@@ -31,7 +31,7 @@ from katha.experiments.tune import TuneJob, tune
 from katha.schema import Scene, StoryRecord, Transition
 from katha.store import Store
 
-CONFIG = RunConfig(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
+CONFIG = Settings(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
 KILLED = -signal.SIGKILL
 
 Go = Callable[[Path, Path, bool], object]
