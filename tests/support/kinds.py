@@ -1,6 +1,7 @@
 """Which test modules are of which kind, for the marks that tests/conftest.py sets.
 
-`unit` runs in one process, without a browser, a graph run or torch: `make fast` runs these and collects nothing else.
+`unit` runs in one process, without a browser, a graph run, torch or a whole release: `make fast` runs these within a
+minute on two cores and collects nothing else.
 What is in no list is `integration`. `slow` modules, over about 20 seconds on one core, are integration too. `gpu` and
 `browser` stand in the files, because single tests of a module need them.
 """
@@ -20,10 +21,10 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     ),
     "docs": ("docs",),
     "eval_bridge": (
-        *("boards", "bench_split_match", "bench_validate", "calibration", "gold_ensemble", "own_questions"),
+        *("boards", "bench_split_match", "calibration", "gold_ensemble", "own_questions"),
         *("eval_asking", "eval_matching", "eval_questions", "eval_scores"),
     ),
-    "experiments": ("make_ablations", "tuning"),
+    "experiments": ("make_ablations",),
     "planners": ("rule_planner",),
     "renderers": ("figures", "figures_other", "figures_small", "props", "sketch"),
 }
