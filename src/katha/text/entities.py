@@ -1,0 +1,620 @@
+"""Who and what is in a story: mentions joined into entities over the whole text, pronouns resolved.
+
+The text is gone through twice: the first time what is certain about names (a pronoun with one possible antecedent, a
+title, "her brother Tom") is gathered, the second time it is used from the first word on. Names say nothing about sex by
+themselves: the reader has no list of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from katha.text.mentions import Key, Mention
+from katha.text.types import Entity, EntityKind, Kin
+from katha.text.words import Words
+
+__all__ = ["Known", "Resolver", "Speaking"]
+
+_ALIVE = ("person", "animal", "being")
+_SEX = {"he": "male", "she": "female"}
+_FAR = 7
+_SURE = 0.7
+
+
+@dataclass
+class Known:
+    """An entity while it is gathered."""
+
+    id: str
+    kind: EntityKind
+    noun: str = ""
+    names: list[str] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
+    nouns: list[str] = field(default_factory=list)
+    phrases: list[str] = field(default_factory=list)
+    adjectives: list[str] = field(default_factory=list)
+    votes: Counter[str] = field(default_factory=Counter)
+    age: Literal["child", "adult", "old"] | None = None
+    count: int = 1
+    plural: bool = False
+    members: tuple[str, ...] = ()
+    owner: str | None = None
+    kin: list[Kin] = field(default_factory=list)
+    narrator: bool = False
+    acts: bool = False
+    sentences: list[int] = field(default_factory=list)
+    last: Mention | None = None
+
+    @property
+    def sex(self) -> Literal["male", "female"] | None:
+        """Return what most of the evidence says, if it is enough."""
+        male, female = self.votes["male"], self.votes["female"]
+        if max(male, female) < 0.2 or male == female:
+            return None
+        return "male" if male > female else "female"
+
+
+@dataclass(frozen=True)
+class Speaking:
+    """Who says the words in quotes of a piece, and to whom."""
+
+    speaker: str | None = None
+    addressees: tuple[str, ...] = ()
+
+
+class Resolver:
+    """One pass over a text's mentions."""
+
+    def __init__(self, mentions: Mapping[Key, Mention], words: Words, sexes: Mapping[str, str]) -> None:
+        """Begin. sexes: by name, as the pass before found them."""
+        self.mentions = mentions
+        self.words = words
+        self.sexes = sexes
+        self.entities: dict[str, Known] = {}
+        self.groups: list[str] = []
+        self.speaking: Mapping[int, Speaking] = {}
+
+    def told(self) -> None:
+        """Resolve what the narrator says."""
+        self._all(mention for mention in self.mentions.values() if not mention.quoted)
+
+    def said(self, speaking: Mapping[int, Speaking]) -> None:
+        """Resolve what stands in quotes. speaking: by the number of the piece."""
+        self.speaking = speaking
+        self._all(mention for mention in self.mentions.values() if mention.quoted)
+
+    def _all(self, mentions: Iterable[Mention]) -> None:
+        for mention in sorted(mentions, key=lambda item: item.key):
+            if mention.entity is None:
+                found = self._pronoun(mention) if mention.pronoun else self._noun(mention)
+                if found is not None:
+                    self._note(found, mention)
+            if mention.joined:
+                self._later_group(mention)
+
+    def _later_group(self, mention: Mention) -> None:
+        """Make a group of what is joined ("Priya and her brother"), once its last one is known."""
+        for key in mention.joined[1:]:
+            other = self.mentions.get(key)
+            if other is not None and other.entity is None:
+                owner = self.mentions.get(other.owner) if other.owner is not None else None
+                if owner is not None and owner.entity is None and owner.pronoun:
+                    owned = self._pronoun(owner)
+                    if owned is not None:
+                        self._note(owned, owner)
+                found = self._pronoun(other) if other.pronoun else self._noun(other)
+                if found is not None:
+                    self._note(found, other)
+        ids = [self.mentions[key].entity for key in mention.joined if key in self.mentions]
+        members = tuple(dict.fromkeys(item for item in ids if item is not None))
+        if len(members) > 1:
+            self._group(members, mention)
+
+    def _group(self, members: tuple[str, ...], mention: Mention) -> str:
+        known = next((key for key in self.groups if set(self.entities[key].members) == set(members)), None)
+        if known is None:
+            kinds = {self.entities[item].kind for item in members}
+            known = self._new("group" if kinds & set(_ALIVE) else "thing").id
+            entity = self.entities[known]
+            entity.members, entity.count, entity.plural = members, len(members), True
+            entity.acts = any(self.entities[item].acts or self.entities[item].kind in _ALIVE for item in members)
+            self.groups.append(known)
+        entity = self.entities[known]
+        entity.last = mention
+        entity.sentences.append(mention.sentence)
+        return known
+
+    def _new(self, kind: EntityKind) -> Known:
+        entity = Known(f"e{len(self.entities) + 1}", kind)
+        self.entities[entity.id] = entity
+        return entity
+
+    # ---- nouns and names
+
+    def _noun(self, mention: Mention) -> Known | None:
+        if mention.article == "no":
+            return None
+        token = mention.token
+        if token.dep_ in ("appos", "attr") and mention.noun not in self.words.sets["negative"]:
+            same = self._equal(mention)
+            if same is not None:
+                return same
+        if mention.noun in self.words.sets["negative"]:
+            return None
+        if mention.name:
+            return self._named(mention)
+        owner = self._owner(mention)
+        kin = self._kin(mention, owner) if owner is not None or self.words.has("kin", mention.noun) else None
+        return kin or self._described(mention, owner)
+
+    def _equal(self, mention: Mention) -> Known | None:
+        """Who an apposition or a predicate speaks of: "Mr Brown was the baker"."""
+        head = mention.token.head
+        if mention.token.dep_ == "attr":
+            told = not any(child.dep_ in ("neg", "expl") for child in head.children) and head.lemma_ == "be"
+            head = next((child for child in head.children if child.dep_ == "nsubj"), None) if told else None
+        elif any(child.dep_ == "cc" for child in mention.token.children):
+            return None
+        other = self.mentions.get((mention.key[0], head.i)) if head is not None else None
+        known = self.entities.get(other.entity or "") if other is not None else None
+        alive = known is not None and (known.kind in _ALIVE or known.acts)
+        return known if alive and (mention.name or self._kind(mention) in _ALIVE) and not mention.plural else None
+
+    def _owner(self, mention: Mention) -> str | None:
+        if mention.owner is None:
+            return None
+        owner = self.mentions.get(mention.owner)
+        if owner is None:
+            return None
+        if owner.entity is None:
+            found = self._pronoun(owner) if owner.pronoun else self._noun(owner)
+            if found is not None:
+                self._note(found, owner)
+        return owner.entity
+
+    def _named(self, mention: Mention) -> Known:
+        names = mention.name.split()
+        kin = self.words.has("kin", mention.name.lower())
+        if kin:
+            return self._kin(mention, self._owner(mention)) or self._described(mention, None)
+        for entity in self.entities.values():
+            if not entity.names or entity.plural != mention.plural:
+                continue
+            sexes = {sex for title in (*entity.titles, *mention.titles) if (sex := self._title_sex(title))}
+            shared = any(set(names) & set(known.split()) for known in entity.names)
+            whole = any(set(names) <= set(known.split()) or set(known.split()) <= set(names) for known in entity.names)
+            if shared and whole and len(sexes) < 2:
+                return entity
+        described = self._described(mention, self._owner(mention)) if mention.noun and mention.owner else None
+        entity = described or self._new(self._kind(mention))
+        return entity
+
+    def _title_sex(self, title: str) -> str | None:
+        found = self.words.group("titles", title.lower()) or self.words.group("kin", title.lower())
+        return found if found in ("male", "female") else None
+
+    def _kind(self, mention: Mention) -> EntityKind:
+        sort = self.words.sort(mention.noun)
+        if mention.noun and (self.words.has("kin", mention.noun) or sort == "person"):
+            return "person"
+        if sort in ("animal", "being", "group"):
+            return "animal" if sort == "animal" else "being" if sort == "being" else "group"
+        if mention.name and not sort:
+            where = mention.role in ("place", "goal", "source") and mention.token.head.lower_ in ("in", "to", "from", "into", "at", "near")
+            return "place" if where and not mention.titles else "person"
+        if self.words.is_place(mention.noun):
+            return "place"
+        return "abstract" if sort in ("abstract", "feeling", "time") else "thing"
+
+    def _canonical(self, noun: str) -> str:
+        return self.words.group("kin_same", noun) or noun
+
+    def _kin(self, mention: Mention, owner: str | None) -> Known | None:
+        """The one who is somebody's mother, brother, friend: "her mother", "Mum"."""
+        noun = self._canonical((mention.name or mention.noun).lower())
+        if not self.words.has("kin", noun) or mention.plural:
+            return None
+        same = [e for e in self.entities.values() if noun in {self._canonical(known) for known in e.nouns} and not e.plural]
+        if owner is not None:
+            tied = [e for e in same if any(kin.relation == noun and kin.other == owner for kin in self._ties(e))]
+            free = [e for e in same if not any(kin.relation == noun for kin in e.kin)]
+            found = tied or free
+        else:
+            found = same if mention.name or mention.article in ("the", "this") else []
+        entity = self._nearest(found, mention) if found else None
+        if entity is None and (owner is not None or mention.name):
+            entity = self._new("person")
+        if entity is not None and owner is not None and owner != entity.id:
+            self._tie(entity, noun, owner)
+        return entity
+
+    def _ties(self, entity: Known) -> list[Kin]:
+        groups = [item for item in self.groups if item in self.entities]
+        return entity.kin + [
+            Kin(kin.relation, group) for kin in entity.kin for group in groups if kin.other in self.entities[group].members
+        ]
+
+    def _tie(self, entity: Known, relation: str, other: str) -> None:
+        tie = Kin(relation, other)
+        if tie not in entity.kin:
+            entity.kin.append(tie)
+
+    def _nearest(self, entities: Iterable[Known], mention: Mention) -> Known | None:
+        """The one that was mentioned last; in quotes the one mentioned nearest."""
+        return max(entities, key=lambda e: (-abs(mention.sentence - self._at(e, mention)), e.last.key if e.last else (0, 0)), default=None)
+
+    def _at(self, entity: Known, mention: Mention) -> int:
+        before = [at for at in entity.sentences if at <= mention.sentence]
+        return before[-1] if before else (entity.sentences[0] + _FAR if entity.sentences else -99)
+
+    def _described(self, mention: Mention, owner: str | None) -> Known:
+        noun = mention.noun
+        same = [e for e in self.entities.values() if noun in e.nouns and e.plural == mention.plural and not e.members]
+        if owner is not None:
+            same = [e for e in same if e.owner in (owner, None)]
+        known = mention.article in ("the", "this") or owner is not None
+        fresh = mention.article in ("a", "other") or any(word in ("other", "second", "third", "new") for word in mention.adjectives)
+        if same and not fresh and (known or mention.count != 1 or mention.article == ""):
+            like = [e for e in same if set(e.adjectives) & set(mention.adjectives)]
+            unlike = [e for e in same if self._contrast(e.adjectives, mention.adjectives)]
+            found = self._nearest(like or [e for e in same if e not in unlike], mention)
+            if found is not None:
+                return found
+        if known and not fresh:
+            alias = self._alias(mention)
+            if alias is not None:
+                return alias
+        entity = self._new("group" if mention.plural and self._kind(mention) in _ALIVE else self._kind(mention))
+        entity.owner = owner
+        return entity
+
+    def _contrast(self, one: Sequence[str], two: Sequence[str]) -> bool:
+        pairs = (("old", "young"), ("big", "small"), ("big", "little"), ("tall", "short"), ("first", "second"), ("white", "black"))
+        return any((a in one and b in two) or (b in one and a in two) for a, b in pairs)
+
+    def _alias(self, mention: Mention) -> Known | None:
+        """Somebody known by another word: "the girl" for Lena, "the captain" for Captain Ruiz, "the bird" for the crow,
+        "the friends" for the two of them."""
+        words, noun = self.words, mention.noun
+        near = [e for e in self.entities.values() if e.last is not None and mention.sentence - e.last.sentence <= _FAR]
+        titled = [e for e in near if noun in {title.lower() for title in e.titles} and not e.plural]
+        if titled:
+            return self._nearest(titled, mention)
+        if mention.plural:
+            return self._plural_alias(mention, near)
+        kinds = [e for e in near if words.group("general", e.noun) is None and words.has("general", e.noun)]
+        under = [e for e in near if not e.plural and e.noun in words.sets.get(f"general.{noun}", frozenset())]
+        if under:
+            return self._nearest(under, mention)
+        if noun in ("animal", "creature", "beast"):
+            return self._nearest([e for e in near if e.kind in ("animal", "being") and not e.plural], mention)
+        sex, age = self._noun_sex(noun), self._noun_age(noun)
+        if (sex is None and age is None) or words.has("kin", noun) or kinds is None:
+            return None
+        if noun not in ("boy", "girl", "man", "woman", "lady", "gentleman", "child", "kid", "lad", "lass", "guy", "fellow", "toddler", "baby"):
+            return None
+        fits = [e for e in near if self._could_be(e, sex, age, mention)]
+        return self._nearest(fits, mention) if fits else None
+
+    def _could_be(self, entity: Known, sex: str | None, age: str | None, mention: Mention) -> bool:
+        if entity.kind != "person" or entity.plural or entity.narrator:
+            return False
+        if sex is not None and entity.sex not in (sex, None):
+            return False
+        old = "old" in mention.adjectives
+        known = "old" if entity.age == "old" else entity.age
+        if known is not None and age is not None and (known == "child") != (age == "child" and not old):
+            return False
+        persons = [noun for noun in entity.nouns if self._noun_sex(noun) or self._noun_age(noun)]
+        plain = not entity.names and not persons and sex is not None and entity.sex is None
+        return not plain and not (old and entity.age == "child")
+
+    def _plural_alias(self, mention: Mention, near: Sequence[Known]) -> Known | None:
+        person = self.words.sort(mention.noun) in _ALIVE or self.words.has("kin", mention.noun)
+        if not person:
+            return None
+        groups = [e for e in near if e.members and (mention.count in (0, len(e.members)))]
+        fits = [e for e in groups if all(self._member_fits(self.entities[item], mention.noun) for item in e.members)]
+        if fits:
+            return self._nearest(fits, mention)
+        single = [e for e in near if e.kind in _ALIVE and not e.plural and self._member_fits(e, mention.noun)]
+        single.sort(key=lambda e: e.sentences[-1] if e.sentences else 0, reverse=True)
+        many = mention.count if mention.count else len(single) if len(single) < 4 else 2
+        if len(single) >= max(2, many):
+            return self.entities[self._group(tuple(e.id for e in single[: max(2, many)]), mention)]
+        return None
+
+    def _member_fits(self, entity: Known, noun: str) -> bool:
+        if noun in entity.nouns or noun in ("friend", "two", "pair"):
+            return True
+        sex, age = self._noun_sex(noun), self._noun_age(noun)
+        if self.words.sort(noun) == "animal":
+            return entity.kind == "animal" and noun == "animal"
+        right = entity.kind == "person" and entity.sex in (sex, None) and entity.age in (age, None)
+        return right and (sex is not None or age is not None)
+
+    def _noun_sex(self, noun: str) -> Literal["male", "female"] | None:
+        kin = self.words.group("kin", noun)
+        if kin == "male" or self.words.has("male", noun):
+            return "male"
+        return "female" if kin == "female" or self.words.has("female", noun) else None
+
+    def _noun_age(self, noun: str) -> Literal["child", "adult", "old"] | None:
+        words = self.words
+        if words.has("old", noun) or words.has("kin_old", noun):
+            return "old"
+        if words.has("child", noun):
+            return "child"
+        return "adult" if words.has("adult", noun) or words.has("kin_adult", noun) else None
+
+    # ---- pronouns
+
+    def _pronoun(self, mention: Mention) -> Known | None:
+        who = mention.pronoun
+        speaking = self.speaking.get(mention.key[0], Speaking()) if mention.quoted else Speaking()
+        if who == "i":
+            return self.entities.get(speaking.speaker or "") if mention.quoted else self._narrator()
+        if who == "you":
+            return self.entities.get(speaking.addressees[0]) if speaking.addressees else None
+        if who == "we":
+            return self._we(mention, speaking)
+        if mention.form == "reflexive":
+            return self._agent(mention)
+        if who in ("he", "she"):
+            return self._person(mention, speaking)
+        if who == "it":
+            return self._thing(mention)
+        if who == "they":
+            return self._they(mention)
+        if who in ("everyone", "everybody", "all", "others", "both"):
+            return self._everyone(mention)
+        if who in ("someone", "somebody", "something"):
+            return self._new("person" if who.startswith("some") and not who.endswith("thing") else "thing")
+        return None
+
+    def _narrator(self) -> Known:
+        found = next((entity for entity in self.entities.values() if entity.narrator), None)
+        if found is None:
+            found = self._new("person")
+            found.narrator = True
+        return found
+
+    def _we(self, mention: Mention, speaking: Speaking) -> Known | None:
+        one = self.entities.get(speaking.speaker or "") if mention.quoted else self._narrator()
+        if one is None:
+            return None
+        mine = [self.entities[key] for key in self.groups if one.id in self.entities[key].members]
+        known = self._nearest(mine, mention)
+        if known is not None:
+            return known
+        others = speaking.addressees or tuple(
+            e.id for e in self.entities.values() if e.kind in _ALIVE and not e.plural and e.sentences and e.id != one.id
+        )[-1:]
+        if others:
+            return self.entities[self._group((one.id, *others[:1]), mention)]
+        group = self._new("group")
+        group.plural, group.count, group.acts, group.members = True, 0, True, ()
+        self.groups.append(group.id)
+        group.kin.append(Kin("including", one.id))
+        return group
+
+    def _everyone(self, mention: Mention) -> Known | None:
+        if mention.pronoun == "both":
+            return self._they(mention)
+        groups = [e for e in self.entities.values() if e.plural and (e.kind == "group" or e.members)]
+        near = [e for e in groups if e.last is not None and mention.sentence - e.last.sentence <= 2]
+        if near:
+            return self._nearest(near, mention)
+        group = self._new("group")
+        group.plural, group.count, group.acts = True, 0, True
+        return group
+
+    def _agent(self, mention: Mention) -> Known | None:
+        clause = mention.clause
+        for token in clause.of("agent", "patient") if clause is not None else ():
+            other = self.mentions.get((mention.key[0], token.i))
+            if other is not None and other is not mention and other.entity is not None:
+                return self.entities[other.entity]
+        return None
+
+    def _others(self, mention: Mention) -> set[str]:
+        """Entities of the same clause that a pronoun which is not possessive cannot mean."""
+        clause = mention.clause
+        if clause is None or mention.form == "poss":
+            return set()
+        keys = [(mention.key[0], filler.token.i) for filler in clause.fillers if filler.token.i != mention.token.i]
+        owned = self.mentions.get(mention.key)
+        found = {self.mentions[key].entity for key in keys if key in self.mentions and not (owned and self.mentions[key].owner == owned.key)}
+        ids = {item for item in found if item is not None}
+        return ids | {one for item in ids for one in self.entities[item].members}
+
+    def _score(self, entity: Known, mention: Mention) -> float:
+        """How likely a pronoun means this entity: near, a subject, in the same role, talked of before."""
+        last = entity.last
+        if last is None:
+            return -9.0
+        score = -0.55 * max(0, mention.sentence - self._at(entity, mention))
+        score += {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}.get(last.role, 0.0)
+        score += 0.2 if last.role == mention.role else 0.0
+        score += 0.15 if entity.names else 0.0
+        score += 0.06 * min(len(entity.sentences), 5)
+        if last.key[0] == mention.key[0] and mention.form == "poss":
+            agents = mention.clause.of("agent") if mention.clause is not None else self._head_agents(mention)
+            score += 0.5 if any(token.i == last.key[1] for token in agents) else 0.0
+        return score
+
+    def _head_agents(self, mention: Mention) -> list[object]:
+        """The agents of the clause that holds what a possessive owns."""
+        owned = next((m for m in self.mentions.values() if m.owner == mention.key), None)
+        return list(owned.clause.of("agent")) if owned is not None and owned.clause is not None else []
+
+    def _person(self, mention: Mention, speaking: Speaking) -> Known | None:
+        sex = _SEX[mention.pronoun]
+        barred = self._others(mention) | ({speaking.speaker} if speaking.speaker else set()) | set(speaking.addressees)
+        found = [
+            e
+            for e in self.entities.values()
+            if (e.kind in _ALIVE or (e.acts and e.kind == "thing")) and not e.plural and not e.narrator and e.id not in barred
+            if e.sex in (sex, None) and e.last is not None and mention.sentence - self._at(e, mention) <= _FAR
+            if not self._owned_by_itself(e, mention)
+        ]
+        scored = sorted(((self._score(e, mention) + (0.45 if e.sex == sex else 0.0) - (0.35 if e.kind != "person" else 0.0), e.id) for e in found), reverse=True)
+        if not scored:
+            return self._new("person") if not mention.quoted else None
+        best = self.entities[scored[0][1]]
+        margin = scored[0][0] - scored[1][0] if len(scored) > 1 else 9.0
+        best.votes[sex] += 1.0 if len(scored) == 1 else 0.6 if margin > 0.6 else 0.3
+        return best
+
+    def _owned_by_itself(self, entity: Known, mention: Mention) -> bool:
+        """"her brother": whose brother it is cannot be the brother."""
+        owned = next((m for m in self.mentions.values() if m.owner == mention.key), None)
+        return owned is not None and owned.entity == entity.id
+
+    def _thing(self, mention: Mention) -> Known | None:
+        if self._dummy(mention):
+            return None
+        barred = self._others(mention)
+        verb = mention.clause.lemma if mention.clause is not None else ""
+        alive = mention.role == "agent" and self.words.has("volition", verb)
+        scored: list[tuple[float, str]] = []
+        for entity in self.entities.values():
+            far = mention.sentence - self._at(entity, mention)
+            if entity.plural or entity.id in barred or entity.last is None or not -1 < far <= 4:
+                continue
+            if entity.kind in ("person", "abstract", "group") or entity.narrator or (entity.sex and mention.form != "poss"):
+                continue
+            score = self._score(entity, mention)
+            score -= 0.6 if entity.kind == "place" else 0.0
+            score -= 0.8 if self.words.sort(entity.noun) == "body" else 0.0
+            living = entity.kind in _ALIVE
+            score += (0.7 if living else -0.6) if alive else 0.2 if mention.role == "patient" and not living else 0.0
+            score += 0.3 if mention.form == "poss" and living else 0.0
+            scored.append((score, entity.id))
+        return self.entities[max(scored)[1]] if scored else None
+
+    def _dummy(self, mention: Mention) -> bool:
+        """Whether "it" means nothing: "it was raining", "it was late", "it took an hour"."""
+        clause, words = mention.clause, self.words
+        if clause is None or mention.role != "agent":
+            return False
+        if words.has("weather_verbs", clause.lemma) or clause.lemma in ("take", "seem", "happen"):
+            return clause.lemma != "take" or not any(f.role == "patient" and words.sort(f.token.lemma_) not in ("time", "abstract") for f in clause.fillers)
+        states = [token.lemma_.lower() for token in clause.state]
+        if any(state in words.sets["seasons"] or words.has("time_nouns", state) or words.group("times", state) for state in states):
+            return True
+        if not states and clause.time and clause.lemma == "be":
+            return True
+        return any(words.has("dummy_adjectives", state) for state in states) and clause.lemma in ("be", "get", "become", "grow")
+
+    def _they(self, mention: Mention) -> Known | None:
+        barred = self._others(mention)
+        verb = mention.clause.lemma if mention.clause is not None else ""
+        acts = mention.role == "agent" and self.words.has("volition", verb) or mention.form == "poss"
+        scored: list[tuple[float, str]] = []
+        for entity in self.entities.values():
+            far = mention.sentence - self._at(entity, mention)
+            if not (entity.plural or entity.kind == "group") or entity.id in barred or entity.last is None or not -1 < far <= _FAR:
+                continue
+            if entity.narrator or entity.kind == "abstract" or any(self.entities[item].narrator for item in entity.members):
+                continue
+            living = entity.kind in ("group", *_ALIVE) or entity.acts
+            score = self._score(entity, mention) + (0.5 if living and (acts or mention.role == "agent") else 0.0)
+            score -= 0.8 if self.words.sort(entity.noun) in ("body", "clothing") and mention.role == "agent" else 0.0
+            scored.append((score + (0.2 if entity.members else 0.0), entity.id))
+        best = max(scored, default=None)
+        if best is not None and best[0] > -1.6:
+            return self.entities[best[1]]
+        near = [e for e in self.entities.values() if e.kind in _ALIVE and not e.plural and e.last and mention.sentence - e.last.sentence <= 3 and not e.narrator]
+        near.sort(key=lambda e: e.last.key if e.last else (0, 0), reverse=True)
+        free = [e for e in near if e.id not in barred]
+        if len(free) >= 2:
+            return self.entities[self._group(tuple(e.id for e in reversed(free[:2])), mention)]
+        return self.entities[best[1]] if best else free[0] if free else None
+
+    # ---- what a mention tells
+
+    def _note(self, entity: Known, mention: Mention) -> None:
+        mention.entity = entity.id
+        if not entity.sentences or entity.sentences[-1] != mention.sentence:
+            entity.sentences.append(mention.sentence)
+            entity.sentences.sort()
+        if entity.last is None or not mention.quoted:
+            entity.last = mention
+        clause = mention.clause
+        if clause is not None and mention.role == "agent" and (self.words.has("volition", clause.lemma) or clause.lemma in ("say",)):
+            entity.acts = entity.acts or not clause.negated
+        if mention.pronoun:
+            return
+        self._describe(entity, mention)
+
+    def _describe(self, entity: Known, mention: Mention) -> None:
+        words = self.words
+        names = [mention.name] if mention.name and not words.has("kin", mention.name.lower()) else []
+        names += [name for kind, name in mention.also if kind == "name"]
+        nouns = [noun for noun in (self._canonical(mention.noun), mention.noun, *(n for kind, n in mention.also if kind == "noun")) if noun]
+        nouns += [title.lower() for title in mention.titles if words.group("titles", title.lower()) == "any" or words.has("kin", title.lower())]
+        for listed, found in ((entity.names, names), (entity.nouns, nouns), (entity.titles, mention.titles), (entity.adjectives, mention.adjectives)):
+            listed += [item for item in found if item not in listed]  # type: ignore[attr-defined]
+        if mention.text not in entity.phrases:
+            entity.phrases.append(mention.text)
+        entity.noun = entity.noun or (mention.noun if not words.has("titles.any", mention.noun) or not mention.name else "")
+        entity.plural = entity.plural or mention.plural
+        entity.count = mention.count if mention.plural and not entity.members and entity.count in (0, 1) else entity.count
+        self.characterise(entity, [*nouns, *(title.lower() for title in mention.titles)], mention.adjectives)
+        for name in names:
+            if name in self.sexes:
+                entity.votes[self.sexes[name]] += _SURE
+
+    def characterise(self, entity: Known, nouns: Sequence[str], adjectives: Sequence[str]) -> None:
+        """Take sex, age and kind from nouns, titles and adjectives."""
+        words = self.words
+        for noun in nouns:
+            sex = self._noun_sex(noun) or self._title_sex(noun)
+            if sex is not None and not entity.plural:
+                entity.votes[sex] += 3.0
+            age = self._noun_age(noun)
+            if age is not None and (entity.age is None or age == "old") and entity.kind != "thing":
+                entity.age = age
+            sort = words.sort(noun)
+            if sort in _ALIVE and entity.kind in ("person", "thing", "abstract") and noun not in words.sets["titles"]:
+                entity.kind = "animal" if sort == "animal" else "being" if sort == "being" else entity.kind
+        if entity.kind in _ALIVE:
+            if any(words.has("old_looks", word) for word in adjectives) and entity.age != "child":
+                entity.age = "old"
+            if any(word in ("little", "small", "young", "tiny") for word in adjectives) and entity.age is None and entity.kind == "person":
+                entity.age = "child"
+
+
+def finish(entity: Known, words: Words) -> Entity:
+    """Return the record of a gathered entity."""
+    alive = entity.kind in (*_ALIVE, "group") and not (entity.kind == "group" and entity.noun in ("pair", "set"))
+    title = next((t for t in entity.titles if words.group("titles", t.lower().rstrip("."))), "")
+    full = max(entity.names, key=len) if entity.names else ""
+    named = f"{title} {full}".strip() if full and title else full
+    phrase = next((p for p in entity.phrases if p), "") if not named else named
+    plain = phrase.split(" ", 1)[1] if phrase.lower().startswith(("a ", "an ", "the ", "some ")) else phrase
+    name = named or ("the narrator" if entity.narrator else f"the {plain}" if plain and plain == plain.lower() and not phrase.lower().startswith(("her ", "his ", "my ")) else plain)
+    return Entity(
+        id=entity.id,
+        name=name or ("everyone" if entity.plural else "someone"),
+        noun=entity.noun,
+        kind=entity.kind,
+        sort=words.sort(entity.noun),
+        character=alive or entity.acts,
+        named=bool(entity.names),
+        sex=entity.sex if not entity.plural else None,
+        age=entity.age,
+        aliases=tuple(dict.fromkeys(item for item in (*entity.names, *entity.phrases) if item and item != name)),
+        titles=tuple(entity.titles),
+        looks=tuple(entity.adjectives),
+        count=entity.count,
+        members=entity.members,
+        owner=entity.owner,
+        kin=tuple(entity.kin),
+        narrator=entity.narrator,
+        sentences=tuple(dict.fromkeys(entity.sentences)),
+    )
