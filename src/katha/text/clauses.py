@@ -5,6 +5,7 @@ A verb that only says how another verb happens ("began to", "could", "wanted to"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clause", "Filler", "clauses_of", "conjuncts"]
 
-_NOT_CLAUSE = frozenset("aux auxpass amod compound prep det case punct nmod npadvmod mark prt".split())
+_NOT_CLAUSE = frozenset("acomp aux auxpass amod compound prep det case punct nmod npadvmod mark prt".split())
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 _EDGES = frozenset(("ccomp", "advcl", "relcl", "acl", "xcomp", "pcomp", "conj", "parataxis", "csubj"))
 _AS_SUBJECT = frozenset("he she i we they who".split())
@@ -86,6 +87,17 @@ def _lower(token: Token) -> str:
     return str(token.lemma_.lower())
 
 
+_CLOSED = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
+
+
+def _verb_lemma(token: Token, words: Words) -> str:
+    """The verb's lemma; "hoped" is no form of "hop", which doubles its last letter."""
+    lemma, form = _lower(token), token.lower_
+    if form in (f"{lemma}ed", f"{lemma}ing") and _CLOSED.fullmatch(lemma):
+        return f"{lemma}e"
+    return words.lemmas.get(lemma, lemma)
+
+
 def repair(doc: Doc, words: Words) -> None:
     """Put right what the parser gets wrong again and again in stories.
 
@@ -94,19 +106,33 @@ def repair(doc: Doc, words: Words) -> None:
     """
     for token in doc:
         finite = token.pos_ in ("VERB", "AUX") and token.tag_ in ("VBD", "VBZ", "VBP")
-        if finite and not any(child.dep_ in _SUBJECTS for child in token.children) and token.dep_ != "conj":
+        bare = not any(child.dep_ in _SUBJECTS and (child.dep_ != "expl" or _lower(token) == "be") for child in token.children)
+        if finite and bare and token.dep_ != "conj":
             _find_subject(token, words)
         if token.dep_ == "ccomp" and token.pos_ in ("NOUN", "PROPN"):
             owner = _child(token, "nsubj")
             if owner is not None and token.head.i < owner.i:
                 owner.head, owner.dep_ = token.head, "dative"
                 token.dep_ = "dobj"
+        if token.dep_ == "dobj" and words.has("give", _lower(token.head)):
+            _split_objects(token)
         if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
             thing = _child(token.head, "dobj")
             passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
-            still = not any(child.i < token.i for child in token.head.children if child.dep_ == "dobj")
-            if thing is not None and still and passive and thing.i > token.i:
+            moves = words.has("motion", _lower(token.head)) and _lower(token.head) not in ("carry", "take", "bring", "send", "lead")
+            if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
+
+
+def _split_objects(thing: Token) -> None:
+    """Part two objects that were taken for one noun phrase: "served the guests hot soup"."""
+    first = _child(thing, "compound")
+    between = [child for child in thing.children if child.dep_ == "amod" and first is not None and child.i > first.i]
+    if first is not None and first.tag_ == "NNS" and between:
+        for child in list(thing.children):
+            if child.i < first.i:
+                child.head = first
+        first.head, first.dep_ = thing.head, "dative"
 
 
 def _find_subject(verb: Token, words: Words) -> None:
@@ -124,7 +150,7 @@ def _find_subject(verb: Token, words: Words) -> None:
     if thing is None or thing.i < verb.i:
         return
     first = min((child.i for child in verb.subtree if child.dep_ != "punct"), default=verb.i)
-    ahead = any(child.dep_ in ("prep", "advmod", "prt") and child.i < verb.i for child in verb.children)
+    ahead = any(child.dep_ in ("prep", "advmod", "prt", "expl") and child.i < verb.i for child in verb.children)
     moves = words.has("motion", _lower(verb)) or _lower(verb) in ("lie", "stand", "sit", "hang", "appear", "live")
     if (words.has("say", _lower(verb)) and (before or quoted)) or (ahead and moves and first < verb.i):
         thing.dep_ = "nsubj"
@@ -142,7 +168,7 @@ def _is_time(token: Token, words: Words) -> bool:
 
 def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
     """The verb that `verb` only modifies: that verb, and modality, phase, "not" or standing that it gives."""
-    lemma = _lower(verb)
+    lemma = _verb_lemma(verb, words)
     inner = _child(verb, "xcomp")
     able = _child(verb, "acomp")
     if lemma == "be" and able is not None and able.lower_ in ("able", "unable"):
@@ -183,7 +209,8 @@ def _heads(doc: Doc, words: Words) -> list[Clause]:
     folded: dict[int, list[tuple[Token, str, str, str]]] = {}
     for token in doc:
         gerund = token.tag_ == "VBG" and token.dep_ in ("pobj", "nsubj", "dobj", "attr")
-        if token.pos_ not in ("VERB", "AUX") or token.dep_ in _NOT_CLAUSE or gerund:
+        clausal = token.dep_ not in _NOT_CLAUSE or any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
+        if token.pos_ not in ("VERB", "AUX") or not clausal or gerund:
             continue
         if token.dep_ == "acl" and words.has("naming", _lower(token)):
             continue
@@ -192,7 +219,7 @@ def _heads(doc: Doc, words: Words) -> list[Clause]:
             folded[fold[0].i] = [*folded.pop(token.i, []), (token, *fold[1:])]
             continue
         uppers = folded.get(token.i, [])
-        clause = Clause(token, [upper[0] for upper in uppers] + [token], words.lemmas.get(_lower(token), _lower(token)))
+        clause = Clause(token, [upper[0] for upper in uppers] + [token], _verb_lemma(token, words))
         for _, modality, phase, mark in uppers:
             clause.modality = clause.modality or modality
             clause.phase = clause.phase or phase
@@ -216,9 +243,10 @@ class _Builder:
     def build(self) -> list[Clause]:
         for clause in self.clauses:
             self._parent(clause)
-        for clause in self.clauses:
+        for clause in sorted(self.clauses, key=self._depth):
             self._auxiliaries(clause)
             self._subjects(clause)
+        for clause in self.clauses:
             self._complements(clause)
             for token in clause.chain:
                 for child in token.children:
@@ -230,6 +258,9 @@ class _Builder:
             clause.standing = self._standing(clause)
             self._statal(clause)
         return self.clauses
+
+    def _depth(self, clause: Clause) -> int:
+        return 0 if clause.parent is None else 1 + self._depth(clause.parent)
 
     def _parent(self, clause: Clause) -> None:
         top = clause.chain[0]
@@ -303,6 +334,9 @@ class _Builder:
         """The subject that a clause without one has from where it hangs."""
         top = clause.chain[0]
         parent = clause.parent
+        if top.tag_ == "VB" and self.quoted[top.i] and (parent is None or not self.quoted[parent.verb.i]):
+            clause.imperative = True
+            return []
         if top.dep_ in ("acl", "relcl") and top.head.pos_ in ("NOUN", "PROPN", "PRON"):
             to = any(child.lower_ == "to" for child in top.children)
             return self._nouns(top.head) if not to else self._agent_of(parent)
@@ -339,6 +373,9 @@ class _Builder:
 
     def _complements(self, clause: Clause) -> None:
         verb, words = clause.verb, self.words
+        things = [child for child in verb.children if child.dep_ == "dobj" and not _is_time(child, words)]
+        if len(things) == 2 and words.has("give", clause.lemma):
+            things[0].dep_ = "dative"
         for child in verb.children:
             noun = child.pos_ in ("NOUN", "PROPN", "PRON", "NUM", "DET", "ADJ")
             if child.dep_ == "dobj" and noun:
@@ -372,7 +409,7 @@ class _Builder:
             # "The queen was given a bird": who is the subject receives.
             for filler in clause.fillers:
                 filler.role = "recipient" if filler.role == "patient" else filler.role
-        told = self.words.has("told_to", clause.lemma) and self.words.sort(_lower(child)) in ("person", "animal", "being", "group")
+        told = self.words.has("told_to", clause.lemma) and (self.words.sort(_lower(child)) in ("person", "animal", "being") or self.words.has("group", _lower(child)))
         named = self.words.has("told_to", clause.lemma) and (child.tag_ == "NNP" or child.lower_ in ("him", "me", "us", "them"))
         clause.add("recipient" if told or named else "patient", self._nouns(antecedent))
         self._inner_places(clause, child)
@@ -465,9 +502,12 @@ class _Builder:
         words, lemma = self.words, _lower(head)
         nouns = self._nouns(self._antecedent(head))
         sort = words.sort(lemma)
-        alive = sort in ("person", "animal", "being", "group") or head.pos_ == "PRON" or head.tag_ == "NNP"
+        alive = sort in ("person", "animal", "being") or words.has("group", lemma) or head.pos_ == "PRON" or head.tag_ == "NNP"
         phrase = f"{prep} {_phrase(head)}"
-        if prep == "by" and clause.passive and not _is_time(head, words):
+        if words.has("prepositional", f"{clause.lemma}_{prep}") and not clause.of("patient") and not clause.particle:
+            clause.particle = prep
+            clause.add("patient", nouns)
+        elif prep == "by" and clause.passive and not _is_time(head, words):
             clause.add("agent", nouns, prep)
         elif _is_time(head, words) and prep not in ("to", "with", "from"):
             clause.time.append(phrase)
@@ -493,7 +533,8 @@ class _Builder:
 
     def _with(self, clause: Clause, nouns: list[Token], head: Token, phrase: str) -> None:
         sort = self.words.sort(_lower(head))
-        if sort in ("person", "animal", "being", "group") or head.pos_ in ("PRON", "PROPN"):
+        group = self.words.has("group", _lower(head))
+        if sort in ("person", "animal", "being") or group or head.pos_ in ("PRON", "PROPN"):
             clause.add("companion", nouns, "with")
         elif sort in ("feeling", "abstract") or _lower(head) in self.words.feelings:
             clause.manner.append(phrase)
@@ -503,7 +544,8 @@ class _Builder:
     def _local(self, clause: Clause, nouns: list[Token], prep: str, *, alive: bool, phrase: str) -> None:
         words, lemma = self.words, clause.lemma
         head = nouns[0]
-        if words.has("mood_place", _lower(head)) and prep in ("in", "at", "with", "on"):
+        worn = prep == "in" and words.sort(_lower(head)) == "clothing" and not any(c.dep_ == "poss" for c in head.children)
+        if worn or words.has("mood_place", _lower(head)) and prep in ("in", "at", "with", "on"):
             clause.manner.append(phrase)
         elif prep in ("to", "at") and alive and words.has("give", lemma):
             clause.add("recipient", nouns, prep)
@@ -511,7 +553,7 @@ class _Builder:
             clause.add("source", nouns, prep)
         elif prep in ("to", "into", "onto", "towards", "toward", "up") or (prep == "at" and alive):
             clause.add("goal", nouns, prep)
-        elif words.has("motion", lemma) and not clause.state:
+        elif words.has("motion", lemma) and not clause.state and (not words.has("still", prep) or words.has("landing", lemma)) and head.i > clause.verb.i:
             clause.add("goal", nouns, prep)
         elif words.has("prep_place", prep) or words.has("prep_goal", prep) or prep == "out":
             clause.add("place", nouns, prep)

@@ -45,6 +45,7 @@ class Known:
     kin: list[Kin] = field(default_factory=list)
     narrator: bool = False
     acts: bool = False
+    placed: bool = False
     sentences: list[int] = field(default_factory=list)
     last: Mention | None = None
 
@@ -138,6 +139,12 @@ class Resolver:
         if mention.article == "no":
             return None
         token = mention.token
+        whole = self.mentions.get(mention.inner) if mention.inner is not None else None
+        if whole is not None:
+            # "a slice of bread" is bread, "the middle of the road" the road.
+            if whole.entity is None and (known := self._pronoun(whole) if whole.pronoun else self._noun(whole)) is not None:
+                self._note(known, whole)
+            return self.entities.get(whole.entity or "")
         if token.dep_ in ("appos", "attr") and mention.noun not in self.words.sets["negative"]:
             same = self._equal(mention)
             if same is not None:
@@ -200,12 +207,14 @@ class Resolver:
         sort = self.words.sort(mention.noun)
         if mention.noun and (self.words.has("kin", mention.noun) or sort == "person"):
             return "person"
-        if sort in ("animal", "being", "group"):
-            return "animal" if sort == "animal" else "being" if sort == "being" else "group"
+        if self.words.has("group", mention.noun):
+            return "group"
+        if sort in ("animal", "being"):
+            return "animal" if sort == "animal" else "being"
         if mention.name and not sort:
             where = mention.role in ("place", "goal", "source") and mention.token.head.lower_ in ("in", "to", "from", "into", "at", "near")
             return "place" if where and not mention.titles else "person"
-        if self.words.is_place(mention.noun):
+        if self.words.is_place(mention.noun) and sort not in ("vehicle", "thing", "plant"):
             return "place"
         return "abstract" if sort in ("abstract", "feeling", "time") else "thing"
 
@@ -368,7 +377,10 @@ class Resolver:
         if who == "it":
             return self._thing(mention)
         if who == "they":
-            return self._they(mention)
+            everybody = any(child.lower_ == "all" for child in mention.token.children) or any(
+                child.lower_ == "all" and child.i == mention.token.i + 1 for child in mention.token.head.children
+            )
+            return (self._all_of_them(mention) if everybody else None) or self._they(mention)
         if who in ("everyone", "everybody", "all", "others", "both"):
             return self._everyone(mention)
         if who in ("someone", "somebody", "something"):
@@ -411,6 +423,14 @@ class Resolver:
         group = self._new("group")
         group.plural, group.count, group.acts = True, 0, True
         return group
+
+    def _all_of_them(self, mention: Mention) -> Known | None:
+        near = [
+            e.id
+            for e in self.entities.values()
+            if (e.kind in _ALIVE or e.acts) and not e.plural and not e.narrator and mention.sentence - self._at(e, mention) <= 3
+        ]
+        return self.entities[self._group(tuple(near), mention)] if len(near) > 1 else None
 
     def _agent(self, mention: Mention) -> Known | None:
         clause = mention.clause
@@ -542,12 +562,14 @@ class Resolver:
         if not entity.sentences or entity.sentences[-1] != mention.sentence:
             entity.sentences.append(mention.sentence)
             entity.sentences.sort()
-        if entity.last is None or not mention.quoted:
+        aside = mention.quoted or mention.token.dep_ in ("appos", "attr")
+        if entity.last is None or not aside:
             entity.last = mention
+        entity.placed = entity.placed or bool(mention.role) or not mention.quoted
         clause = mention.clause
         if clause is not None and mention.role == "agent" and (self.words.has("volition", clause.lemma) or clause.lemma in ("say",)):
             entity.acts = entity.acts or not clause.negated
-        if mention.pronoun:
+        if mention.pronoun or mention.inner is not None:
             return
         self._describe(entity, mention)
 
@@ -583,28 +605,23 @@ class Resolver:
             if sort in _ALIVE and entity.kind in ("person", "thing", "abstract") and noun not in words.sets["titles"]:
                 entity.kind = "animal" if sort == "animal" else "being" if sort == "being" else entity.kind
         if entity.kind in _ALIVE:
-            if any(words.has("old_looks", word) for word in adjectives) and entity.age != "child":
+            if any(words.has("old_looks", word) for word in (*adjectives, *nouns)) and entity.age != "child":
                 entity.age = "old"
             if any(word in ("little", "small", "young", "tiny") for word in adjectives) and entity.age is None and entity.kind == "person":
                 entity.age = "child"
 
 
-def finish(entity: Known, words: Words) -> Entity:
+def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity:
     """Return the record of a gathered entity."""
-    alive = entity.kind in (*_ALIVE, "group") and not (entity.kind == "group" and entity.noun in ("pair", "set"))
-    title = next((t for t in entity.titles if words.group("titles", t.lower().rstrip("."))), "")
-    full = max(entity.names, key=len) if entity.names else ""
-    named = f"{title} {full}".strip() if full and title else full
-    phrase = next((p for p in entity.phrases if p), "") if not named else named
-    plain = phrase.split(" ", 1)[1] if phrase.lower().startswith(("a ", "an ", "the ", "some ")) else phrase
-    name = named or ("the narrator" if entity.narrator else f"the {plain}" if plain and plain == plain.lower() and not phrase.lower().startswith(("her ", "his ", "my ")) else plain)
+    alive = entity.kind in (*_ALIVE, "group")
+    name = _called(entity, entities, words)
     return Entity(
         id=entity.id,
-        name=name or ("everyone" if entity.plural else "someone"),
+        name=name,
         noun=entity.noun,
         kind=entity.kind,
         sort=words.sort(entity.noun),
-        character=alive or entity.acts,
+        character=(alive or entity.acts) and entity.placed,
         named=bool(entity.names),
         sex=entity.sex if not entity.plural else None,
         age=entity.age,
@@ -618,3 +635,26 @@ def finish(entity: Known, words: Words) -> Entity:
         narrator=entity.narrator,
         sentences=tuple(dict.fromkeys(entity.sentences)),
     )
+
+
+def _called(entity: Known, entities: Mapping[str, Known], words: Words) -> str:
+    """What to call it: its name with its title, whose brother it is, or what the text first calls it."""
+    if entity.names:
+        title = next((t for t in entity.titles if words.group("titles", t.lower().rstrip("."))), "")
+        return f"{title} {max(entity.names, key=len)}".strip()
+    if entity.narrator:
+        return "the narrator"
+    if entity.members:
+        return " and ".join(_called(entities[item], entities, words) for item in entity.members)
+    owner = next((kin.other for kin in entity.kin), entity.owner) if not entity.plural else entity.owner
+    phrase = next((phrase for phrase in entity.phrases if phrase), "")
+    first, _, rest = phrase.partition(" ")
+    if words.has("pronouns", first.lower()) and owner in entities and owner != entity.id:
+        if entities[owner].narrator:
+            return f"my {rest}"
+        return f"{_called(entities[owner], entities, words)}'s {rest}"
+    if first.lower() in ("a", "an", "the", "some", "this", "that", *words.sets["pronouns"]):
+        return f"the {rest}" if rest else "someone"
+    if not phrase:
+        return "everyone" if entity.plural else "someone"
+    return phrase if phrase != phrase.lower() or entity.kind not in _ALIVE else f"the {phrase}"

@@ -49,6 +49,7 @@ class Mention:
     count: int = 1
     adjectives: tuple[str, ...] = ()
     owner: Key | None = None
+    inner: Key | None = None
     role: str = ""
     clause: Clause | None = None
     joined: tuple[Key, ...] = ()
@@ -121,14 +122,15 @@ def _pronoun(mention: Mention, token: Token, words: Words) -> None:
 def _noun_phrase(mention: Mention, token: Token, words: Words) -> None:
     if _is_name(token, words):
         mention.name, mention.titles, mention.noun = _name_parts(token, words)
-        if mention.name.lower() in words.sets["kin"] or words.sort(token.lower_) in ("animal", "person", "being"):
+        known = mention.name.lower()
+        if any(known in words.sets[name] for name in ("kin", "animal", "being")):
             mention.noun = mention.noun or token.lower_
     else:
         mention.noun = token.lemma_.lower()
         inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
-        if goods is not None and words.has("quantity", mention.noun):
-            mention.noun = goods.lemma_.lower()
+        if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):
+            mention.inner = (mention.key[0], goods.i)
     mention.plural = token.tag_ in ("NNS", "NNPS")
     for child in token.children:
         if child.dep_ in ("det", "predet"):
@@ -151,6 +153,9 @@ def _noun_phrase(mention: Mention, token: Token, words: Words) -> None:
 def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     """Other names and nouns of the same one: "a robot named Pip", "Mr Brown, the baker", "her brother Tom"."""
     found: list[tuple[str, str]] = []
+    if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()):
+        named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word is not token]
+        found += [("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN" and word.i > token.head.i]
     for child in token.children:
         if child.dep_ == "acl" and words.has("naming", child.lemma_.lower()):
             found += [("name", _name_parts(word, words)[0]) for word in child.children if word.dep_ in ("oprd", "dobj", "attr")]
@@ -173,7 +178,8 @@ def mentions_of(parsed: Sequence[Parsed], words: Words) -> dict[Key, Mention]:
                 continue
             key = (part.number, token.i)
             mention = Mention(key, token, part.piece.sentence, phrase_of(token), part.quoted[token.i])
-            if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or token.lower_ in words.sets["indefinite_pronouns"]:
+            listed = token.lower_ in words.sets["indefinite_pronouns"] or token.lower_ in words.sets["pronouns"]
+            if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed:
                 _pronoun(mention, token, words)
             else:
                 _noun_phrase(mention, token, words)

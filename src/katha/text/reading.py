@@ -35,7 +35,7 @@ def read_story(text: str) -> Reading:
         resolver.said(speaking)
         sexes = {name: entity.sex for entity in resolver.entities.values() for name in entity.names if entity.sex}
     kept = {mention.entity for mention in mentions.values()} | {key for key in resolver.groups}
-    entities = [finish(entity, words) for entity in resolver.entities.values() if entity.id in kept]
+    entities = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
     by_id = {entity.id: entity for entity in entities}
     speeches, speech_at = _speeches(parsed, speaking)
     events = _Events(parsed, mentions, by_id, speech_at, words).all()
@@ -202,7 +202,7 @@ class _Events:
         roles = [self._role(part, clause, index) for index in range(len(clause.fillers))]
         speech = self.speech_at.get((part.number, clause.verb.i))
         if speech is not None and clause.imperative and not any(role.role == "agent" for role in roles):
-            roles = [Role("agent", "you", "you", self._addressee(part)), *roles]
+            roles = [Role("agent", "you", "you", self._addressee(part), "", -1), *roles]
         parent = self.ids.get(id(clause.parent)) if clause.parent is not None else None
         tags = {child.tag_ for token in clause.chain for child in token.children if child.dep_ in ("aux", "auxpass")}
         finite = {token.tag_ for token in clause.chain} | tags
@@ -256,7 +256,8 @@ class _Events:
             found = feelings.get(token.text.lower()) or feelings.get(token.lemma_.lower())
             if found and not any(child.dep_ == "neg" for child in token.children):
                 return found
-        if event.verb in _FEEL_VERBS and event.verb in feelings:
+        calls = event.verb in ("cry", "sigh", "laugh") and any(part.quoted)
+        if event.verb in _FEEL_VERBS and event.verb in feelings and not calls:
             return feelings[event.verb]
         for phrase in event.manner:
             if phrase.split()[-1] in feelings:
@@ -307,7 +308,7 @@ def _sentence(
     speaks = any(any(part.quoted) for part in parts)
     seen = [event for event in own if event.visible]
     told = [event for event in own if event.standing == "told"]
-    visible = bool(seen) or speaks or (not told and concrete)
+    visible = bool(seen) or speaks or (not own and concrete)
     filled = [e for e in seen if e.who("agent", "patient") or words.has("weather_verbs", e.verb) or e.state]
     said = any(event.speech is not None for event in own) and any(
         words.has("say", event.verb) and event.who("agent") for event in told

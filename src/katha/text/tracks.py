@@ -7,7 +7,7 @@ from ("the girl from the city").
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from katha.text.types import Entity, Event, Place, Role
 from katha.text.words import Words
@@ -61,6 +61,8 @@ class _Track:
 
     def _role(self, role: Role, event: Event) -> None:
         words = self.words
+        if words.has("relational", role.head) and role.entity in self.entities:
+            role = replace(role, head=self.entities[role.entity].noun)
         place = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
         if not place or role.head in ("here", "there", "everywhere", "somewhere", "nowhere", "anywhere"):
             return

@@ -19,7 +19,8 @@ InputKind = Literal["story", "empty", "language", "poem", "recipe", "script", "l
 class Role:
     """One filler of a role: the words, their head's lemma, the entity, and the preposition (or "" for none).
 
-    An adverb ("home", "upstairs") is a role without an entity. `start` is where the head stands in the text.
+    An adverb ("home", "upstairs") is a role without an entity. `start` is where the head stands in the text, -1
+    for the "you" that an order leaves out.
     """
 
     role: RoleName
