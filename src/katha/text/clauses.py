@@ -98,14 +98,23 @@ def _verb_lemma(token: Token, words: Words) -> str:
     return words.lemmas.get(lemma, lemma)
 
 
-def repair(doc: Doc, words: Words) -> None:
+def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     """Put right what the parser gets wrong again and again in stories.
 
     A subject taken for an adverbial ("The wolf huffed"), a subject after "said" taken for its object, two objects taken
     for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree").
     """
     for token in doc:
+        if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
+            token.pos_, token.tag_, token.lemma_ = "VERB", "VBD", words.lemmas.get(token.lower_, token.lower_)
+        if token.lower_ == "home" and token.dep_ == "pobj" and (ride := _child(token, "compound")) is not None:
+            ride.head, ride.dep_ = token.head, "pobj"
+            token.dep_ = "nmod"
         finite = token.pos_ in ("VERB", "AUX") and token.tag_ in ("VBD", "VBZ", "VBP")
+        if finite and not quoted[token.i] and words.has("say", _lower(token)):
+            for child in token.children:
+                if child.dep_ == "nsubj" and quoted[child.i]:
+                    child.dep_ = "intj"
         bare = not any(child.dep_ in _SUBJECTS and (child.dep_ != "expl" or _lower(token) == "be") for child in token.children)
         if finite and bare and token.dep_ != "conj":
             _find_subject(token, words)
@@ -504,8 +513,8 @@ class _Builder:
         sort = words.sort(lemma)
         alive = sort in ("person", "animal", "being") or words.has("group", lemma) or head.pos_ == "PRON" or head.tag_ == "NNP"
         phrase = f"{prep} {_phrase(head)}"
-        if words.has("prepositional", f"{clause.lemma}_{prep}") and not clause.of("patient") and not clause.particle:
-            clause.particle = prep
+        if words.has("prepositional", f"{clause.lemma}_{prep}") and not clause.of("patient") and clause.particle in ("", "on"):
+            clause.particle = clause.particle or ("on" if head.head.nbor(-1).lower_ == "on" else prep)
             clause.add("patient", nouns)
         elif prep == "by" and clause.passive and not _is_time(head, words):
             clause.add("agent", nouns, prep)
@@ -606,6 +615,8 @@ class _Builder:
     def _standing(self, clause: Clause) -> Standing:
         if self.quoted[clause.verb.i]:
             return "said"
+        if clause.parent is not None and self.quoted[clause.parent.verb.i]:
+            return "told"
         own = clause.standing
         if own == "told":
             own = self._from_modality(clause)
@@ -692,8 +703,8 @@ def _phrase(token: Token) -> str:
 
 
 def _inside(token: Token) -> Iterator[Token]:
-    skipped = {"relcl", "acl", "conj", "cc", "punct", "appos", "prep"}
-    part = [word for child in token.children if child.dep_ not in skipped for word in child.subtree]
+    skipped = {"relcl", "acl", "conj", "cc", "punct", "appos", "prep", "preconj"}
+    part = [word for child in token.children if child.dep_ not in skipped and child.i < token.i for word in child.subtree]
     yield from sorted([token, *part], key=lambda word: word.i)
 
 
@@ -703,11 +714,12 @@ def phrase_of(token: Token) -> str:
     for child in token.children:
         if child.dep_ == "prep" and child.lower_ == "of":
             words += list(child.subtree)
+    words = [word for word in words if word.dep_ != "case" or word.head is not token]
     return " ".join(word.text for word in sorted(words, key=lambda word: word.i)).replace(" 's", "'s").replace(" ,", ",")
 
 
 def clauses_of(doc: Doc, quoted: Sequence[bool]) -> list[Clause]:
     """Return the clauses of a tree in the order of their verbs. quoted: for each word, whether it is in quotes."""
     words = load_words()
-    repair(doc, words)
+    repair(doc, quoted, words)
     return _Builder(doc, quoted, words).build()

@@ -163,11 +163,16 @@ class Resolver:
         if mention.token.dep_ == "attr":
             told = not any(child.dep_ in ("neg", "expl") for child in head.children) and head.lemma_ == "be"
             head = next((child for child in head.children if child.dep_ == "nsubj"), None) if told else None
+            if head is not None and head.lemma_ == "name" and mention.name:
+                named = self.mentions.get((mention.key[0], head.i))
+                return self.entities.get((self._owner(named) if named is not None else None) or "")
         elif any(child.dep_ == "cc" for child in mention.token.children):
             return None
         other = self.mentions.get((mention.key[0], head.i)) if head is not None else None
         known = self.entities.get(other.entity or "") if other is not None else None
         alive = known is not None and (known.kind in _ALIVE or known.acts)
+        if known is not None and mention.owner is not None and self._owner(mention) == known.id:
+            return None
         return known if alive and (mention.name or self._kind(mention) in _ALIVE) and not mention.plural else None
 
     def _owner(self, mention: Mention) -> str | None:
@@ -214,7 +219,7 @@ class Resolver:
         if mention.name and not sort:
             where = mention.role in ("place", "goal", "source") and mention.token.head.lower_ in ("in", "to", "from", "into", "at", "near")
             return "place" if where and not mention.titles else "person"
-        if self.words.is_place(mention.noun) and sort not in ("vehicle", "thing", "plant"):
+        if self.words.is_place(mention.noun) and sort != "vehicle" and not self.words.has("movable", mention.noun):
             return "place"
         return "abstract" if sort in ("abstract", "feeling", "time") else "thing"
 
@@ -330,6 +335,8 @@ class Resolver:
         if fits:
             return self._nearest(fits, mention)
         single = [e for e in near if e.kind in _ALIVE and not e.plural and self._member_fits(e, mention.noun)]
+        named = [e for e in single if e.names]
+        single = named if len(named) > 1 else single
         single.sort(key=lambda e: e.sentences[-1] if e.sentences else 0, reverse=True)
         many = mention.count if mention.count else len(single) if len(single) < 4 else 2
         if len(single) >= max(2, many):
@@ -383,6 +390,8 @@ class Resolver:
             return (self._all_of_them(mention) if everybody else None) or self._they(mention)
         if who in ("everyone", "everybody", "all", "others", "both"):
             return self._everyone(mention)
+        if who in ("one", "each", "another", "none"):
+            return self._one_of(mention)
         if who in ("someone", "somebody", "something"):
             return self._new("person" if who.startswith("some") and not who.endswith("thing") else "thing")
         return None
@@ -402,9 +411,9 @@ class Resolver:
         known = self._nearest(mine, mention)
         if known is not None:
             return known
-        others = speaking.addressees or tuple(
-            e.id for e in self.entities.values() if e.kind in _ALIVE and not e.plural and e.sentences and e.id != one.id
-        )[-1:]
+        alive = [e for e in self.entities.values() if e.kind in _ALIVE and not e.plural and e.sentences and e.id != one.id]
+        best = max(alive, key=lambda e: (self._score(e, mention), e.id), default=None)
+        others = speaking.addressees or ((best.id,) if best is not None else ())
         if others:
             return self.entities[self._group((one.id, *others[:1]), mention)]
         group = self._new("group")
@@ -424,11 +433,31 @@ class Resolver:
         group.plural, group.count, group.acts = True, 0, True
         return group
 
+    def _one_of(self, mention: Mention) -> Known | None:
+        """"One of them": somebody new of the group's kind; "each of them": the group."""
+        inner = next((c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"), None)
+        other = self.mentions.get((mention.key[0], inner.i)) if inner is not None else None
+        if other is None or mention.pronoun == "none":
+            return None
+        if other.entity is None and (known := self._pronoun(other) if other.pronoun else self._noun(other)) is not None:
+            self._note(known, other)
+        group = self.entities.get(other.entity or "")
+        if group is None or mention.pronoun == "each":
+            return group
+        one = self._new(self._kind(other) if other.noun else "person" if group.kind == "group" else group.kind)
+        one.noun, one.nouns = group.noun, list(group.nouns)
+        one.kind = self._sorted_kind(group.noun) or one.kind
+        return one
+
+    def _sorted_kind(self, noun: str) -> EntityKind | None:
+        sort = self.words.sort(noun)
+        return "person" if sort == "person" else "animal" if sort == "animal" else "being" if sort == "being" else None
+
     def _all_of_them(self, mention: Mention) -> Known | None:
         near = [
             e.id
             for e in self.entities.values()
-            if (e.kind in _ALIVE or e.acts) and not e.plural and not e.narrator and mention.sentence - self._at(e, mention) <= 3
+            if (e.kind in _ALIVE or e.acts) and not e.plural and not e.narrator and mention.sentence - self._at(e, mention) <= 5
         ]
         return self.entities[self._group(tuple(near), mention)] if len(near) > 1 else None
 
@@ -456,11 +485,15 @@ class Resolver:
         last = entity.last
         if last is None:
             return -9.0
-        score = -0.55 * max(0, mention.sentence - self._at(entity, mention))
+        far = max(0, mention.sentence - self._at(entity, mention))
+        score = -(0.4 + 0.4 * far) if far else 0.0
         score += {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}.get(last.role, 0.0)
-        score += 0.2 if last.role == mention.role else 0.0
-        score += 0.15 if entity.names else 0.0
-        score += 0.06 * min(len(entity.sentences), 5)
+        score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
+        score += 0.1 if entity.names else 0.0
+        score += 0.04 * min(len(entity.sentences), 5)
+        if last.key[0] == mention.key[0]:
+            score -= 0.01 * abs(mention.key[1] - last.key[1])
+            score += 0.3 if last.role == mention.role == "agent" else 0.0
         if last.key[0] == mention.key[0] and mention.form == "poss":
             agents = mention.clause.of("agent") if mention.clause is not None else self._head_agents(mention)
             score += 0.5 if any(token.i == last.key[1] for token in agents) else 0.0
@@ -505,9 +538,9 @@ class Resolver:
             far = mention.sentence - self._at(entity, mention)
             if entity.plural or entity.id in barred or entity.last is None or not -1 < far <= 4:
                 continue
-            if entity.kind in ("person", "abstract", "group") or entity.narrator or (entity.sex and mention.form != "poss"):
+            if entity.kind in ("person", "abstract", "group") or entity.narrator:
                 continue
-            score = self._score(entity, mention)
+            score = self._score(entity, mention) - (0.3 if entity.sex and entity.names else 0.0)
             score -= 0.6 if entity.kind == "place" else 0.0
             score -= 0.8 if self.words.sort(entity.noun) == "body" else 0.0
             living = entity.kind in _ALIVE
@@ -563,6 +596,8 @@ class Resolver:
             entity.sentences.append(mention.sentence)
             entity.sentences.sort()
         aside = mention.quoted or mention.token.dep_ in ("appos", "attr")
+        if mention.form == "poss" and entity.last is not None and entity.last.sentence == mention.sentence:
+            aside = True  # "It lost its battery": what counts is that it was the subject
         if entity.last is None or not aside:
             entity.last = mention
         entity.placed = entity.placed or bool(mention.role) or not mention.quoted
@@ -607,8 +642,12 @@ class Resolver:
         if entity.kind in _ALIVE:
             if any(words.has("old_looks", word) for word in (*adjectives, *nouns)) and entity.age != "child":
                 entity.age = "old"
-            if any(word in ("little", "small", "young", "tiny") for word in adjectives) and entity.age is None and entity.kind == "person":
+            person = entity.kind == "person"
+            little = any(words.has("young_looks", word) and (person or word in ("young", "baby")) for word in adjectives)
+            if little and entity.age is None:
                 entity.age = "child"
+            if entity.age is None and any(noun.rstrip(".") in ("mr", "mrs", "madam", "sir") for noun in nouns):
+                entity.age = "adult"
 
 
 def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity:

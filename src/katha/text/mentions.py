@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -68,19 +68,24 @@ _ARTICLES: Mapping[str, Literal["the", "a", "this", "no", "other"]] = {
 
 def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
     """The name, the titles before it, and a common noun before it ("brother Tom")."""
-    before = sorted((c for c in token.children if c.dep_ in ("compound", "nmod") and c.i < token.i), key=lambda c: c.i)
+    before: list[Token] = []
+    for child in sorted((c for c in token.children if c.dep_ in ("compound", "nmod")), key=lambda c: -c.i):
+        if child.i == token.i - 1 - len(before):
+            before.insert(0, child)
     titles = [c for c in before if words.has("titles", c.lower_.rstrip(".")) or words.has("kin", c.lower_)]
     nouns = [c for c in before if c not in titles and c.pos_ == "NOUN" and c.text.islower()]
     rest = [c.text for c in before if c not in titles and c not in nouns]
     return " ".join([*rest, token.text]), tuple(c.text.rstrip(".") for c in titles), nouns[-1].lemma_ if nouns else ""
 
 
-def _is_name(token: Token, words: Words) -> bool:
+def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     """Whether a word is a name: a capital that is no sentence's beginning, or a word that is no known noun."""
     if not token.text[0].isupper() or token.text.isupper() and len(token.text) > 3:
         return False
     has_article = any(child.lower_ in ("a", "an", "the") for child in token.children if child.dep_ == "det")
     known = words.sort(token.lemma_.lower())
+    if token.text in names and not has_article:
+        return True
     if has_article:
         return token.pos_ == "PROPN" and not known
     first = token.i == 0 or token.nbor(-1).text in ('"', "'")
@@ -105,7 +110,7 @@ def _wanted(token: Token, words: Words) -> bool:
         return False
     if token.dep_ in ("compound", "nmod", "amod", "npadvmod") and not (token.dep_ == "npadvmod" and token.tag_ == "NNP"):
         return False
-    return not _time(token, words)
+    return not _time(token, words) and not (words.has("here", token.lower_) and token.dep_ in ("npadvmod", "advmod", "ROOT"))
 
 
 def _pronoun(mention: Mention, token: Token, words: Words) -> None:
@@ -119,8 +124,8 @@ def _pronoun(mention: Mention, token: Token, words: Words) -> None:
     mention.plural = name in ("they", "we")
 
 
-def _noun_phrase(mention: Mention, token: Token, words: Words) -> None:
-    if _is_name(token, words):
+def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) -> None:
+    if _is_name(token, words, names):
         mention.name, mention.titles, mention.noun = _name_parts(token, words)
         known = mention.name.lower()
         if any(known in words.sets[name] for name in ("kin", "animal", "being")):
@@ -168,8 +173,8 @@ def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     return found
 
 
-def mentions_of(parsed: Sequence[Parsed], words: Words) -> dict[Key, Mention]:
-    """Return every mention of a text, by its word, in the order of the text."""
+def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict[Key, Mention]:
+    """Return every mention of a text, by its word, in the order of the text. names: words known to be names."""
     found: dict[Key, Mention] = {}
     for part in parsed:
         for token in part.tokens:
@@ -182,7 +187,7 @@ def mentions_of(parsed: Sequence[Parsed], words: Words) -> dict[Key, Mention]:
             if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed:
                 _pronoun(mention, token, words)
             else:
-                _noun_phrase(mention, token, words)
+                _noun_phrase(mention, token, words, names)
             joined = conjuncts(token)
             if len(joined) > 1 and token.dep_ != "conj":
                 mention.joined = tuple((part.number, other.i) for other in joined)

@@ -27,12 +27,15 @@ def read_story(text: str) -> Reading:
     words, plain = load_words(), clean(text)
     parsed = _parse(pieces_of(plain))
     sexes: dict[str, str] = {}
+    names: frozenset[str] = frozenset()
     for _ in range(2):
-        mentions = mentions_of(parsed, words)
+        mentions = mentions_of(parsed, words, names)
         resolver = Resolver(mentions, words, sexes)
         resolver.told()
         speaking = _speakers(parsed, mentions, resolver, words)
         resolver.said(speaking)
+        _ages(parsed, mentions, resolver, words)
+        names = frozenset(name for entity in resolver.entities.values() for name in entity.names)
         sexes = {name: entity.sex for entity in resolver.entities.values() for name in entity.names if entity.sex}
     kept = {mention.entity for mention in mentions.values()} | {key for key in resolver.groups}
     entities = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
@@ -48,6 +51,27 @@ def read_story(text: str) -> Reading:
     ]
     order = sorted(entities, key=lambda entity: (entity.sentences[:1] or (count,), int(entity.id[1:])))
     return Reading(plain, tuple(placed), tuple(events), tuple(order), tuple(speeches))
+
+
+_GROWN, _AGED = 15, 60
+
+
+def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver, words: Words) -> None:
+    """Take the age that a text gives in years: "I was seven", "nine-year-old Ada", "she was eighty years old"."""
+    told: list[tuple[Mention | None, str]] = []
+    for part in parsed:
+        for clause in part.clauses:
+            for token in clause.state if clause.lemma in ("be", "turn") else ():
+                years = [token, *(w for c in token.children for w in c.subtree)] if token.lower_ == "old" else [token]
+                number = next((word.lower_ for word in years if word.pos_ == "NUM"), "")
+                told += [(mentions.get((part.number, agent.i)), number) for agent in clause.of("agent") if number]
+    for mention in mentions.values():
+        told += [(mention, word.split("-")[0]) for word in mention.adjectives if word.endswith("year-old")]
+    for who, number in told:
+        entity = resolver.entities.get(who.entity or "") if who is not None else None
+        age = int(number) if number.isdigit() else words.numbers.get(number, 0)
+        if entity is not None and entity.kind in ("person", "being") and age:
+            entity.age = "child" if age < _GROWN else "old" if age >= _AGED else "adult"
 
 
 def _parse(pieces: Sequence[Piece]) -> list[Parsed]:

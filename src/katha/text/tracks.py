@@ -14,7 +14,7 @@ from katha.text.words import Words
 
 __all__ = ["Setting", "track"]
 
-_LASTING = ("all", "for", "every", "since", "until", "many", "whole", "during", "two", "three", "four", "five", "long")
+_LASTING = ("all", "for", "since", "until", "many", "whole", "during", "two", "three", "four", "five", "long")
 _PAST = ("last", "ago", "yesterday", "before", "earlier")
 _AT = ("in", "at", "on", "inside", "aboard", "under", "near", "by", "outside", "into", "onto", "to", "through", "across", "along")
 
@@ -52,6 +52,8 @@ class _Track:
             if left and self._moves(event):
                 self._set(left[0], event, outside=True)
         for role in event.roles:
+            if role.role == "agent" and event.verb == "be" and event.state and self.words.has("place", role.head):
+                self._set(role, event)
             self._role(role, event)
 
     def _moves(self, event: Event) -> bool:
@@ -72,7 +74,7 @@ class _Track:
         if role.role == "patient" and event.verb in ("reach", "enter", "visit", "leave", "board") and self._moves(event):
             self._set(role, event, outside=event.verb == "leave")
         elif role.role == "goal" and arrives and self._moves(event):
-            toward = role.preposition in ("toward", "towards", "past", "at", "for")
+            toward = role.preposition in ("toward", "towards", "past", "at", "for", "over", "above", "around")
             if not toward:
                 self._set(role, event)
         elif role.role == "place" and role.preposition in ("", *_AT, "above", "over", "behind", "beside", "among"):
