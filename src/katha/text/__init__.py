@@ -1,9 +1,10 @@
-"""Reading English: what a story tells, who is in it, where and when. `read_story` is the way in."""
+"""Reading English: what a story tells, who is in it, where and when.
 
-from katha.text.reading import read_story
+`read_text` says what kind of text it is and reads it; `read_story` reads what is known to be a story.
+"""
 
-
-
+from katha.text.checks import Script, check_input, parse_script, read_text
+from katha.text.reading import Scene, read_story
 from katha.text.types import Entity, Event, Kin, Place, Reading, Role, Sentence, Speech, TextCheck
 
 __all__ = [
@@ -13,9 +14,13 @@ __all__ = [
     "Place",
     "Reading",
     "Role",
+    "Scene",
+    "Script",
     "Sentence",
     "Speech",
     "TextCheck",
     "check_input",
+    "parse_script",
     "read_story",
+    "read_text",
 ]

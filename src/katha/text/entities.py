@@ -486,11 +486,12 @@ class Resolver:
         if last is None:
             return -9.0
         far = max(0, mention.sentence - self._at(entity, mention))
-        score = -(0.4 + 0.4 * far) if far else 0.0
+        score = -0.8 * far
         score += {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}.get(last.role, 0.0)
         score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
         score += 0.1 if entity.names else 0.0
         score += 0.04 * min(len(entity.sentences), 5)
+        score += 0.25 if last.pronoun else 0.0
         if last.key[0] == mention.key[0]:
             score -= 0.01 * abs(mention.key[1] - last.key[1])
             score += 0.3 if last.role == mention.role == "agent" else 0.0
@@ -514,7 +515,7 @@ class Resolver:
             if e.sex in (sex, None) and e.last is not None and mention.sentence - self._at(e, mention) <= _FAR
             if not self._owned_by_itself(e, mention)
         ]
-        scored = sorted(((self._score(e, mention) + (0.45 if e.sex == sex else 0.0) - (0.35 if e.kind != "person" else 0.0), e.id) for e in found), reverse=True)
+        scored = sorted(((self._score(e, mention) + (0.5 if e.sex == sex else 0.0) - (0.0 if e.kind == "person" else 0.35 if e.kind == "animal" else 0.6), e.id) for e in found), reverse=True)
         if not scored:
             return self._new("person") if not mention.quoted else None
         best = self.entities[scored[0][1]]

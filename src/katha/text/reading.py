@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from katha.text.clauses import Clause, clauses_of, phrase_of
@@ -11,19 +11,29 @@ from katha.text.entities import Resolver, Speaking, finish
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
 from katha.text.parsing import load_parser
 from katha.text.sentences import Piece, clean, pieces_of
-from katha.text.tracks import track
-from katha.text.types import Entity, Event, Reading, Role, Sentence, Speech
+from katha.text.tracks import Setting, track
+from katha.text.types import Entity, Event, Place, Reading, Role, Sentence, Speech
 from katha.text.words import Words, load_words
 
-__all__ = ["read_story"]
+__all__ = ["Scene", "read_story"]
 
 _CONTENT = ("NOUN", "PROPN", "VERB", "ADJ", "NUM")
 _FEEL_VERBS = ("cry", "weep", "sob", "smile", "laugh", "giggle", "grin", "tremble", "sigh", "yawn", "blush", "scowl", "hug", "kiss")
 
 
+@dataclass(frozen=True)
+class Scene:
+    """Where a script says that a scene begins: from `start` in its text on, at a place and time of day."""
+
+    start: int
+    place: str
+    time: str = ""
+    outdoors: bool = False
+
+
 @lru_cache(maxsize=32)
-def read_story(text: str) -> Reading:
-    """Read an English text."""
+def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
+    """Read an English text. scenes: of a script, by its headings; they hold before what the text says itself."""
     words, plain = load_words(), clean(text)
     parsed = _parse(pieces_of(plain))
     sexes: dict[str, str] = {}
@@ -43,14 +53,28 @@ def read_story(text: str) -> Reading:
     speeches, speech_at = _speeches(parsed, speaking)
     events = _Events(parsed, mentions, by_id, speech_at, words).all()
     count = parsed[-1].piece.sentence + 1 if parsed else 0
-    settings = track(events, count, by_id, words)
     sentences = [_sentence(index, parsed, events, mentions, plain, words) for index in range(count)]
+    headings = {_first(sentences, scene.start): scene for scene in scenes}
+    settings = track(events, count, by_id, words, {at: _heading(at, one, words) for at, one in headings.items()})
     placed = [
         replace(one, place=at.place, time=at.time, weather=at.weather, season=at.season)
         for one, at in zip(sentences, settings, strict=True)
     ]
     order = sorted(entities, key=lambda entity: (entity.sentences[:1] or (count,), int(entity.id[1:])))
     return Reading(plain, tuple(placed), tuple(events), tuple(order), tuple(speeches))
+
+
+def _first(sentences: Sequence[Sentence], start: int) -> int:
+    return next((one.index for one in sentences if one.start >= start), len(sentences))
+
+
+def _heading(at: int, scene: Scene, words: Words) -> Setting:
+    """The setting that a script's heading gives: "INT. PIP'S KITCHEN - NIGHT"."""
+    named = [word for word in scene.place.replace("/", " ").split() if words.is_place(word)]
+    noun = named[-1] if named else scene.place.split()[-1]
+    place = Place(noun, scene.place, at, None, "", words.sort(noun))
+    time = next((part for word in scene.time.split() if (part := words.group("times", word))), None)
+    return Setting(place, time)
 
 
 _GROWN, _AGED = 15, 60

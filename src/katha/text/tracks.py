@@ -150,14 +150,23 @@ class _Track:
                 self.season = state if words.has("seasons", state) else self.season
 
 
-def track(events: Sequence[Event], sentences: int, entities: Mapping[str, Entity], words: Words) -> list[Setting]:
-    """Return what holds at the end of each sentence."""
+def track(
+    events: Sequence[Event],
+    sentences: int,
+    entities: Mapping[str, Entity],
+    words: Words,
+    headings: Mapping[int, Setting] | None = None,
+) -> list[Setting]:
+    """Return what holds at the end of each sentence. headings: what a script says before a sentence."""
     state = _Track(entities, words)
     by_sentence: dict[int, list[Event]] = {}
     for event in events:
         by_sentence.setdefault(event.sentence, []).append(event)
     found: list[Setting] = []
     for index in range(sentences):
+        heading = (headings or {}).get(index)
+        if heading is not None:
+            state.place, state.time, state.weather = heading.place, heading.time or state.time, None
         for event in by_sentence.get(index, ()):
             state.follow(event)
         found.append(Setting(state.place, state.time, state.weather, state.season))
