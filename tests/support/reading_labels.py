@@ -77,12 +77,17 @@ def compare(label: Label, event: Event | None) -> dict[str, bool]:
     if event is None:
         return dict.fromkeys(FIELDS, False)
     right = {name: filled(event, name) == label.roles[name] for name in ("who", "what", "to", "at")}
-    right["at"] = right["at"] or label.roles["at"] <= filled(event, "at") != frozenset() and bool(label.roles["at"])
+    right["at"] = right["at"] or (label.roles["at"] <= filled(event, "at") != frozenset() and bool(label.roles["at"]))
     if label.state:
         right["what"] = right["what"] and label.state <= set(event.state)
     if label.roles["with"]:
         right["at"] = right["at"] and filled(event, "with") == label.roles["with"]
-    return {"found": True, **right, "not": event.negated == label.negated, "real": (event.standing == "told") == label.real}
+    return {
+        "found": True,
+        **right,
+        "not": event.negated == label.negated,
+        "real": (event.standing == "told") == label.real,
+    }
 
 
 def measure(sentences: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -109,5 +114,11 @@ def measure(sentences: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 wrong.append(f"{sentence['text']} [{label.predicate}: {', '.join(n for n in FIELDS if not right[n])}]")
         if spare:
             wrong.append(f"{sentence['text']} [also: {', '.join(spare)}]")
-    shares = {name: round(value / events, 3) for name, value in totals.items()}
-    return {"sentences": len(sentences), "events": events, **shares, "told_but_not_labelled": round(extra / max(told, 1), 3), "wrong": wrong}
+    shares = {name: round(value / max(events, 1), 3) for name, value in totals.items()}
+    return {
+        "sentences": len(sentences),
+        "events": events,
+        **shares,
+        "told_but_not_labelled": round(extra / max(told, 1), 3),
+        "wrong": wrong,
+    }

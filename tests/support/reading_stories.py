@@ -32,7 +32,9 @@ def checks(story: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
     reading = read_story(story["text"])
     for name, want in story.get("cast", {}).items():
         found = [entity for entity in reading.cast if entity.name.lower() == name.lower()]
-        right = len(found) == 1 and (_about(found[0]) == set(want.split()) - {"?"} or (want == "?" and not found[0].sex))
+        right = len(found) == 1 and (
+            _about(found[0]) == set(want.split()) - {"?"} or (want == "?" and not found[0].sex)
+        )
         yield f"cast {name}", right, "; ".join(f"{e.name}: {_about(e)}" for e in reading.cast)
     for line in story.get("told", ()):
         at, predicate, *roles = (part.strip() for part in line.split("|"))

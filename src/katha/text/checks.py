@@ -17,15 +17,21 @@ from katha.text.words import load_words
 __all__ = ["Script", "check_input", "parse_script", "read_text"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_HEADING = re.compile(r"^(?:\.(?=[A-Za-z])|(?:INT\.?/EXT|INT|EXT|EST|I/E)[. ]+)(.+?)(?:\s+[-–—]+\s+([A-Z' ]+))?$", re.IGNORECASE)
+_HEADING = re.compile(
+    r"^(?:\.(?=[A-Za-z])|(?:INT\.?/EXT|INT|EXT|EST|I/E)[. ]+)(.+?)(?:\s+[-–—]+\s+([A-Z' ]+))?$", re.IGNORECASE
+)
 _CUE = re.compile(r"^@?([A-Z][A-Z0-9 .'’-]*[A-Z0-9.])(?:\s*\([^)]*\))?\s*\^?$")
-_TITLE_PAGE = re.compile(r"^(?:Title|Credit|Author|Authors|Source|Draft date|Contact|Copyright|Notes)\s*:", re.IGNORECASE)
+_TITLE_PAGE = re.compile(
+    r"^(?:Title|Credit|Author|Authors|Source|Draft date|Contact|Copyright|Notes)\s*:", re.IGNORECASE
+)
 _NOT_SHOWN = re.compile(r"\[\[.*?\]\]|/\*.*?\*/", re.DOTALL)
 _TRANSITION = re.compile(r"^(?:>.*|[A-Z ]+TO:|FADE (?:IN|OUT)[.:]?|#.*|=.*|!?THE END\.?)$")
 _AMOUNT = re.compile(
-    r"\b(?:\d+|\d+/\d+|½|¼|half a|a|one|two|three)\s*(?:g|kg|ml|l|cl|dl|oz|cups?|tbsp|tsp|tablespoons?|teaspoons?|grams?|pinch|cloves?)\b",
+    r"\b(?:\d+|\d+/\d+|½|¼|half a|a|one|two|three)\s*"
+    r"(?:g|kg|ml|l|cl|dl|oz|cups?|tbsp|tsp|tablespoons?|teaspoons?|grams?|pinch|cloves?)\b",
     re.IGNORECASE,
 )
+_CAPITALS = re.compile(r"\b[A-Z][A-Z]+(?:'S)?(?: [A-Z][A-Z]+)*\b")
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)]|\[[ x]?\])\s+")
 _ENDS = re.compile(r"[.!?…][\"')\]]*$")
 _LONG = 3_000
@@ -51,7 +57,9 @@ def check_input(text: str) -> TextCheck:
     if _is_script(lines):
         return TextCheck("script", "This is a script: its scenes, actions and dialogue are read as a story.")
     if not _is_english(words):
-        message = "This text does not read as English, the only language that is read here: translate it, or choose another planner."
+        message = (
+            "This text does not read as English, the only language read here: translate it, or choose another planner."
+        )
         return TextCheck("language", message, usable=False)
     shape = _shape(lines, text)
     if shape is not None and shape.kind != "poem":
@@ -63,9 +71,13 @@ def check_input(text: str) -> TextCheck:
     if shape is not None:
         return shape
     if len(reading.sentences) == 1:
-        return TextCheck("one_sentence", "This is one sentence: it is drawn as it is, and more sentences give more pictures.")
+        return TextCheck(
+            "one_sentence", "This is one sentence: it is drawn as it is, and more sentences give more pictures."
+        )
     if len(words) > _LONG:
-        return TextCheck("long", f"This text has about {len(words):,} words: it is planned in parts, one after the other.")
+        return TextCheck(
+            "long", f"This text has about {len(words):,} words: it is planned in parts, one after the other."
+        )
     return TextCheck("story")
 
 
@@ -81,7 +93,9 @@ def read_text(text: str) -> tuple[TextCheck, Reading | None]:
 
 
 def _is_script(lines: list[str]) -> bool:
-    return any(_HEADING.match(line) and line.split()[0].upper().startswith(("INT", "EXT", "EST", "I/E")) for line in lines)
+    return any(
+        _HEADING.match(line) and line.split()[0].upper().startswith(("INT", "EXT", "EST", "I/E")) for line in lines
+    )
 
 
 def _is_english(words: list[str]) -> bool:
@@ -96,14 +110,18 @@ def _is_english(words: list[str]) -> bool:
 def _shape(lines: list[str], text: str) -> TextCheck | None:
     """A recipe, list or poem by its lines."""
     amounts = len(_AMOUNT.findall(text))
-    if amounts >= 3 and (amounts >= 5 or re.search(r"\b(?:ingredients|method|serves|preheat|oven)\b", text, re.IGNORECASE)):
+    if amounts >= 3 and (
+        amounts >= 5 or re.search(r"\b(?:ingredients|method|serves|preheat|oven)\b", text, re.IGNORECASE)
+    ):
         return TextCheck("recipe", "This is a recipe, not a story: tell who cooks, and what happens.", usable=False)
     if len(lines) < 3:
         return None
     marked = sum(bool(_BULLET.match(line)) for line in lines)
     short = sum(len(_WORD.findall(line)) <= 4 and not _ENDS.search(line) for line in lines)
     if marked >= 0.7 * len(lines) or short >= 0.8 * len(lines):
-        return TextCheck("list", "This is a list, not a story: join its points into sentences that tell what happens.", usable=False)
+        return TextCheck(
+            "list", "This is a list, not a story: join its points into sentences that tell what happens.", usable=False
+        )
     counts = [len(_WORD.findall(line)) for line in lines]
     verse = sum(2 <= count <= 11 for count in counts) >= 0.9 * len(lines)
     open_ended = sum(not _ENDS.search(line) for line in lines)
@@ -127,7 +145,14 @@ def parse_script(text: str) -> Script:
         heading = _HEADING.match(lines[0]) if lines else None
         if heading is not None and lines[0].split()[0].upper().startswith(("INT", "EXT", "EST", "I/E", ".")):
             at = sum(len(paragraph) + 2 for paragraph in paragraphs)
-            scenes.append(Scene(at, heading[1].strip().lower(), (heading[2] or "").strip().lower(), lines[0].upper().startswith("EXT")))
+            scenes.append(
+                Scene(
+                    at,
+                    heading[1].strip().lower(),
+                    (heading[2] or "").strip().lower(),
+                    lines[0].upper().startswith("EXT"),
+                )
+            )
             lines = lines[1:]
         if not lines:
             continue
@@ -139,14 +164,20 @@ def parse_script(text: str) -> Script:
         names.append(name)
         said = " ".join(line for line in lines[1:] if not line.startswith("("))
         paragraphs.append(clean(f'{name} said, "{said}"'))
+    known = {name.upper(): name for name in names}
+    paragraphs = [
+        _CAPITALS.sub(lambda match: known.get(match[0]) or _cased(match[0], inner=True), part) for part in paragraphs
+    ]
     return Script("\n\n".join(paragraphs), tuple(scenes), tuple(dict.fromkeys(names)))
 
 
-def _cased(cue: str) -> str:
+def _cased(cue: str, *, inner: bool = False) -> str:
     """A cue in capitals as a story writes it: "THE OLD MAN" is "The old man", "PIP" "Pip"."""
     words = cue.lower().split()
     table = load_words()
     common = all(table.sort(word) or word in ("the", "old", "young", "little", "first", "second") for word in words)
+    if common and inner:
+        return cue.lower()
     if common:
         return " ".join(["The", *(word for word in words if word != "the")])
     return " ".join(word.capitalize() for word in words)

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Clause", "Filler", "clauses_of", "conjuncts"]
 
-_NOT_CLAUSE = frozenset("acomp aux auxpass amod compound prep det case punct nmod npadvmod mark prt".split())
+_NOT_CLAUSE = frozenset(
+    ("acomp", "aux", "auxpass", "amod", "compound", "prep", "det", "case", "punct", "nmod", "npadvmod", "mark", "prt")
+)
+_SPAN = frozenset(("after", "before", "during", "until", "since"))
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
-_EDGES = frozenset(("ccomp", "advcl", "relcl", "acl", "xcomp", "pcomp", "conj", "parataxis", "csubj"))
-_AS_SUBJECT = frozenset("he she i we they who".split())
 
 
 @dataclass
@@ -115,7 +116,9 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             for child in token.children:
                 if child.dep_ == "nsubj" and quoted[child.i]:
                     child.dep_ = "intj"
-        bare = not any(child.dep_ in _SUBJECTS and (child.dep_ != "expl" or _lower(token) == "be") for child in token.children)
+        bare = not any(
+            child.dep_ in _SUBJECTS and (child.dep_ != "expl" or _lower(token) == "be") for child in token.children
+        )
         if finite and bare and token.dep_ != "conj":
             _find_subject(token, words)
         if token.dep_ == "ccomp" and token.pos_ in ("NOUN", "PROPN"):
@@ -128,7 +131,13 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
             thing = _child(token.head, "dobj")
             passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
-            moves = words.has("motion", _lower(token.head)) and _lower(token.head) not in ("carry", "take", "bring", "send", "lead")
+            moves = words.has("motion", _lower(token.head)) and _lower(token.head) not in (
+                "carry",
+                "take",
+                "bring",
+                "send",
+                "lead",
+            )
             if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
 
@@ -145,7 +154,9 @@ def _split_objects(thing: Token) -> None:
 
 
 def _find_subject(verb: Token, words: Words) -> None:
-    stray = [child for child in verb.children if child.dep_ in ("npadvmod", "dep", "nmod", "compound") and child.i < verb.i]
+    stray = [
+        child for child in verb.children if child.dep_ in ("npadvmod", "dep", "nmod", "compound") and child.i < verb.i
+    ]
     nouns = [child for child in stray if child.pos_ in ("NOUN", "PROPN", "PRON") and not _is_time(child, words)]
     if nouns and verb.pos_ == "VERB":
         nouns[-1].dep_ = "nsubj"
@@ -391,7 +402,9 @@ class _Builder:
                 self._object(clause, child)
             elif child.dep_ == "dative":
                 heads = [child] if noun else [word for word in child.children if word.dep_ == "pobj"]
-                clause.add("recipient", [each for head in heads for each in self._nouns(head)], "" if noun else child.lower_)
+                clause.add(
+                    "recipient", [each for head in heads for each in self._nouns(head)], "" if noun else child.lower_
+                )
             elif child.dep_ in ("acomp", "attr", "oprd") or (child.dep_ == "advmod" and child.pos_ == "ADJ"):
                 self._state(clause, child)
             elif child.dep_ == "ccomp" and child.pos_ == "ADJ" and not any(w.dep_ in _SUBJECTS for w in child.children):
@@ -410,7 +423,7 @@ class _Builder:
             clause.add("patient", [noun])
 
     def _object(self, clause: Clause, child: Token) -> None:
-        if _is_time(child, self.words) and not clause.lemma == "spend":
+        if _is_time(child, self.words) and clause.lemma != "spend":
             clause.time.append(_phrase(child))
             return
         antecedent = self._antecedent(child)
@@ -418,17 +431,27 @@ class _Builder:
             # "The queen was given a bird": who is the subject receives.
             for filler in clause.fillers:
                 filler.role = "recipient" if filler.role == "patient" else filler.role
-        told = self.words.has("told_to", clause.lemma) and (self.words.sort(_lower(child)) in ("person", "animal", "being") or self.words.has("group", _lower(child)))
-        named = self.words.has("told_to", clause.lemma) and (child.tag_ == "NNP" or child.lower_ in ("him", "me", "us", "them"))
+        told = self.words.has("told_to", clause.lemma) and (
+            self.words.sort(_lower(child)) in ("person", "animal", "being") or self.words.has("group", _lower(child))
+        )
+        named = self.words.has("told_to", clause.lemma) and (
+            child.tag_ == "NNP" or child.lower_ in ("him", "me", "us", "them")
+        )
         clause.add("recipient" if told or named else "patient", self._nouns(antecedent))
         self._inner_places(clause, child)
 
     def _inner_places(self, clause: Clause, noun: Token) -> None:
-        """A place told with the object or with what there is: "saw a cat on the roof", "there was a castle on a hill"."""
+        """A place told with the object: "saw a cat on the roof", "there was a castle on a hill"."""
         for prep in noun.children:
             if prep.dep_ == "prep" and self.words.has("prep_place", prep.lower_):
                 target = _child(prep, "pobj")
-                worn = target is not None and self.words.sort(_lower(target)) in ("clothing", "body", "time", "feeling", "")
+                worn = target is not None and self.words.sort(_lower(target)) in (
+                    "clothing",
+                    "body",
+                    "time",
+                    "feeling",
+                    "",
+                )
                 named = target is not None and self.words.is_place(_lower(target))
                 if target is not None and (not worn or named):
                     self._preposition(clause, prep)
@@ -476,7 +499,12 @@ class _Builder:
                 clause.manner_words.append(word)
             if word in ("away", "back", "off", "out") and not clause.particle and child.i > clause.verb.i:
                 clause.particle = word
-        elif child.dep_ == "advmod" and child.pos_ == "ADV" and child.tag_ == "RB" and word not in ("not", "never", "n't"):
+        elif (
+            child.dep_ == "advmod"
+            and child.pos_ == "ADV"
+            and child.tag_ == "RB"
+            and word not in ("not", "never", "n't")
+        ):
             clause.manner.append(word)
         for prep in child.children:
             if prep.dep_ == "prep":
@@ -511,16 +539,23 @@ class _Builder:
         words, lemma = self.words, _lower(head)
         nouns = self._nouns(self._antecedent(head))
         sort = words.sort(lemma)
-        alive = sort in ("person", "animal", "being") or words.has("group", lemma) or head.pos_ == "PRON" or head.tag_ == "NNP"
+        alive = (
+            sort in ("person", "animal", "being")
+            or words.has("group", lemma)
+            or head.pos_ == "PRON"
+            or head.tag_ == "NNP"
+        )
         phrase = f"{prep} {_phrase(head)}"
-        if words.has("prepositional", f"{clause.lemma}_{prep}") and not clause.of("patient") and clause.particle in ("", "on"):
+        if (
+            words.has("prepositional", f"{clause.lemma}_{prep}")
+            and not clause.of("patient")
+            and clause.particle in ("", "on")
+        ):
             clause.particle = clause.particle or ("on" if head.head.nbor(-1).lower_ == "on" else prep)
             clause.add("patient", nouns)
         elif prep == "by" and clause.passive and not _is_time(head, words):
             clause.add("agent", nouns, prep)
-        elif _is_time(head, words) and prep not in ("to", "with", "from"):
-            clause.time.append(phrase)
-        elif prep in ("after", "before", "during", "until", "since") and not alive:
+        elif (_is_time(head, words) and prep not in ("to", "with", "from")) or ({prep} <= _SPAN and not alive):
             clause.time.append(phrase)
         elif prep == "with":
             self._with(clause, nouns, head, phrase)
@@ -553,16 +588,25 @@ class _Builder:
     def _local(self, clause: Clause, nouns: list[Token], prep: str, *, alive: bool, phrase: str) -> None:
         words, lemma = self.words, clause.lemma
         head = nouns[0]
-        worn = prep == "in" and words.sort(_lower(head)) == "clothing" and not any(c.dep_ == "poss" for c in head.children)
-        if worn or words.has("mood_place", _lower(head)) and prep in ("in", "at", "with", "on"):
+        worn = (
+            prep == "in" and words.sort(_lower(head)) == "clothing" and not any(c.dep_ == "poss" for c in head.children)
+        )
+        if worn or (words.has("mood_place", _lower(head)) and prep in ("in", "at", "with", "on")):
             clause.manner.append(phrase)
         elif prep in ("to", "at") and alive and words.has("give", lemma):
             clause.add("recipient", nouns, prep)
         elif words.has("prep_source", prep) or (prep == "out" and lemma not in ("look", "stare", "peer", "lean")):
             clause.add("source", nouns, prep)
-        elif prep in ("to", "into", "onto", "towards", "toward", "up") or (prep == "at" and alive):
-            clause.add("goal", nouns, prep)
-        elif words.has("motion", lemma) and not clause.state and (not words.has("still", prep) or words.has("landing", lemma)) and head.i > clause.verb.i:
+        elif (
+            prep in ("to", "into", "onto", "towards", "toward", "up")
+            or (prep == "at" and alive)
+            or (
+                words.has("motion", lemma)
+                and not clause.state
+                and (not words.has("still", prep) or words.has("landing", lemma))
+                and head.i > clause.verb.i
+            )
+        ):
             clause.add("goal", nouns, prep)
         elif words.has("prep_place", prep) or words.has("prep_goal", prep) or prep == "out":
             clause.add("place", nouns, prep)
@@ -595,7 +639,11 @@ class _Builder:
         words = self.words
         for token in clause.chain:
             for child in token.children:
-                no = child.dep_ == "neg" or child.lower_ in ("never", "hardly", "barely") or (child.dep_ in ("preconj", "cc") and child.lower_ in ("neither", "nor"))
+                no = (
+                    child.dep_ == "neg"
+                    or child.lower_ in ("never", "hardly", "barely")
+                    or (child.dep_ in ("preconj", "cc") and child.lower_ in ("neither", "nor"))
+                )
                 if no and child.i < clause.verb.i + 2:
                     clause.negated = True
         parent = clause.parent
@@ -606,7 +654,8 @@ class _Builder:
         for filler in clause.fillers:
             token = filler.token
             none = token.lower_ in words.sets["negative"] or any(
-                child.lower_ in ("no", "neither") and child.dep_ in ("det", "neg", "preconj", "cc") for child in token.children
+                child.lower_ in ("no", "neither") and child.dep_ in ("det", "neg", "preconj", "cc")
+                for child in token.children
             )
             clause.negated |= none and filler.role in ("agent", "patient")
         if clause.verb.dep_ == "pcomp" and clause.verb.head.lower_ == "without":
@@ -624,7 +673,11 @@ class _Builder:
             own = self._from_edge(clause)
         if clause.link == "result":
             return "told"
-        if own == "told" and clause.parent is not None and clause.link in ("content", "conj", "purpose", "advcl", "because", "pcomp"):
+        if (
+            own == "told"
+            and clause.parent is not None
+            and clause.link in ("content", "conj", "purpose", "advcl", "because", "pcomp")
+        ):
             higher = clause.parent.standing if clause.parent.verb.i < clause.verb.i or clause.link != "conj" else "told"
             # Joined verbs share what they hang from; a finite verb with a subject of its own stands alone.
             alone = clause.link == "conj" and _child(clause.verb, "nsubj", "nsubjpass") is not None
@@ -644,7 +697,7 @@ class _Builder:
         return "imagined" if clause.modality in ("may", "should") else "told"
 
     def _from_edge(self, clause: Clause) -> Standing:
-        top, parent, words = clause.chain[0], clause.parent, self.words
+        top, parent = clause.chain[0], clause.parent
         marks = {child.lower_ for child in top.children if child.dep_ in ("mark", "advmod")}
         if top.dep_ == "advcl" and (marks & {"if", "unless"} or {"as", "though"} <= marks):
             return "imagined"
@@ -682,7 +735,9 @@ class _Builder:
     def _statal(self, clause: Clause) -> None:
         """A passive that tells how something is, not what is done to it: "the door was locked"."""
         plain = [child for child in clause.verb.children if child.dep_ in ("aux", "auxpass")]
-        still = all(_lower(child) == "be" and child.tag_ in ("VBD", "VBZ", "VBP") for child in plain) and len(plain) == 1
+        still = (
+            all(_lower(child) == "be" and child.tag_ in ("VBD", "VBZ", "VBP") for child in plain) and len(plain) == 1
+        )
         if clause.passive and still and self.words.has("statal", clause.lemma) and not clause.of("agent"):
             clause.state.append(clause.verb)
             clause.lemma, clause.passive = "be", False
@@ -691,7 +746,15 @@ class _Builder:
 
 
 def _modality(lemma: str, word: str) -> str:
-    names = {"could": "can", "ca": "can", "might": "may", "shall": "will", "wo": "will", "ought": "should", "'ll": "will"}
+    names = {
+        "could": "can",
+        "ca": "can",
+        "might": "may",
+        "shall": "will",
+        "wo": "will",
+        "ought": "should",
+        "'ll": "will",
+    }
     if lemma == "would" or word in ("would", "'d"):
         return ""
     return names.get(word, names.get(lemma, lemma))
@@ -704,7 +767,9 @@ def _phrase(token: Token) -> str:
 
 def _inside(token: Token) -> Iterator[Token]:
     skipped = {"relcl", "acl", "conj", "cc", "punct", "appos", "prep", "preconj"}
-    part = [word for child in token.children if child.dep_ not in skipped and child.i < token.i for word in child.subtree]
+    part = [
+        word for child in token.children if child.dep_ not in skipped and child.i < token.i for word in child.subtree
+    ]
     yield from sorted([token, *part], key=lambda word: word.i)
 
 
@@ -715,7 +780,9 @@ def phrase_of(token: Token) -> str:
         if child.dep_ == "prep" and child.lower_ == "of":
             words += list(child.subtree)
     words = [word for word in words if word.dep_ != "case" or word.head is not token]
-    return " ".join(word.text for word in sorted(words, key=lambda word: word.i)).replace(" 's", "'s").replace(" ,", ",")
+    return (
+        " ".join(word.text for word in sorted(words, key=lambda word: word.i)).replace(" 's", "'s").replace(" ,", ",")
+    )
 
 
 def clauses_of(doc: Doc, quoted: Sequence[bool]) -> list[Clause]:

@@ -7,14 +7,17 @@ themselves: the reader has no list of them.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from katha.text.mentions import Key, Mention
 from katha.text.types import Entity, EntityKind, Kin
 from katha.text.words import Words
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
 
 __all__ = ["Known", "Resolver", "Speaking"]
 
@@ -36,7 +39,7 @@ class Known:
     nouns: list[str] = field(default_factory=list)
     phrases: list[str] = field(default_factory=list)
     adjectives: list[str] = field(default_factory=list)
-    votes: Counter[str] = field(default_factory=Counter)
+    votes: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     age: Literal["child", "adult", "old"] | None = None
     count: int = 1
     plural: bool = False
@@ -77,6 +80,7 @@ class Resolver:
         self.entities: dict[str, Known] = {}
         self.groups: list[str] = []
         self.speaking: Mapping[int, Speaking] = {}
+        self.owned = {mention.owner: mention for mention in mentions.values() if mention.owner is not None}
 
     def told(self) -> None:
         """Resolve what the narrator says."""
@@ -142,7 +146,10 @@ class Resolver:
         whole = self.mentions.get(mention.inner) if mention.inner is not None else None
         if whole is not None:
             # "a slice of bread" is bread, "the middle of the road" the road.
-            if whole.entity is None and (known := self._pronoun(whole) if whole.pronoun else self._noun(whole)) is not None:
+            if (
+                whole.entity is None
+                and (known := self._pronoun(whole) if whole.pronoun else self._noun(whole)) is not None
+            ):
                 self._note(known, whole)
             return self.entities.get(whole.entity or "")
         if token.dep_ in ("appos", "attr") and mention.noun not in self.words.sets["negative"]:
@@ -159,8 +166,8 @@ class Resolver:
 
     def _equal(self, mention: Mention) -> Known | None:
         """Who an apposition or a predicate speaks of: "Mr Brown was the baker"."""
-        head = mention.token.head
-        if mention.token.dep_ == "attr":
+        head: Token | None = mention.token.head
+        if mention.token.dep_ == "attr" and head is not None:
             told = not any(child.dep_ in ("neg", "expl") for child in head.children) and head.lemma_ == "be"
             head = next((child for child in head.children if child.dep_ == "nsubj"), None) if told else None
             if head is not None and head.lemma_ == "name" and mention.name:
@@ -217,7 +224,14 @@ class Resolver:
         if sort in ("animal", "being"):
             return "animal" if sort == "animal" else "being"
         if mention.name and not sort:
-            where = mention.role in ("place", "goal", "source") and mention.token.head.lower_ in ("in", "to", "from", "into", "at", "near")
+            where = mention.role in ("place", "goal", "source") and mention.token.head.lower_ in (
+                "in",
+                "to",
+                "from",
+                "into",
+                "at",
+                "near",
+            )
             return "place" if where and not mention.titles else "person"
         if self.words.is_place(mention.noun) and sort != "vehicle" and not self.words.has("movable", mention.noun):
             return "place"
@@ -231,7 +245,9 @@ class Resolver:
         noun = self._canonical((mention.name or mention.noun).lower())
         if not self.words.has("kin", noun) or mention.plural:
             return None
-        same = [e for e in self.entities.values() if noun in {self._canonical(known) for known in e.nouns} and not e.plural]
+        same = [
+            e for e in self.entities.values() if noun in {self._canonical(known) for known in e.nouns} and not e.plural
+        ]
         if owner is not None:
             tied = [e for e in same if any(kin.relation == noun and kin.other == owner for kin in self._ties(e))]
             free = [e for e in same if not any(kin.relation == noun for kin in e.kin)]
@@ -248,7 +264,10 @@ class Resolver:
     def _ties(self, entity: Known) -> list[Kin]:
         groups = [item for item in self.groups if item in self.entities]
         return entity.kin + [
-            Kin(kin.relation, group) for kin in entity.kin for group in groups if kin.other in self.entities[group].members
+            Kin(kin.relation, group)
+            for kin in entity.kin
+            for group in groups
+            if kin.other in self.entities[group].members
         ]
 
     def _tie(self, entity: Known, relation: str, other: str) -> None:
@@ -258,7 +277,11 @@ class Resolver:
 
     def _nearest(self, entities: Iterable[Known], mention: Mention) -> Known | None:
         """The one that was mentioned last; in quotes the one mentioned nearest."""
-        return max(entities, key=lambda e: (-abs(mention.sentence - self._at(e, mention)), e.last.key if e.last else (0, 0)), default=None)
+        return max(
+            entities,
+            key=lambda e: (-abs(mention.sentence - self._at(e, mention)), e.last.key if e.last else (0, 0)),
+            default=None,
+        )
 
     def _at(self, entity: Known, mention: Mention) -> int:
         before = [at for at in entity.sentences if at <= mention.sentence]
@@ -270,7 +293,9 @@ class Resolver:
         if owner is not None:
             same = [e for e in same if e.owner in (owner, None)]
         known = mention.article in ("the", "this") or owner is not None
-        fresh = mention.article in ("a", "other") or any(word in ("other", "second", "third", "new") for word in mention.adjectives)
+        fresh = mention.article in ("a", "other") or any(
+            word in ("other", "second", "third", "new") for word in mention.adjectives
+        )
         if same and not fresh and (known or mention.count != 1 or mention.article == ""):
             like = [e for e in same if set(e.adjectives) & set(mention.adjectives)]
             unlike = [e for e in same if self._contrast(e.adjectives, mention.adjectives)]
@@ -286,7 +311,14 @@ class Resolver:
         return entity
 
     def _contrast(self, one: Sequence[str], two: Sequence[str]) -> bool:
-        pairs = (("old", "young"), ("big", "small"), ("big", "little"), ("tall", "short"), ("first", "second"), ("white", "black"))
+        pairs = (
+            ("old", "young"),
+            ("big", "small"),
+            ("big", "little"),
+            ("tall", "short"),
+            ("first", "second"),
+            ("white", "black"),
+        )
         return any((a in one and b in two) or (b in one and a in two) for a, b in pairs)
 
     def _alias(self, mention: Mention) -> Known | None:
@@ -308,7 +340,22 @@ class Resolver:
         sex, age = self._noun_sex(noun), self._noun_age(noun)
         if (sex is None and age is None) or words.has("kin", noun) or kinds is None:
             return None
-        if noun not in ("boy", "girl", "man", "woman", "lady", "gentleman", "child", "kid", "lad", "lass", "guy", "fellow", "toddler", "baby"):
+        if noun not in (
+            "boy",
+            "girl",
+            "man",
+            "woman",
+            "lady",
+            "gentleman",
+            "child",
+            "kid",
+            "lad",
+            "lass",
+            "guy",
+            "fellow",
+            "toddler",
+            "baby",
+        ):
             return None
         fits = [e for e in near if self._could_be(e, sex, age, mention)]
         return self._nearest(fits, mention) if fits else None
@@ -378,7 +425,10 @@ class Resolver:
         if who == "we":
             return self._we(mention, speaking)
         if mention.form == "reflexive":
-            return self._agent(mention)
+            agent = self._agent(mention)
+            if agent is not None and who in _SEX:
+                agent.votes[_SEX[who]] += 1.0
+            return agent
         if who in ("he", "she"):
             return self._person(mention, speaking)
         if who == "it":
@@ -411,7 +461,9 @@ class Resolver:
         known = self._nearest(mine, mention)
         if known is not None:
             return known
-        alive = [e for e in self.entities.values() if e.kind in _ALIVE and not e.plural and e.sentences and e.id != one.id]
+        alive = [
+            e for e in self.entities.values() if e.kind in _ALIVE and not e.plural and e.sentences and e.id != one.id
+        ]
         best = max(alive, key=lambda e: (self._score(e, mention), e.id), default=None)
         others = speaking.addressees or ((best.id,) if best is not None else ())
         if others:
@@ -434,8 +486,10 @@ class Resolver:
         return group
 
     def _one_of(self, mention: Mention) -> Known | None:
-        """"One of them": somebody new of the group's kind; "each of them": the group."""
-        inner = next((c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"), None)
+        """ "One of them": somebody new of the group's kind; "each of them": the group."""
+        inner = next(
+            (c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"), None
+        )
         other = self.mentions.get((mention.key[0], inner.i)) if inner is not None else None
         if other is None or mention.pronoun == "none":
             return None
@@ -457,7 +511,10 @@ class Resolver:
         near = [
             e.id
             for e in self.entities.values()
-            if (e.kind in _ALIVE or e.acts) and not e.plural and not e.narrator and mention.sentence - self._at(e, mention) <= 5
+            if (e.kind in _ALIVE or e.acts)
+            and not e.plural
+            and not e.narrator
+            and mention.sentence - self._at(e, mention) <= 5
         ]
         return self.entities[self._group(tuple(near), mention)] if len(near) > 1 else None
 
@@ -476,7 +533,11 @@ class Resolver:
             return set()
         keys = [(mention.key[0], filler.token.i) for filler in clause.fillers if filler.token.i != mention.token.i]
         owned = self.mentions.get(mention.key)
-        found = {self.mentions[key].entity for key in keys if key in self.mentions and not (owned and self.mentions[key].owner == owned.key)}
+        found = {
+            self.mentions[key].entity
+            for key in keys
+            if key in self.mentions and not (owned and self.mentions[key].owner == owned.key)
+        }
         ids = {item for item in found if item is not None}
         return ids | {one for item in ids for one in self.entities[item].members}
 
@@ -490,8 +551,8 @@ class Resolver:
         score += {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}.get(last.role, 0.0)
         score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
         score += 0.1 if entity.names else 0.0
-        score += 0.04 * min(len(entity.sentences), 5)
-        score += 0.25 if last.pronoun else 0.0
+        score += 0.03 * min(len(entity.sentences), 5)
+        score += 0.25 if last.pronoun == mention.pronoun == "it" else 0.0
         if last.key[0] == mention.key[0]:
             score -= 0.01 * abs(mention.key[1] - last.key[1])
             score += 0.3 if last.role == mention.role == "agent" else 0.0
@@ -500,9 +561,9 @@ class Resolver:
             score += 0.5 if any(token.i == last.key[1] for token in agents) else 0.0
         return score
 
-    def _head_agents(self, mention: Mention) -> list[object]:
+    def _head_agents(self, mention: Mention) -> list[Token]:
         """The agents of the clause that holds what a possessive owns."""
-        owned = next((m for m in self.mentions.values() if m.owner == mention.key), None)
+        owned = self.owned.get(mention.key)
         return list(owned.clause.of("agent")) if owned is not None and owned.clause is not None else []
 
     def _person(self, mention: Mention, speaking: Speaking) -> Known | None:
@@ -511,11 +572,25 @@ class Resolver:
         found = [
             e
             for e in self.entities.values()
-            if (e.kind in _ALIVE or (e.acts and e.kind == "thing")) and not e.plural and not e.narrator and e.id not in barred
+            if (e.kind in _ALIVE or (e.acts and e.kind == "thing"))
+            and not e.plural
+            and not e.narrator
+            and e.id not in barred
             if e.sex in (sex, None) and e.last is not None and mention.sentence - self._at(e, mention) <= _FAR
             if not self._owned_by_itself(e, mention)
         ]
-        scored = sorted(((self._score(e, mention) + (0.5 if e.sex == sex else 0.0) - (0.0 if e.kind == "person" else 0.35 if e.kind == "animal" else 0.6), e.id) for e in found), reverse=True)
+        scored = sorted(
+            (
+                (
+                    self._score(e, mention)
+                    + (0.5 if e.sex == sex else 0.0)
+                    - (0.0 if e.kind == "person" else 0.35 if e.kind == "animal" else 0.6),
+                    e.id,
+                )
+                for e in found
+            ),
+            reverse=True,
+        )
         if not scored:
             return self._new("person") if not mention.quoted else None
         best = self.entities[scored[0][1]]
@@ -524,8 +599,8 @@ class Resolver:
         return best
 
     def _owned_by_itself(self, entity: Known, mention: Mention) -> bool:
-        """"her brother": whose brother it is cannot be the brother."""
-        owned = next((m for m in self.mentions.values() if m.owner == mention.key), None)
+        """ "her brother": whose brother it is cannot be the brother."""
+        owned = self.owned.get(mention.key)
         return owned is not None and owned.entity == entity.id
 
     def _thing(self, mention: Mention) -> Known | None:
@@ -556,24 +631,43 @@ class Resolver:
         if clause is None or mention.role != "agent":
             return False
         if words.has("weather_verbs", clause.lemma) or clause.lemma in ("take", "seem", "happen"):
-            return clause.lemma != "take" or not any(f.role == "patient" and words.sort(f.token.lemma_) not in ("time", "abstract") for f in clause.fillers)
+            return clause.lemma != "take" or not any(
+                f.role == "patient" and words.sort(f.token.lemma_) not in ("time", "abstract") for f in clause.fillers
+            )
         states = [token.lemma_.lower() for token in clause.state]
-        if any(state in words.sets["seasons"] or words.has("time_nouns", state) or words.group("times", state) for state in states):
+        if any(
+            state in words.sets["seasons"] or words.has("time_nouns", state) or words.group("times", state)
+            for state in states
+        ):
             return True
         if not states and clause.time and clause.lemma == "be":
             return True
-        return any(words.has("dummy_adjectives", state) for state in states) and clause.lemma in ("be", "get", "become", "grow")
+        return any(words.has("dummy_adjectives", state) for state in states) and clause.lemma in (
+            "be",
+            "get",
+            "become",
+            "grow",
+        )
 
     def _they(self, mention: Mention) -> Known | None:
         barred = self._others(mention)
         verb = mention.clause.lemma if mention.clause is not None else ""
-        acts = mention.role == "agent" and self.words.has("volition", verb) or mention.form == "poss"
+        acts = (mention.role == "agent" and self.words.has("volition", verb)) or mention.form == "poss"
         scored: list[tuple[float, str]] = []
         for entity in self.entities.values():
             far = mention.sentence - self._at(entity, mention)
-            if not (entity.plural or entity.kind == "group") or entity.id in barred or entity.last is None or not -1 < far <= _FAR:
+            if (
+                not (entity.plural or entity.kind == "group")
+                or entity.id in barred
+                or entity.last is None
+                or not -1 < far <= _FAR
+            ):
                 continue
-            if entity.narrator or entity.kind == "abstract" or any(self.entities[item].narrator for item in entity.members):
+            if (
+                entity.narrator
+                or entity.kind == "abstract"
+                or any(self.entities[item].narrator for item in entity.members)
+            ):
                 continue
             living = entity.kind in ("group", *_ALIVE) or entity.acts
             score = self._score(entity, mention) + (0.5 if living and (acts or mention.role == "agent") else 0.0)
@@ -582,7 +676,15 @@ class Resolver:
         best = max(scored, default=None)
         if best is not None and best[0] > -1.6:
             return self.entities[best[1]]
-        near = [e for e in self.entities.values() if e.kind in _ALIVE and not e.plural and e.last and mention.sentence - e.last.sentence <= 3 and not e.narrator]
+        near = [
+            e
+            for e in self.entities.values()
+            if e.kind in _ALIVE
+            and not e.plural
+            and e.last
+            and mention.sentence - e.last.sentence <= 3
+            and not e.narrator
+        ]
         near.sort(key=lambda e: e.last.key if e.last else (0, 0), reverse=True)
         free = [e for e in near if e.id not in barred]
         if len(free) >= 2:
@@ -603,7 +705,11 @@ class Resolver:
             entity.last = mention
         entity.placed = entity.placed or bool(mention.role) or not mention.quoted
         clause = mention.clause
-        if clause is not None and mention.role == "agent" and (self.words.has("volition", clause.lemma) or clause.lemma in ("say",)):
+        if (
+            clause is not None
+            and mention.role == "agent"
+            and (self.words.has("volition", clause.lemma) or clause.lemma in ("say",))
+        ):
             entity.acts = entity.acts or not clause.negated
         if mention.pronoun or mention.inner is not None:
             return
@@ -613,15 +719,33 @@ class Resolver:
         words = self.words
         names = [mention.name] if mention.name and not words.has("kin", mention.name.lower()) else []
         names += [name for kind, name in mention.also if kind == "name"]
-        nouns = [noun for noun in (self._canonical(mention.noun), mention.noun, *(n for kind, n in mention.also if kind == "noun")) if noun]
-        nouns += [title.lower() for title in mention.titles if words.group("titles", title.lower()) == "any" or words.has("kin", title.lower())]
-        for listed, found in ((entity.names, names), (entity.nouns, nouns), (entity.titles, mention.titles), (entity.adjectives, mention.adjectives)):
-            listed += [item for item in found if item not in listed]  # type: ignore[attr-defined]
+        nouns = [
+            noun
+            for noun in (
+                self._canonical(mention.noun),
+                mention.noun,
+                *(n for kind, n in mention.also if kind == "noun"),
+            )
+            if noun
+        ]
+        nouns += [
+            title.lower()
+            for title in mention.titles
+            if words.group("titles", title.lower()) == "any" or words.has("kin", title.lower())
+        ]
+        entity.names += [item for item in names if item not in entity.names]
+        entity.nouns += [item for item in nouns if item not in entity.nouns]
+        entity.titles += [item for item in mention.titles if item not in entity.titles]
+        entity.adjectives += [item for item in mention.adjectives if item not in entity.adjectives]
         if mention.text not in entity.phrases:
             entity.phrases.append(mention.text)
-        entity.noun = entity.noun or (mention.noun if not words.has("titles.any", mention.noun) or not mention.name else "")
+        entity.noun = entity.noun or (
+            mention.noun if not words.has("titles.any", mention.noun) or not mention.name else ""
+        )
         entity.plural = entity.plural or mention.plural
-        entity.count = mention.count if mention.plural and not entity.members and entity.count in (0, 1) else entity.count
+        entity.count = (
+            mention.count if mention.plural and not entity.members and entity.count in (0, 1) else entity.count
+        )
         self.characterise(entity, [*nouns, *(title.lower() for title in mention.titles)], mention.adjectives)
         for name in names:
             if name in self.sexes:
@@ -644,7 +768,9 @@ class Resolver:
             if any(words.has("old_looks", word) for word in (*adjectives, *nouns)) and entity.age != "child":
                 entity.age = "old"
             person = entity.kind == "person"
-            little = any(words.has("young_looks", word) and (person or word in ("young", "baby")) for word in adjectives)
+            little = any(
+                words.has("young_looks", word) and (person or word in ("young", "baby")) for word in adjectives
+            )
             if little and entity.age is None:
                 entity.age = "child"
             if entity.age is None and any(noun.rstrip(".") in ("mr", "mrs", "madam", "sir") for noun in nouns):
@@ -689,7 +815,7 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words) -> str:
     owner = next((kin.other for kin in entity.kin), entity.owner) if not entity.plural else entity.owner
     phrase = next((phrase for phrase in entity.phrases if phrase), "")
     first, _, rest = phrase.partition(" ")
-    if words.has("pronouns", first.lower()) and owner in entities and owner != entity.id:
+    if words.has("pronouns", first.lower()) and owner is not None and owner in entities and owner != entity.id:
         if entities[owner].narrator:
             return f"my {rest}"
         return f"{_called(entities[owner], entities, words)}'s {rest}"

@@ -80,7 +80,7 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
 
 def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     """Whether a word is a name: a capital that is no sentence's beginning, or a word that is no known noun."""
-    if not token.text[0].isupper() or token.text.isupper() and len(token.text) > 3:
+    if not token.text[0].isupper() or (token.text.isupper() and len(token.text) > 3):
         return False
     has_article = any(child.lower_ in ("a", "an", "the") for child in token.children if child.dep_ == "det")
     known = words.sort(token.lemma_.lower())
@@ -92,6 +92,8 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     kin = words.has("kin", token.lower_) and not any(child.dep_ == "poss" for child in token.children)
     if kin and token.lower_ not in ("friend", "friends", "child"):
         return True
+    if first and known == "abstract" and token.head.lemma_ == "be":
+        return False
     if first and token.pos_ == "NOUN":
         return not known and token.tag_ == "NN"
     return token.pos_ == "PROPN" or (token.pos_ in ("NOUN", "X") and not first)
@@ -106,16 +108,24 @@ def _time(token: Token, words: Words) -> bool:
 def _wanted(token: Token, words: Words) -> bool:
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
-    if token.pos_ not in ("NOUN", "PROPN") and not (token.pos_ in ("X", "NUM", "ADJ") and token.dep_ in ("nsubj", "dobj")):
+    if token.pos_ not in ("NOUN", "PROPN") and not (
+        token.pos_ in ("X", "NUM", "ADJ") and token.dep_ in ("nsubj", "dobj")
+    ):
         return False
-    if token.dep_ in ("compound", "nmod", "amod", "npadvmod") and not (token.dep_ == "npadvmod" and token.tag_ == "NNP"):
+    if token.dep_ in ("compound", "nmod", "amod", "npadvmod") and not (
+        token.dep_ == "npadvmod" and token.tag_ == "NNP"
+    ):
         return False
-    return not _time(token, words) and not (words.has("here", token.lower_) and token.dep_ in ("npadvmod", "advmod", "ROOT"))
+    return not _time(token, words) and not (
+        words.has("here", token.lower_) and token.dep_ in ("npadvmod", "advmod", "ROOT")
+    )
 
 
 def _pronoun(mention: Mention, token: Token, words: Words) -> None:
     lower = token.lower_
-    name = next((key for key in ("he", "she", "it", "they", "i", "we", "you") if words.has(f"pronouns.{key}", lower)), "")
+    name = next(
+        (key for key in ("he", "she", "it", "they", "i", "we", "you") if words.has(f"pronouns.{key}", lower)), ""
+    )
     mention.pronoun = name or lower
     if "sel" in lower and lower.endswith(("self", "selves")):
         mention.form = "reflexive"
@@ -160,13 +170,20 @@ def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()):
         named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word is not token]
-        found += [("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN" and word.i > token.head.i]
+        found += [
+            ("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN" and word.i > token.head.i
+        ]
     for child in token.children:
         if child.dep_ == "acl" and words.has("naming", child.lemma_.lower()):
-            found += [("name", _name_parts(word, words)[0]) for word in child.children if word.dep_ in ("oprd", "dobj", "attr")]
+            found += [
+                ("name", _name_parts(word, words)[0])
+                for word in child.children
+                if word.dep_ in ("oprd", "dobj", "attr")
+            ]
         if child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children):
-            named = _is_name(child, words)
-            found.append(("name", _name_parts(child, words)[0]) if named else ("noun", child.lemma_.lower()))
+            found.append(
+                ("name", _name_parts(child, words)[0]) if _is_name(child, words) else ("noun", child.lemma_.lower())
+            )
             for word in child.children:
                 if word.dep_ == "acl" and words.has("naming", word.lemma_.lower()):
                     found += [("name", w.text) for w in word.children if w.dep_ in ("oprd", "dobj", "attr")]
@@ -196,7 +213,8 @@ def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict
             for filler in clause.fillers:
                 mention_here = found.get((part.number, filler.token.i))
                 owns = clause.link not in ("conj", "noun") or filler.role != "agent"
-                if mention_here is not None and (mention_here.clause is None or owns):
-                    if mention_here.clause is None or mention_here.role != "agent":
-                        mention_here.role, mention_here.clause = filler.role, clause
+                if mention_here is None or (mention_here.clause is not None and not owns):
+                    continue
+                if mention_here.clause is None or mention_here.role != "agent":
+                    mention_here.role, mention_here.clause = filler.role, clause
     return found

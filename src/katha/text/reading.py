@@ -18,7 +18,22 @@ from katha.text.words import Words, load_words
 __all__ = ["Scene", "read_story"]
 
 _CONTENT = ("NOUN", "PROPN", "VERB", "ADJ", "NUM")
-_FEEL_VERBS = ("cry", "weep", "sob", "smile", "laugh", "giggle", "grin", "tremble", "sigh", "yawn", "blush", "scowl", "hug", "kiss")
+_FEEL_VERBS = (
+    "cry",
+    "weep",
+    "sob",
+    "smile",
+    "laugh",
+    "giggle",
+    "grin",
+    "tremble",
+    "sigh",
+    "yawn",
+    "blush",
+    "scowl",
+    "hug",
+    "kiss",
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +62,7 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
         _ages(parsed, mentions, resolver, words)
         names = frozenset(name for entity in resolver.entities.values() for name in entity.names)
         sexes = {name: entity.sex for entity in resolver.entities.values() for name in entity.names if entity.sex}
-    kept = {mention.entity for mention in mentions.values()} | {key for key in resolver.groups}
+    kept = {mention.entity for mention in mentions.values()} | set(resolver.groups)
     entities = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
     by_id = {entity.id: entity for entity in entities}
     speeches, speech_at = _speeches(parsed, speaking)
@@ -107,7 +122,9 @@ def _parse(pieces: Sequence[Piece]) -> list[Parsed]:
     return found
 
 
-def _frame(parts: Sequence[Parsed], mentions: Mapping[Key, Mention], words: Words) -> tuple[str | None, tuple[str, ...]]:
+def _frame(
+    parts: Sequence[Parsed], mentions: Mapping[Key, Mention], words: Words
+) -> tuple[str | None, tuple[str, ...]]:
     """Who a sentence says speaks, and to whom."""
     for part in parts:
         for clause in part.clauses:
@@ -158,18 +175,33 @@ def _acting(parts: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: 
             if not part.quoted[clause.verb.i]:
                 for token in clause.of("agent"):
                     mention = mentions.get((part.number, token.i))
-                    if mention is not None and mention.entity and resolver.entities[mention.entity].kind in ("person", "animal", "being"):
+                    if (
+                        mention is not None
+                        and mention.entity
+                        and resolver.entities[mention.entity].kind in ("person", "animal", "being")
+                    ):
                         return mention.entity
     return None
 
 
 def _called(parts: Sequence[Parsed], resolver: Resolver, speaker: str | None) -> tuple[str, ...]:
     """Who is called by name in the quotes: "Come here, Tom"."""
-    names = [token.text for part in parts for token in part.tokens if part.quoted[token.i] and token.pos_ in ("PROPN", "NOUN")
-             and any(token.i + step in range(len(part.tokens)) and part.tokens[token.i + step].text in ",!?.\"" for step in (1, -1))
-             and token.dep_ in ("npadvmod", "ROOT", "nsubj", "appos", "intj", "dobj", "dep", "compound", "attr")]
+    names = [
+        token.text
+        for part in parts
+        for token in part.tokens
+        if part.quoted[token.i]
+        and token.pos_ in ("PROPN", "NOUN")
+        and any(
+            token.i + step in range(len(part.tokens)) and part.tokens[token.i + step].text in ',!?."'
+            for step in (1, -1)
+        )
+        and token.dep_ in ("npadvmod", "ROOT", "nsubj", "appos", "intj", "dobj", "dep", "compound", "attr")
+    ]
     for entity in resolver.entities.values():
-        called = {part for name in entity.names for part in name.split()} | {noun.capitalize() for noun in entity.nouns if noun in resolver.words.sets["kin"]}
+        called = {part for name in entity.names for part in name.split()} | {
+            noun.capitalize() for noun in entity.nouns if noun in resolver.words.sets["kin"]
+        }
         if entity.id != speaker and called & set(names) and entity.kind != "place":
             return (entity.id,)
     return ()
@@ -198,7 +230,9 @@ def _speeches(parsed: Sequence[Parsed], speaking: Mapping[int, Speaking]) -> tup
             if part.piece.open and begin == 0 and speeches:
                 speeches[-1] = replace(speeches[-1], text=f"{speeches[-1].text} {said}")
             else:
-                speeches.append(Speech(part.piece.sentence, said, part.piece.start + begin, who.speaker, who.addressees))
+                speeches.append(
+                    Speech(part.piece.sentence, said, part.piece.start + begin, who.speaker, who.addressees)
+                )
             for token in part.tokens:
                 if begin <= token.idx < end:
                     at[part.number, token.i] = len(speeches) - 1
@@ -264,7 +298,10 @@ class _Events:
             start=part.piece.start + clause.verb.idx,
             particle=clause.particle,
             roles=tuple(roles),
-            state=tuple(token.text.lower() if token.pos_ in ("ADJ", "VERB", "ADV") else token.lemma_.lower() for token in clause.state),
+            state=tuple(
+                token.text.lower() if token.pos_ in ("ADJ", "VERB", "ADV") else token.lemma_.lower()
+                for token in clause.state
+            ),
             manner=tuple(clause.manner),
             time=tuple(clause.time),
             reason=tuple(clause.reason),
@@ -283,13 +320,19 @@ class _Events:
         return replace(event, visible=self._visible(event))
 
     def _addressee(self, part: Parsed) -> str | None:
-        found = [self.mentions[key].entity for key in self.mentions if key[0] == part.number and self.mentions[key].pronoun == "you"]
+        found = [
+            self.mentions[key].entity
+            for key in self.mentions
+            if key[0] == part.number and self.mentions[key].pronoun == "you"
+        ]
         return next((item for item in found if item), None)
 
     def _text(self, part: Parsed, clause: Clause) -> str:
         """The clause's own words: its subtree without the clauses in it."""
         others = {other.chain[0].i for other in part.clauses if other is not clause}
-        inner = {token.i for token in clause.verb.subtree} | {token.i for upper in clause.chain for token in upper.subtree}
+        inner = {token.i for token in clause.verb.subtree} | {
+            token.i for upper in clause.chain for token in upper.subtree
+        }
         for other in sorted(others & inner):
             if other not in {token.i for token in clause.chain}:
                 inner -= {token.i for token in part.tokens[other].subtree}
@@ -328,7 +371,11 @@ class _Events:
         agents = [self.entities[item].kind for item in event.who("agent")]
         if event.verb == "be":
             told = event.state or event.all("place", "goal") or event.existential
-            return bool(told) and not (agents and all(kind == "abstract" for kind in agents))
+            dim = not agents and not any(role.head in ("it", "that") for role in event.all("agent"))
+            return bool(told) and not dim and not (agents and all(kind == "abstract" for kind in agents))
+        concrete = [self.entities[item].kind != "abstract" for item in event.who("agent", "patient", "recipient")]
+        if concrete and not any(concrete):
+            return False
         return not self.words.has("unseen", event.verb)
 
 

@@ -9,10 +9,11 @@ from katha.text.words import load_words
 
 __all__ = ["Piece", "clean", "pieces_of"]
 
-_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "\u00a0": " ", "\t": " "})
+_QUOTES = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "\u00a0": " ", "\t": " "}
+)
 _SINGLE = re.compile(r"(?<![\w'])'(?=[A-Z\w])((?:(?<=\w)'(?=\w)|[^'\n])+?[,.!?…—-])'(?!\w)")
 _END = re.compile(r"[.!?…]+[\"')\]]*(?=\s|$)")
-_LAST = re.compile(r"([\w.]+)\.$")
 _BLANK = re.compile(r"\n\s*\n+")
 _MOST_FRAME = 5
 
@@ -48,7 +49,8 @@ def clean(text: str) -> str:
 
 def _frame_follows(rest: str) -> bool:
     """Whether a new word in capitals begins who said it: '"Stop!" Ben shouted.'"""
-    head = re.split(r"[,.;:!?\"]", rest, maxsplit=1)[0].split()[: _MOST_FRAME + 1]
+    short = re.sub(r"\b([A-Z][a-z]{1,3})\.(?= [A-Z])", r"\1", rest[:80])
+    head = re.split(r"[,.;:!?\"]", short, maxsplit=1)[0].split()[: _MOST_FRAME + 1]
     said = load_words().sets["say_past"]
     at = next((index for index, word in enumerate(head) if word.lower() in said), None)
     return at is not None and at > 0 and not any(word.lower() in ("and", "then") for word in head[:at])
@@ -63,8 +65,9 @@ def _breaks(paragraph: str) -> list[tuple[int, bool]]:
         rest = paragraph[end:].lstrip()
         if not rest:
             break
-        last = _LAST.search(paragraph[: match.start() + 1])
-        if match[0] == "." and last and (last[1].lower() in abbreviations or (len(last[1]) == 1 and last[1].isupper() and last[1] != "I")):
+        last = paragraph[max(0, match.start() - 12) : match.start()].rsplit(" ", 1)[-1].strip('"(')
+        initial = len(last) == 1 and last.isupper() and last != "I"
+        if match[0] == "." and (last.lower() in abbreviations or initial):
             continue
         inside = paragraph.count('"', 0, end) % 2 == 1
         closes = '"' in match[0] and not inside

@@ -16,7 +16,23 @@ __all__ = ["Setting", "track"]
 
 _LASTING = ("all", "for", "since", "until", "many", "whole", "during", "two", "three", "four", "five", "long")
 _PAST = ("last", "ago", "yesterday", "before", "earlier")
-_AT = ("in", "at", "on", "inside", "aboard", "under", "near", "by", "outside", "into", "onto", "to", "through", "across", "along")
+_AT = (
+    "in",
+    "at",
+    "on",
+    "inside",
+    "aboard",
+    "under",
+    "near",
+    "by",
+    "outside",
+    "into",
+    "onto",
+    "to",
+    "through",
+    "across",
+    "along",
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +61,11 @@ class _Track:
             for phrase in event.time:
                 self._time(phrase.lower(), event)
             self._sky(event)
-        if event.negated or event.perfect or event.verb in ("look", "see", "think", "remember", "stare", "point", "peer", "watch"):
+        if (
+            event.negated
+            or event.perfect
+            or event.verb in ("look", "see", "think", "remember", "stare", "point", "peer", "watch")
+        ):
             return
         if self.words.has("leave", event.verb) and not event.all("goal"):
             left = [role for role in event.all("patient", "source") if self.words.is_place(role.head)]
@@ -63,22 +83,38 @@ class _Track:
 
     def _role(self, role: Role, event: Event) -> None:
         words = self.words
-        if words.has("relational", role.head) and role.entity in self.entities:
-            role = replace(role, head=self.entities[role.entity].noun)
+        whole = self.entities.get(role.entity or "")
+        if words.has("relational", role.head) and whole is not None:
+            role = replace(role, head=whole.noun)
         place = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
         if not place or role.head in ("here", "there", "everywhere", "somewhere", "nowhere", "anywhere"):
             return
         if words.has("parts", role.head):
             return
         arrives = words.has("arrive", event.verb) or words.has("motion", event.verb)
-        if role.role == "patient" and event.verb in ("reach", "enter", "visit", "leave", "board") and self._moves(event):
+        if (
+            role.role == "patient"
+            and event.verb in ("reach", "enter", "visit", "leave", "board")
+            and self._moves(event)
+        ):
             self._set(role, event, outside=event.verb == "leave")
         elif role.role == "goal" and arrives and self._moves(event):
             toward = role.preposition in ("toward", "towards", "past", "at", "for", "over", "above", "around")
             if not toward:
                 self._set(role, event)
         elif role.role == "place" and role.preposition in ("", *_AT, "above", "over", "behind", "beside", "among"):
-            firm = role.preposition in ("", "in", "at", "on", "inside", "aboard", "through", "across", "along", "outside")
+            firm = role.preposition in (
+                "",
+                "in",
+                "at",
+                "on",
+                "inside",
+                "aboard",
+                "through",
+                "across",
+                "along",
+                "outside",
+            )
             if firm or self.place is None:
                 self._set(role, event)
         elif role.role == "source" and self.place is None and self._moves(event):
@@ -95,9 +131,20 @@ class _Track:
             inside = self.place is None or outside or words.sort(self.place.noun) in ("building", "vehicle", "")
             if words.has("outdoors", role.head) and not inside:
                 return
-            self.place = Place("outside", f"outside {role.text}" if outside else "outside", event.sentence, role.entity if outside else None, "", "region")
+            self.place = Place(
+                "outside",
+                f"outside {role.text}" if outside else "outside",
+                event.sentence,
+                role.entity if outside else None,
+                "",
+                "region",
+            )
             return
-        if words.sort(role.head) in ("building", "vehicle") and self.weather and role.preposition in ("in", "into", "inside"):
+        if (
+            words.sort(role.head) in ("building", "vehicle")
+            and self.weather
+            and role.preposition in ("in", "into", "inside")
+        ):
             pass
         self.place = Place(role.head, role.text, event.sentence, role.entity, role.preposition, words.sort(role.head))
 
@@ -134,9 +181,11 @@ class _Track:
             self.weather = None if event.phase == "stop" else weather
         heads = [role.head for role in event.all("agent")]
         for head in heads:
-            weather = words.group("weather", head)
-            if weather is not None and words.sort(head) != "person":
-                self.weather = None if event.phase == "stop" or event.verb in ("stop", "pass", "end", "die", "cease") else weather
+            named = words.group("weather", head)
+            if named is not None and words.sort(head) != "person":
+                self.weather = (
+                    None if event.phase == "stop" or event.verb in ("stop", "pass", "end", "die", "cease") else named
+                )
         if "sun" in heads and event.verb in ("rise", "set", "go", "sink", "shine", "come"):
             self.time = {"rise": "morning", "come": "morning", "shine": "day"}.get(event.verb, "evening")
             self.weather = "sun" if event.verb == "shine" else self.weather

@@ -5,14 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Entity", "EntityKind", "Event", "InputKind", "Kin", "Place", "Reading", "Role", "Sentence", "Speech", "Standing", "TextCheck"]
+__all__ = [
+    "Entity",
+    "EntityKind",
+    "Event",
+    "InputKind",
+    "Kin",
+    "Place",
+    "Reading",
+    "Role",
+    "Sentence",
+    "Speech",
+    "Standing",
+    "TextCheck",
+]
 
 EntityKind = Literal["person", "animal", "being", "thing", "place", "group", "abstract"]
 Standing = Literal["told", "said", "reported", "intended", "imagined"]
 """told: it happens in the story. said: only in direct speech. reported: in indirect speech ("said that ..."). intended:
 wanted, asked for, promised, or the purpose of a deed. imagined: thought, dreamed, feared, or under an "if"."""
 RoleName = Literal["agent", "patient", "recipient", "instrument", "companion", "place", "goal", "source", "topic"]
-InputKind = Literal["story", "empty", "language", "poem", "recipe", "script", "list", "one_sentence", "long", "no_event"]
+InputKind = Literal[
+    "story", "empty", "language", "poem", "recipe", "script", "list", "one_sentence", "long", "no_event"
+]
 
 
 @dataclass(frozen=True)
