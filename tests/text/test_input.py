@@ -81,8 +81,8 @@ def test_a_script_is_read_with_its_scenes_and_speakers() -> None:
     assert [one.place.noun if one.place else None for one in reading.sentences] == ["kitchen"] * 4 + ["beach"]
     assert [one.time for one in reading.sentences] == ["night"] * 4 + ["day"]
     speakers = [reading.entity(speech.speaker or "").name for speech in reading.speeches]
-    assert speakers == ["Pip", "The old man"]
-    assert [entity.name for entity in reading.cast][:2] == ["Pip", "The old man"]
+    assert speakers == ["Pip", "the old man"]
+    assert [entity.name for entity in reading.cast][:2] == ["Pip", "the old man"]
 
 
 def test_the_model_is_the_one_that_was_pinned() -> None:

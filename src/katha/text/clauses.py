@@ -22,6 +22,7 @@ __all__ = ["Clause", "Filler", "clauses_of", "conjuncts"]
 _NOT_CLAUSE = frozenset(
     ("acomp", "aux", "auxpass", "amod", "compound", "prep", "det", "case", "punct", "nmod", "npadvmod", "mark", "prt")
 )
+_AT_LAST = frozenset(("at last", "at first", "at once", "at least"))
 _SPAN = frozenset(("after", "before", "during", "until", "since"))
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
@@ -108,6 +109,9 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     for token in doc:
         if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
             token.pos_, token.tag_, token.lemma_ = "VERB", "VBD", words.lemmas.get(token.lower_, token.lower_)
+            late = _child(token, "appos")
+            if late is not None:
+                late.dep_ = "dobj"
         if token.lower_ == "home" and token.dep_ == "pobj" and (ride := _child(token, "compound")) is not None:
             ride.head, ride.dep_ = token.head, "pobj"
             token.dep_ = "nmod"
@@ -155,7 +159,9 @@ def _split_objects(thing: Token) -> None:
 
 def _find_subject(verb: Token, words: Words) -> None:
     stray = [
-        child for child in verb.children if child.dep_ in ("npadvmod", "dep", "nmod", "compound") and child.i < verb.i
+        child
+        for child in verb.children
+        if child.dep_ in ("npadvmod", "dep", "nmod", "compound", "amod") and child.i < verb.i
     ]
     nouns = [child for child in stray if child.pos_ in ("NOUN", "PROPN", "PRON") and not _is_time(child, words)]
     if nouns and verb.pos_ == "VERB":
@@ -555,7 +561,11 @@ class _Builder:
             clause.add("patient", nouns)
         elif prep == "by" and clause.passive and not _is_time(head, words):
             clause.add("agent", nouns, prep)
-        elif (_is_time(head, words) and prep not in ("to", "with", "from")) or ({prep} <= _SPAN and not alive):
+        elif (
+            (_is_time(head, words) and prep not in ("to", "with", "from"))
+            or phrase in _AT_LAST
+            or ({prep} <= _SPAN and not alive)
+        ):
             clause.time.append(phrase)
         elif prep == "with":
             self._with(clause, nouns, head, phrase)

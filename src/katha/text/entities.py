@@ -251,7 +251,7 @@ class Resolver:
         if owner is not None:
             tied = [e for e in same if any(kin.relation == noun and kin.other == owner for kin in self._ties(e))]
             free = [e for e in same if not any(kin.relation == noun for kin in e.kin)]
-            found = tied or free
+            found = tied or self._mutual(noun, owner) or free
         else:
             found = same if mention.name or mention.article in ("the", "this") else []
         entity = self._nearest(found, mention) if found else None
@@ -260,6 +260,18 @@ class Resolver:
         if entity is not None and owner is not None and owner != entity.id:
             self._tie(entity, noun, owner)
         return entity
+
+    def _mutual(self, noun: str, owner: str) -> list[Known]:
+        """Who must be meant because of the tie the other way: Kofi, if "his sister Abena" and "her brother"."""
+        sex, words, found = self._noun_sex(noun), self.words, []
+        for kin in self.entities[owner].kin:
+            sides = ((noun, kin.relation), (kin.relation, noun))
+            alike = words.has("kin_equal", noun) and words.has("kin_equal", kin.relation)
+            across = any(words.has("kin_child", a) and words.has("kin_parent", b) for a, b in sides)
+            other = self.entities.get(kin.other)
+            if (alike or across) and other is not None and not other.plural and other.sex in (sex, None):
+                found.append(other)
+        return found
 
     def _ties(self, entity: Known) -> list[Kin]:
         groups = [item for item in self.groups if item in self.entities]
@@ -583,7 +595,7 @@ class Resolver:
             (
                 (
                     self._score(e, mention)
-                    + (0.5 if e.sex == sex else 0.0)
+                    + (0.7 if e.sex == sex else 0.0)
                     - (0.0 if e.kind == "person" else 0.35 if e.kind == "animal" else 0.6),
                     e.id,
                 )

@@ -146,14 +146,14 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
         if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):
             mention.inner = (mention.key[0], goods.i)
-    mention.plural = token.tag_ in ("NNS", "NNPS")
+    mention.plural = token.tag_ == "NNS" or (token.tag_ == "NNPS" and not mention.name)
     for child in token.children:
         if child.dep_ in ("det", "predet"):
             mention.article = _ARTICLES.get(child.lower_, mention.article)
         elif child.dep_ == "nummod":
             mention.count = words.numbers.get(child.lower_, int(child.text) if child.text.isdigit() else 0)
             mention.plural = mention.plural or mention.count > 1
-        elif child.dep_ == "amod":
+        elif child.dep_ == "amod" or child.lower_.endswith("year-old"):
             found = [child, *(c for c in child.children if c.dep_ == "conj")]
             mention.adjectives += tuple(c.lower_ for c in found)
             if child.lower_ == "other":

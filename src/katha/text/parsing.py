@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ __all__ = ["MODEL_SHA256", "Parser", "load_parser", "model_sha256"]
 
 MODEL_SHA256 = "9dbd3281ca948d5d608a528bf9279708cd8a8a29d56b1fa0ec846b036ccdbdb4"
 """Of the files of the folder `model` (en_core_web_sm 3.8.0 without its parts for entities and sentences)."""
+_HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 _UNUSED = ("ner", "senter")
 
 
@@ -74,6 +76,12 @@ class Parser:
         """Return one tree for each sentence."""
         docs = [self._nlp.make_doc(sentence) for sentence in sentences]
         for doc in docs:
+            with doc.retokenize() as merging:
+                # "co-pilot" and "seven-year-old" are words; the tokenizer parts them.
+                for match in _HYPHENED.finditer(doc.text):
+                    span = doc.char_span(*match.span())
+                    if span is not None and len(span) > 1:
+                        merging.merge(span)
             for token in doc:
                 token.is_sent_start = token.i == 0
         return list(self._nlp.pipe(docs))

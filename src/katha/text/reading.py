@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -49,7 +50,7 @@ class Scene:
 @lru_cache(maxsize=32)
 def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     """Read an English text. scenes: of a script, by its headings; they hold before what the text says itself."""
-    words, plain = load_words(), clean(text)
+    words, (title, plain) = load_words(), _titled(clean(text))
     parsed = _parse(pieces_of(plain))
     sexes: dict[str, str] = {}
     names: frozenset[str] = frozenset()
@@ -76,7 +77,14 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
         for one, at in zip(sentences, settings, strict=True)
     ]
     order = sorted(entities, key=lambda entity: (entity.sentences[:1] or (count,), int(entity.id[1:])))
-    return Reading(plain, tuple(placed), tuple(events), tuple(order), tuple(speeches))
+    return Reading(plain, tuple(placed), tuple(events), tuple(order), tuple(speeches), title)
+
+
+def _titled(text: str) -> tuple[str, str]:
+    """A first line that ends like no sentence, and the text below it."""
+    first, _, rest = text.partition("\n\n")
+    short = len(first.split()) <= _LONGEST_TITLE and not re.search(r"[.!?…:,;\"]$", first)
+    return (first, rest) if rest and short else ("", text)
 
 
 def _first(sentences: Sequence[Sentence], start: int) -> int:
@@ -93,6 +101,7 @@ def _heading(at: int, scene: Scene, words: Words) -> Setting:
 
 
 _GROWN, _AGED = 15, 60
+_LONGEST_TITLE = 10
 
 
 def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver, words: Words) -> None:
@@ -209,13 +218,14 @@ def _called(parts: Sequence[Parsed], resolver: Resolver, speaker: str | None) ->
 
 def _only_other(resolver: Resolver, speaker: str | None, sentence: int) -> tuple[str, ...]:
     """The one other character of the last sentences, if there is just one."""
-    near = [
-        entity.id
-        for entity in resolver.entities.values()
-        if entity.kind in ("person", "animal", "being") and not entity.plural and entity.id != speaker
-        if any(sentence - 3 <= at <= sentence for at in entity.sentences)
-    ]
-    return tuple(near) if len(near) == 1 else ()
+    known = resolver.entities
+    heard = [entity for entity in known.values() if any(sentence - 3 <= at <= sentence for at in entity.sentences)]
+    ids = dict.fromkeys(key for entity in heard for key in (entity.members or (entity.id,)) if key != speaker)
+    for kinds in (("person", "being"), ("animal",)):
+        near = [key for key in ids if known[key].kind in kinds and not known[key].plural]
+        if near:
+            return tuple(near) if len(near) == 1 else ()
+    return ()
 
 
 def _speeches(parsed: Sequence[Parsed], speaking: Mapping[int, Speaking]) -> tuple[list[Speech], dict[Key, int]]:

@@ -72,6 +72,10 @@ class _Track:
             if left and self._moves(event):
                 self._set(left[0], event, outside=True)
         for role in event.roles:
+            named = role.text.lower().startswith("the ") and self.words.has("place", role.head)
+            made = event.verb in ("paint", "draw", "build")
+            if role.role in ("agent", "patient") and self.place is None and named and event.visible and not made:
+                self._set(role, event)
             if role.role == "agent" and event.verb == "be" and event.state and self.words.has("place", role.head):
                 self._set(role, event)
             self._role(role, event)

@@ -211,13 +211,14 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Reading:
-    """A whole text as read. `cast` are its characters in the order of their first mention."""
+    """A whole text as read. `title`: a first line that is no sentence; `text` is the rest."""
 
     text: str
     sentences: tuple[Sentence, ...]
     events: tuple[Event, ...]
     entities: tuple[Entity, ...]
     speeches: tuple[Speech, ...] = ()
+    title: str = ""
     _index: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
