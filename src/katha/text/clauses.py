@@ -132,6 +132,8 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
                 token.dep_ = "dobj"
         if token.dep_ == "dobj" and words.has("give", _lower(token.head)):
             _split_objects(token)
+        if token.dep_ == "dobj" and token.pos_ == "PROPN" and words.has("naming", _lower(token.head)):
+            _split_name(token)
         if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
             thing = _child(token.head, "dobj")
             passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
@@ -157,12 +159,26 @@ def _split_objects(thing: Token) -> None:
         first.head, first.dep_ = thing.head, "dative"
 
 
+def _split_name(name: Token) -> None:
+    """Part who is named from the name: "They called the puppy Max"."""
+    named = _child(name, "compound")
+    if named is not None and named.text.islower():
+        for child in list(name.children):
+            if child.i < named.i:
+                child.head = named
+        named.head, named.dep_ = name.head, "dobj"
+        name.dep_ = "oprd"
+
+
 def _find_subject(verb: Token, words: Words) -> None:
     stray = [
         child
         for child in verb.children
         if child.dep_ in ("npadvmod", "dep", "nmod", "compound", "amod") and child.i < verb.i
     ]
+    for child in stray:
+        if child.pos_ == "ADJ" and words.sort(child.lower_) in ("person", "animal", "being"):
+            child.pos_, child.tag_, child.lemma_ = "NOUN", "NN", child.lower_
     nouns = [child for child in stray if child.pos_ in ("NOUN", "PROPN", "PRON") and not _is_time(child, words)]
     if nouns and verb.pos_ == "VERB":
         nouns[-1].dep_ = "nsubj"
@@ -197,8 +213,10 @@ def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
     lemma = _verb_lemma(verb, words)
     inner = _child(verb, "xcomp")
     able = _child(verb, "acomp")
-    if lemma == "be" and able is not None and able.lower_ in ("able", "unable"):
+    if lemma == "be" and able is not None and able.lower_ in ("able", "unable", "about"):
         inner = _child(able, "xcomp")
+        if inner is not None and able.lower_ == "about":
+            return inner, "will", "", "intended"
         if inner is not None:
             return inner, "can", "", "not" if able.lower_ == "unable" else ""
     if inner is None or inner.pos_ not in ("VERB", "AUX") or _child(verb, "dobj", "dative") is not None:
@@ -451,12 +469,9 @@ class _Builder:
         for prep in noun.children:
             if prep.dep_ == "prep" and self.words.has("prep_place", prep.lower_):
                 target = _child(prep, "pobj")
-                worn = target is not None and self.words.sort(_lower(target)) in (
-                    "clothing",
-                    "body",
-                    "time",
-                    "feeling",
-                    "",
+                sort = self.words.sort(_lower(target)) if target is not None else ""
+                worn = sort in ("time", "feeling", "abstract", "") or (
+                    sort in ("clothing", "body") and prep.lower_ == "in"
                 )
                 named = target is not None and self.words.is_place(_lower(target))
                 if target is not None and (not worn or named):
@@ -563,6 +578,7 @@ class _Builder:
             clause.add("agent", nouns, prep)
         elif (
             (_is_time(head, words) and prep not in ("to", "with", "from"))
+            or (head.pos_ == "NUM" and prep == "at")
             or phrase in _AT_LAST
             or ({prep} <= _SPAN and not alive)
         ):
@@ -664,7 +680,7 @@ class _Builder:
         for filler in clause.fillers:
             token = filler.token
             none = token.lower_ in words.sets["negative"] or any(
-                child.lower_ in ("no", "neither") and child.dep_ in ("det", "neg", "preconj", "cc")
+                child.lower_ in ("no", "not", "neither") and child.dep_ in ("det", "neg", "preconj", "cc")
                 for child in token.children
             )
             clause.negated |= none and filler.role in ("agent", "patient")
