@@ -572,7 +572,9 @@ class _Builder:
             and not clause.of("patient")
             and clause.particle in ("", "on")
         ):
-            clause.particle = clause.particle or ("on" if head.head.nbor(-1).lower_ == "on" else prep)
+            clause.particle = clause.particle or (
+                "on" if head.head.i > 0 and head.head.nbor(-1).lower_ == "on" else prep
+            )
             clause.add("patient", nouns)
         elif prep == "by" and clause.passive and not _is_time(head, words):
             clause.add("agent", nouns, prep)

@@ -25,6 +25,7 @@ _ALIVE = ("person", "animal", "being")
 _SEX = {"he": "male", "she": "female"}
 _FAR = 7
 _SURE = 0.7
+_DEEPEST = 3
 
 
 @dataclass
@@ -815,22 +816,22 @@ def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity
     )
 
 
-def _called(entity: Known, entities: Mapping[str, Known], words: Words) -> str:
+def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: int = 0) -> str:
     """What to call it: its name with its title, whose brother it is, or what the text first calls it."""
     if entity.names:
         title = next((t for t in entity.titles if words.group("titles", t.lower().rstrip("."))), "")
         return f"{title} {max(entity.names, key=len)}".strip()
     if entity.narrator:
         return "the narrator"
-    if entity.members:
-        return " and ".join(_called(entities[item], entities, words) for item in entity.members)
+    if entity.members and depth < _DEEPEST:
+        return " and ".join(_called(entities[item], entities, words, depth + 1) for item in entity.members)
     owner = next((kin.other for kin in entity.kin), entity.owner) if not entity.plural else entity.owner
     phrase = next((phrase for phrase in entity.phrases if phrase), "")
     first, _, rest = phrase.partition(" ")
-    if words.has("pronouns", first.lower()) and owner is not None and owner in entities and owner != entity.id:
+    if words.has("pronouns", first.lower()) and owner is not None and owner in entities and depth < _DEEPEST:
         if entities[owner].narrator:
             return f"my {rest}"
-        return f"{_called(entities[owner], entities, words)}'s {rest}"
+        return f"{_called(entities[owner], entities, words, depth + 1)}'s {rest}"
     if first.lower() in ("a", "an", "the", "some", "this", "that", *words.sets["pronouns"]):
         return f"the {rest}" if rest else "someone"
     if not phrase:
