@@ -76,7 +76,8 @@ def conjuncts(token: Token) -> list[Token]:
     found = [token]
     for child in token.children:
         if child.dep_ in ("conj", "appos") and child.pos_ in ("NOUN", "PROPN", "PRON", "NUM"):
-            joined = child.dep_ == "conj" or any(word.dep_ == "cc" for word in child.children)
+            listed = token.tag_ not in ("NNS", "NNPS") and any(word.dep_ == "cc" for word in child.children)
+            joined = child.dep_ == "conj" or listed
             found += conjuncts(child) if joined else []
     return found
 
@@ -127,7 +128,12 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             _find_subject(token, words)
         if token.dep_ == "ccomp" and token.pos_ in ("NOUN", "PROPN"):
             owner = _child(token, "nsubj")
-            if owner is not None and token.head.i < owner.i:
+            if owner is not None and owner.i == token.i - 1 and owner.tag_ in ("NN", "NNP") and list(owner.lefts):
+                # "found a teddy bear": one thing, not a bear for a teddy
+                for child in list(owner.lefts):
+                    child.head = token
+                owner.dep_, token.dep_ = "compound", "dobj"
+            elif owner is not None and token.head.i < owner.i:
                 owner.head, owner.dep_ = token.head, "dative"
                 token.dep_ = "dobj"
         if token.dep_ == "dobj" and words.has("give", _lower(token.head)):

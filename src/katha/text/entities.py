@@ -116,8 +116,24 @@ class Resolver:
                     self._note(found, other)
         ids = [self.mentions[key].entity for key in mention.joined if key in self.mentions]
         members = tuple(dict.fromkeys(item for item in ids if item is not None))
-        if len(members) > 1:
+        if len(members) > 1 and not self._spelt_out(members, mention):
             self._group(members, mention)
+
+    def _spelt_out(self, members: tuple[str, ...], mention: Mention) -> bool:
+        """Whether the names say who a group is: "two brothers, Aarav and Dev"."""
+        head = self.mentions.get((mention.key[0], mention.token.head.i))
+        group = self.entities.get(head.entity or "") if head is not None and mention.token.dep_ == "appos" else None
+        if group is None or not group.plural:
+            return False
+        group.members, group.count = members, len(members)
+        self.groups.append(group.id)
+        for one in members:
+            self.characterise(self.entities[one], group.nouns, group.adjectives)
+            if self.words.has("kin_equal", group.noun):
+                for other in members:
+                    if other != one:
+                        self._tie(self.entities[one], group.noun, other)
+        return True
 
     def _group(self, members: tuple[str, ...], mention: Mention) -> str:
         known = next((key for key in self.groups if set(self.entities[key].members) == set(members)), None)
@@ -208,6 +224,10 @@ class Resolver:
             whole = any(set(names) <= set(known.split()) or set(known.split()) <= set(names) for known in entity.names)
             if shared and whole and len(sexes) < 2:
                 return entity
+        trades = {self.words.lemmas.get(title.lower().rstrip("."), title.lower()) for title in mention.titles}
+        for entity in self.entities.values():
+            if trades & set(entity.nouns) and not entity.names and not entity.plural and entity.id not in self.groups:
+                return entity  # "the doctor", then "Dr Lund"
         described = self._described(mention, self._owner(mention)) if mention.noun and mention.owner else None
         entity = described or self._new(self._kind(mention))
         return entity
@@ -631,7 +651,7 @@ class Resolver:
                 continue
             score = self._score(entity, mention) - (0.3 if entity.sex and entity.names else 0.0)
             score -= 0.6 if entity.kind == "place" else 0.0
-            score -= 0.8 if self.words.sort(entity.noun) == "body" else 0.0
+            score -= {"body": 0.8, "weather": 0.8}.get(self.words.sort(entity.noun), 0.0)
             living = entity.kind in _ALIVE
             score += (0.7 if living else -0.6) if alive else 0.2 if mention.role == "patient" and not living else 0.0
             score += 0.3 if mention.form == "poss" and living else 0.0
@@ -716,7 +736,7 @@ class Resolver:
             aside = True  # "It lost its battery": what counts is that it was the subject
         if entity.last is None or not aside:
             entity.last = mention
-        entity.placed = entity.placed or bool(mention.role) or not mention.quoted
+        entity.placed = entity.placed or not mention.quoted
         clause = mention.clause
         if (
             clause is not None
@@ -760,6 +780,8 @@ class Resolver:
             mention.count if mention.plural and not entity.members and entity.count in (0, 1) else entity.count
         )
         self.characterise(entity, [*nouns, *(title.lower() for title in mention.titles)], mention.adjectives)
+        for member in entity.members:
+            self.characterise(self.entities[member], [mention.noun], ())
         for name in names:
             if name in self.sexes:
                 entity.votes[self.sexes[name]] += _SURE

@@ -98,7 +98,7 @@ class _Track:
         arrives = words.has("arrive", event.verb) or words.has("motion", event.verb)
         if (
             role.role == "patient"
-            and event.verb in ("reach", "enter", "visit", "leave", "board")
+            and event.verb in ("reach", "enter", "visit", "leave", "board", "climb")
             and self._moves(event)
         ):
             self._set(role, event, outside=event.verb == "leave")
@@ -119,6 +119,8 @@ class _Track:
                 "along",
                 "outside",
             )
+            if words.has("across", role.preposition) and not arrives:
+                return
             if firm or self.place is None:
                 self._set(role, event)
         elif role.role == "source" and self.place is None and self._moves(event):
