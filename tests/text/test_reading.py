@@ -57,7 +57,13 @@ def test_the_held_out_sentences_are_read_about_as_well_as_was_reported() -> None
     """The figures of docs/reading.md; a change that loses two events in a hundred is seen."""
     found = labels.measure(labels.load("held_out.yaml"))
     assert found["sentences"] == 100
-    assert found["all"] >= 0.85
+    assert found["all"] >= 0.91
+
+
+def test_the_late_stories_are_read_about_as_well_as_was_reported() -> None:
+    found = [right for story in labels.load("held_out_stories.yaml") for _, right, _ in stories.checks(story)]
+    assert len(found) == 142
+    assert sum(found) >= 122
 
 
 @pytest.mark.parametrize(

@@ -140,16 +140,11 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             _split_objects(token)
         if token.dep_ == "dobj" and token.pos_ == "PROPN" and words.has("naming", _lower(token.head)):
             _split_name(token)
+        _repair_objects(token, words)
         if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
             thing = _child(token.head, "dobj")
             passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
-            moves = words.has("motion", _lower(token.head)) and _lower(token.head) not in (
-                "carry",
-                "take",
-                "bring",
-                "send",
-                "lead",
-            )
+            moves = words.has("motion", _lower(token.head)) and not words.has("carrying", _lower(token.head))
             if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
 
@@ -163,6 +158,31 @@ def _split_objects(thing: Token) -> None:
             if child.i < first.i:
                 child.head = first
         first.head, first.dep_ = thing.head, "dative"
+
+
+def _repair_objects(token: Token, words: Words) -> None:
+    """Put right what belongs to an object: "put on his coat", "painted the fence green", "threw his sister the towel",
+    "saw a fox cross the line"."""
+    below, beside = _child(token, "pobj"), _child(token, "compound")
+    verb = token.head
+    if token.dep_ == "prt" and below is not None:
+        if _child(verb, "dobj") is None:
+            below.head, below.dep_ = verb, "dobj"
+        else:
+            token.dep_ = "prep"
+    elif token.dep_ == "dobj" and words.has("colours", token.lower_) and beside is not None:
+        for child in [child for child in token.lefts if child.i < beside.i]:
+            child.head = beside
+        beside.head, beside.dep_ = verb, "dobj"
+        token.dep_, token.pos_ = "oprd", "ADJ"
+    elif (
+        token.dep_ == "npadvmod" and words.has("give", _lower(verb)) and token.i > verb.i and not _is_time(token, words)
+    ):
+        first = _child(verb, "dobj")
+        if first is not None and first.i < token.i and words.sort(_lower(first)) in ("person", "animal", "being"):
+            first.dep_, token.dep_ = "dative", "dobj"
+    elif token.dep_ == "ccomp" and token.tag_ == "VB" and beside is not None and beside.pos_ == "NOUN":
+        beside.dep_ = "nsubj"
 
 
 def _split_name(name: Token) -> None:
@@ -361,9 +381,12 @@ class _Builder:
     def _subjects(self, clause: Clause) -> None:
         role: RoleName = "patient" if clause.passive else "agent"
         for token in clause.chain:
-            subject = _child(token, "nsubj", "nsubjpass")
-            if subject is not None:
+            subjects = [child for child in token.children if child.dep_ in ("nsubj", "nsubjpass")]
+            if len(subjects) > 1 and any(child.pos_ not in ("NOUN", "PROPN") for child in subjects):
+                subjects = subjects[:1]
+            for subject in subjects:
                 clause.add(role, self._nouns(self._antecedent(subject)))
+            if subjects:
                 return
         clause.add(role, self._borrowed(clause))
 
@@ -473,6 +496,8 @@ class _Builder:
     def _inner_places(self, clause: Clause, noun: Token) -> None:
         """A place told with the object: "saw a cat on the roof", "there was a castle on a hill"."""
         for prep in noun.children:
+            if prep.dep_ == "prep" and prep.lower_ == "for" and self.words.has("give", clause.lemma):
+                self._preposition(clause, prep)
             if prep.dep_ == "prep" and self.words.has("prep_place", prep.lower_):
                 target = _child(prep, "pobj")
                 sort = self.words.sort(_lower(target)) if target is not None else ""

@@ -141,7 +141,7 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
         if any(known in words.sets[name] for name in ("kin", "animal", "being")):
             mention.noun = mention.noun or token.lower_
     else:
-        mention.noun = token.lemma_.lower()
+        mention.noun = words.lemmas.get(token.lemma_.lower(), token.lemma_.lower())
         inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
         if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):

@@ -283,7 +283,11 @@ class _Events:
     def _role(self, part: Parsed, clause: Clause, at: int) -> Role:
         filler = clause.fillers[at]
         mention = self.mentions.get((part.number, filler.token.i))
-        head = filler.token.text if mention is not None and mention.name else filler.token.lemma_.lower()
+        head = (
+            filler.token.text
+            if mention is not None and mention.name
+            else self.words.lemmas.get(filler.token.lemma_.lower(), filler.token.lemma_.lower())
+        )
         if mention is not None and mention.pronoun:
             head = mention.pronoun
         entity = mention.entity if mention is not None and mention.entity in self.entities else None
