@@ -344,15 +344,8 @@ class Resolver:
         return entity
 
     def _contrast(self, one: Sequence[str], two: Sequence[str]) -> bool:
-        pairs = (
-            ("old", "young"),
-            ("big", "small"),
-            ("big", "little"),
-            ("tall", "short"),
-            ("first", "second"),
-            ("white", "black"),
-        )
-        return any((a in one and b in two) or (b in one and a in two) for a, b in pairs)
+        opposite = self.words.groups["opposites"]
+        return any(b in opposite.get(a, "").split() for a in one for b in two)
 
     def _alias(self, mention: Mention) -> Known | None:
         """Somebody known by another word: "the girl" for Lena, "the captain" for Captain Ruiz, "the bird" for the crow,
@@ -364,31 +357,15 @@ class Resolver:
             return self._nearest(titled, mention)
         if mention.plural:
             return self._plural_alias(mention, near)
-        kinds = [e for e in near if words.group("general", e.noun) is None and words.has("general", e.noun)]
         under = [e for e in near if not e.plural and e.noun in words.sets.get(f"general.{noun}", frozenset())]
         if under:
             return self._nearest(under, mention)
         if noun in ("animal", "creature", "beast"):
             return self._nearest([e for e in near if e.kind in ("animal", "being") and not e.plural], mention)
         sex, age = self._noun_sex(noun), self._noun_age(noun)
-        if (sex is None and age is None) or words.has("kin", noun) or kinds is None:
+        if (sex is None and age is None) or words.has("kin", noun):
             return None
-        if noun not in (
-            "boy",
-            "girl",
-            "man",
-            "woman",
-            "lady",
-            "gentleman",
-            "child",
-            "kid",
-            "lad",
-            "lass",
-            "guy",
-            "fellow",
-            "toddler",
-            "baby",
-        ):
+        if not words.has("plain_person", noun):
             return None
         fits = [e for e in near if self._could_be(e, sex, age, mention)]
         return self._nearest(fits, mention) if fits else None

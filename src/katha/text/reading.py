@@ -19,22 +19,6 @@ from katha.text.words import Words, load_words
 __all__ = ["Scene", "read_story"]
 
 _CONTENT = ("NOUN", "PROPN", "VERB", "ADJ", "NUM")
-_FEEL_VERBS = (
-    "cry",
-    "weep",
-    "sob",
-    "smile",
-    "laugh",
-    "giggle",
-    "grin",
-    "tremble",
-    "sigh",
-    "yawn",
-    "blush",
-    "scowl",
-    "hug",
-    "kiss",
-)
 
 
 @dataclass(frozen=True)
@@ -362,7 +346,7 @@ class _Events:
             if found and not any(child.dep_ == "neg" for child in token.children):
                 return found
         calls = event.verb in ("cry", "sigh", "laugh") and any(part.quoted)
-        if event.verb in _FEEL_VERBS and event.verb in feelings and not calls:
+        if self.words.has("feel_verbs", event.verb) and event.verb in feelings and not calls:
             return feelings[event.verb]
         for phrase in event.manner:
             if phrase.split()[-1] in feelings:

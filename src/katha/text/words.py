@@ -56,7 +56,7 @@ def load_words() -> Words:
     sets: dict[str, frozenset[str]] = {}
     groups: dict[str, dict[str, str]] = {}
     raw = _yaml("words.yaml")
-    numbers, lemmas = raw.pop("numbers"), raw.pop("lemmas")
+    numbers, lemmas, opposites = raw.pop("numbers"), raw.pop("lemmas"), raw.pop("opposites")
     for name, value in raw.items():
         parts = value if isinstance(value, dict) else {"": value}
         for part, words in parts.items():
@@ -67,6 +67,7 @@ def load_words() -> Words:
                 if name in ("times", "kin_same", "weather"):
                     groups[name][part] = part
             sets[name] = sets.get(name, frozenset()) | frozenset(listed)
+    groups["opposites"] = opposites
     sorts = {noun: kind for kind, nouns in _yaml("nouns.yaml").items() for noun in nouns.split()}
     for kind in ("place", "thing", "group", "animal", "person", "being"):
         special = kind == "place"
