@@ -488,7 +488,7 @@ class _Builder:
             self.words.sort(_lower(child)) in ("person", "animal", "being") or self.words.has("group", _lower(child))
         )
         named = self.words.has("told_to", clause.lemma) and (
-            child.tag_ == "NNP" or child.lower_ in ("him", "me", "us", "them")
+            child.tag_ == "NNP" or child.lower_ in ("him", "her", "me", "us", "them", "you")
         )
         clause.add("recipient" if told or named else "patient", self._nouns(antecedent))
         self._inner_places(clause, child)

@@ -162,7 +162,9 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
             mention.owner = (mention.key[0], child.i)
     if mention.plural and mention.count == 1:
         mention.count = 0
-    mention.also = tuple(_also(token, words))
+    beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
+    made = tuple(("noun", word) for word in beside if words.sort(word) in ("person", "animal", "being"))
+    mention.also = (*_also(token, words), *made)
 
 
 def _also(token: Token, words: Words) -> list[tuple[str, str]]:

@@ -137,6 +137,7 @@ def _speakers(
     """Who says what is quoted: by "said", else whoever spoke or acted just before in the paragraph, else by turns."""
     found: dict[int, Speaking] = {}
     turns: list[str] = []
+    heard: tuple[str, ...] = ()
     before: tuple[int, str | None] = (-1, None)
     for index in range(parsed[-1].piece.sentence + 1 if parsed else 0):
         parts = [part for part in parsed if part.piece.sentence == index]
@@ -150,9 +151,10 @@ def _speakers(
             if speaker is None and len(turns) > 1:
                 speaker = turns[-2]
         if speaks:
-            called = _called(parts, resolver, speaker)
+            called = _called(parts, resolver, speaker) or (heard if before == (paragraph, speaker) else ())
             last = next((turn for turn in reversed(turns[-3:]) if turn != speaker), None)
             to = to or called or ((last,) if last else _only_other(resolver, speaker, index))
+            heard = to
             found.update({part.number: Speaking(speaker, to) for part in parts})
             if speaker is not None and (not turns or turns[-1] != speaker):
                 turns.append(speaker)

@@ -90,6 +90,7 @@ class _Track:
         whole = self.entities.get(role.entity or "")
         if words.has("relational", role.head) and whole is not None:
             role = replace(role, head=whole.noun)
+        role = replace(role, head=role.head.lower())
         place = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
         if not place or role.head in ("here", "there", "everywhere", "somewhere", "nowhere", "anywhere"):
             return
@@ -146,12 +147,6 @@ class _Track:
                 "region",
             )
             return
-        if (
-            words.sort(role.head) in ("building", "vehicle")
-            and self.weather
-            and role.preposition in ("in", "into", "inside")
-        ):
-            pass
         self.place = Place(role.head, role.text, event.sentence, role.entity, role.preposition, words.sort(role.head))
 
     def _time(self, phrase: str, event: Event) -> None:

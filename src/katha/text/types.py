@@ -160,8 +160,8 @@ class Entity:
 
 @dataclass(frozen=True)
 class Place:
-    """Where something happens: the noun ("library"), the words ("the old library"), its entity, and whether it is named
-    in this very sentence or still holds from `since`. inside is None where the text does not say."""
+    """Where something happens: the noun ("library"), the words ("the old library"), its entity, and the sentence
+    `since` which it holds. `sort` is the kind of place ("building", "water")."""
 
     noun: str
     text: str

@@ -12,7 +12,6 @@ import yaml
 
 __all__ = ["Words", "load_words"]
 
-PERSONS = frozenset({"person"})
 PLACES = frozenset({"building", "structure", "land", "water", "region", "vehicle", "place"})
 
 
