@@ -19,7 +19,7 @@ __all__ = ["PARTNERS", "THINGS", "Deed", "deed", "deed_ids", "deed_words", "peop
 THINGS = (
     "hand", "hands", "above", "above_front", "mouth", "mouth_front", "head", "body", "back", "foot", "flying", "front",
     "table", "ground", "ground_front", "under", "around", "behind", "ahead", "worn", "cover", "thought", "ear", "eyes",
-    "staff", "roof", "none",
+    "staff", "roof", "climbed", "none",
 )  # fmt: skip
 """Where a deed can put a thing."""
 
@@ -44,6 +44,8 @@ class Deed:
     tool: str | None = None
     tilt: float = 0.0
     trail: str | None = None
+    insists: bool = False
+    lends: Pose | None = None
 
 
 def deed_ids() -> tuple[str, ...]:
@@ -94,11 +96,16 @@ def _read(name: str, row: Mapping[str, Any]) -> Deed:
     known = {field.name for field in fields(Pose)}
     pose = Pose()
     if "like" in row:
-        pose = replace(pose, **{key: _tuple(value) for key, value in drawing("actions", row["like"]).items() if key in known})
-    pose = replace(pose, tool=None)
+        older = {key: value for key, value in drawing("actions", row["like"]).items() if key in known}
+        pose = replace(_pose(older), tool=None)
     pose = replace(pose, **{key: _tuple(value) for key, value in row.get("pose", {}).items()})
-    rest = {key: value for key, value in row.items() if key not in ("words", "pose", "like")}
-    return Deed(id=name, words=tuple(row["words"]), pose=pose, **rest)
+    rest = {key: value for key, value in row.items() if key not in ("words", "pose", "like", "lends")}
+    lends = _pose(row["lends"]) if "lends" in row else None
+    return Deed(id=name, words=tuple(row["words"]), pose=pose, lends=lends, **rest)
+
+
+def _pose(data: Mapping[str, Any]) -> Pose:
+    return Pose(**{key: _tuple(value) for key, value in data.items()})
 
 
 def _tuple(value: Any) -> Any:

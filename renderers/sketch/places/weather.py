@@ -32,7 +32,7 @@ def sky_for(time: str | None, weather: str | None) -> Sky:
     if weather == "sun" and time is None:
         time = "day"
     sky = air.sky_of(TIMES[time], weather if weather in _WET else None)
-    if weather not in _VEILS:
+    if weather is None or weather not in _VEILS:
         return sky
     grey, share = _VEILS[weather]
     share = 0.4 * share if time == "night" else share

@@ -1,4 +1,4 @@
-"""A scene as one frame: the place, the actors with their things, the camera. Nothing is drawn that the scene has not."""
+"""A scene as one frame: the place, the actors with their things, the camera. Only what the scene has is drawn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STANDING = 6.0
 
 @dataclass(frozen=True)
 class Frame:
-    """A drawn scene: `svg`, the camera that the next frame is compared with, and the boxes in pixels of who and what."""
+    """A drawn scene: `svg`, the camera that the next frame is compared with, and who and what is where in pixels."""
 
     svg: str
     framing: Framing

@@ -77,8 +77,8 @@ def choose_framing(
 ) -> Framing:
     """The camera for what stands on the stage.
 
-    `asked` is the shot that the plan names; `felt` says that the moment is about a feeling; `stand` is where feet are in
-    the place (a share of the height); `previous` is the frame before this one.
+    `asked` is the shot that the plan names; `felt` says that the moment is about a feeling; `stand` is where feet are
+    in the place (a share of the height); `previous` is the frame before this one.
     """
     cast = tuple(sorted(subject.id for subject in subjects if subject.acts))
     facing = {subject.id: subject.facing for subject in subjects if subject.acts and subject.facing}
@@ -86,7 +86,12 @@ def choose_framing(
     if asked is None and previous is not None and previous.cast == cast and previous.shot == shot:
         shot = _NEXT[shot]
     k = _scale(subjects, shot, width, height, asked)
-    if previous is not None and previous.cast == cast and previous.shot == shot and abs(k / previous.k - 1) < _SAME_SIZE:
+    if (
+        previous is not None
+        and previous.cast == cast
+        and previous.shot == shot
+        and abs(k / previous.k - 1) < _SAME_SIZE
+    ):
         k = k / _STEP
     left, ground = _aim(subjects, shot, k, width, height, stand)
     return Framing(shot, k, left, ground, _ZOOM[shot], cast, facing)
@@ -108,7 +113,7 @@ def _usual(subjects: Sequence[Subject], felt: bool) -> Shot:
 
 
 def _needed(subjects: Sequence[Subject], shot: Shot) -> Box:
-    """What must be inside the frame: everything from afar; actors and key things in between; faces and key things near."""
+    """What must be in the frame: from afar everything; in between actors and key things; near faces and key things."""
     if shot == "wide":
         chosen = [subject.box for subject in subjects]
     else:
@@ -120,6 +125,11 @@ def _needed(subjects: Sequence[Subject], shot: Shot) -> Box:
     return _union(chosen or [subject.box for subject in subjects] or [(-100.0, -100.0, 100.0, 0.0)])
 
 
+def _extent(box: Box) -> float:
+    """How large somebody is, lying or standing."""
+    return max(box[3] - box[1], 0.8 * (box[2] - box[0]))
+
+
 def _around(face: tuple[float, float, float]) -> Box:
     """A head with its hair, hat and shoulders."""
     cx, cy, r = face
@@ -128,7 +138,7 @@ def _around(face: tuple[float, float, float]) -> Box:
 
 def _scale(subjects: Sequence[Subject], shot: Shot, width: float, height: float, asked: Shot | None) -> float:
     x0, y0, x1, y1 = _needed(subjects, shot)
-    actors = [subject.box[3] - subject.box[1] for subject in subjects if subject.acts]
+    actors = [_extent(subject.box) for subject in subjects if subject.acts]
     tall = max(actors or [y1 - y0, 30.0])
     wanted = _SIZES[shot] * height / max(tall, 36.0)
     if shot == "close":
@@ -157,6 +167,7 @@ def _aim(
     left = width / 2 - k * middle + lead
     if shot != "close":
         ground = (stand if stand is not None and shot == "wide" else _GROUND[shot]) * height
+        ground = min(ground, 0.95 * height - k * max(box[3], 0.0))
         top = ground + k * box[1]
         return left, ground if top >= _HEADROOM * height else min(0.97 * height, ground + _HEADROOM * height - top)
     heads = [subject.face for subject in subjects if subject.face is not None and subject.acts]

@@ -16,9 +16,9 @@ Shot = Literal["wide", "medium", "close"]
 class SceneActor:
     """Somebody who does something. `id` is the character's name for the whole story and fixes its look.
 
-    kind: a person is drawn by the rig in its `look`; anything else by its `pictogram` (None: a stand-in of `kind_of` and
-    `cm`). deed: an id of deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame. facing: 1
-    right, -1 left, None free. count: how many of them.
+    kind: a person is drawn by the rig in its `look`; anything else by its `pictogram` (None: a stand-in of `kind_of`
+    and `cm`). deed: an id of deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame.
+    facing: 1 right, -1 left, None free. count: how many of them.
     """
 
     id: str
@@ -56,7 +56,7 @@ class SceneThing:
 
 @dataclass(frozen=True)
 class Scene:
-    """One moment: where (an id of places.yaml), when, in what weather, who and what, and the shot if one is asked for."""
+    """One moment: where (an id of places.yaml), when, in what weather, who and what, and the shot if one is asked."""
 
     setting: str | None = None
     weather: str | None = None

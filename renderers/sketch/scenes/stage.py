@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from katha.renderers.sketch.deeds import Body, Deed, deed, draw_person, people, pieces, with_phase
-from katha.renderers.sketch.pictograms import act_pictogram, draw_stand_in, find_noun, pictogram, pictograms, stage_height
+from katha.renderers.sketch.figures.rig import Pose
+from katha.renderers.sketch.pictograms import act_pictogram, draw_stand_in, pictogram, pictograms, stage_height
 from katha.renderers.sketch.pictograms.acting import MOODS
 from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
-from katha.renderers.sketch.scenes.things import Box, Sprite, bubble, put_thing, seat_of, sized, union
+from katha.renderers.sketch.scenes.things import Box, Sprite, bubble, draw_thing, put_thing, seat_of, sized, union
 from katha.renderers.sketch.svg import circle, group, number
 
 __all__ = ["arrange"]
@@ -22,6 +23,11 @@ _GAP = 14.0
 _LARGE = 120.0
 """A vehicle taller than this shows its driver in a window."""
 _CARRIED = 0.62
+_RIMS: Mapping[str, float] = {"vehicle water": 1.05, "vehicle ground": 0.96, "container ground": 0.9}
+_WATERY = frozenset({"under_water"})
+"""Places where a swimmer has water all around and needs none drawn."""
+_RIM = 0.68
+"""How high the chin of somebody inside is, beside the height of the thing, by its kind and where it stands."""
 
 
 @dataclass
@@ -51,7 +57,8 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None) -> list[
     """Every actor and thing of the scene as sprites, the farthest first."""
     lead = _lead(scene)
     turned = _directions(scene, lead, rng, previous)
-    clusters = {actor.id: _cluster(scene, actor, turned[actor.id]) for actor in scene.actors}
+    lent = _lent(scene)
+    clusters = {actor.id: _cluster(scene, actor, turned[actor.id], lent.get(actor.id)) for actor in scene.actors}
     row: list[list[_Cluster]] = []
     placed: set[str] = set()
     for actor in ([lead] if lead else []) + [actor for actor in scene.actors if actor is not lead]:
@@ -100,10 +107,27 @@ def _directions(scene: Scene, lead: SceneActor | None, rng: Random, previous: Fr
     return chosen
 
 
-def _cluster(scene: Scene, actor: SceneActor, facing: int) -> _Cluster:
+def _lent(scene: Scene) -> Mapping[str, Pose]:
+    """Poses of those to whom something is done that takes two, and who do nothing else."""
+    found: dict[str, Pose] = {}
+    for actor in scene.actors:
+        other = next((one for one in scene.actors if one.id == actor.target), None)
+        lends = deed(actor.deed).lends
+        if other is not None and lends is not None and other.deed == "stand":
+            found[other.id] = lends
+    return found
+
+
+def _cluster(scene: Scene, actor: SceneActor, facing: int, lent: Pose | None = None) -> _Cluster:
     objects = [thing for thing in scene.things if _is_object(thing, actor)]
     tools = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "instrument"]
     row = deed(actor.deed)
+    row = replace(row, pose=lent) if lent is not None else row
+    if scene.setting in _WATERY:
+        row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
+    if row.insists and row.own is not None:
+        found = pictogram(row.own)
+        objects = [replace(thing, pictogram=found.id, cm=found.cm, stands=found.stands) for thing in objects]
     has_object = bool(objects) or any(other.id == actor.target for other in scene.actors)
     if not tools and row.own is not None and not (objects and row.far == row.thing):
         tools = [_implied(row.own, actor)]
@@ -130,6 +154,8 @@ def _person(
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
     if sits_on:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in ("stool", "saddle", "pillow")))
+    if objects and row.thing == "climbed":
+        pose = replace(pose, emanata=())
     if row.set is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "stool"))
     body = draw_person(actor.look, actor.id, pose, actor.mood, facing)
@@ -167,12 +193,11 @@ def _figure_sprite(actor: SceneActor, body: Body, facing: int, lift: float) -> S
                   facing=facing, grounded=lift == 0.0)  # fmt: skip
 
 
-def _crowd(actor: SceneActor, pose: object, facing: int, lift: float) -> list[Sprite]:
+def _crowd(actor: SceneActor, pose: Pose, facing: int, lift: float) -> list[Sprite]:
     """More of the same: each a little different, a little behind."""
     more = []
-    base = deed(actor.deed).pose
     for nth in range(1, min(actor.count, _COPIES)):
-        body = draw_person(actor.look, f"{actor.id}{nth}", with_phase(base, 0.3 * nth), actor.mood, facing)
+        body = draw_person(actor.look, f"{actor.id}{nth}", with_phase(pose, 0.3 * nth), actor.mood, facing)
         step = 0.8 * (body.solid[2] - body.solid[0])
         sprite = _figure_sprite(actor, body, facing, lift)
         more.append(replace(sprite, depth=-0.3 * nth).moved(-facing * step * nth, -4.0 * (nth % 2)))
@@ -209,16 +234,17 @@ def _bubble(thought: Sprite, facing: int) -> Sprite:
 def _driver(actor: SceneActor, row: Deed, thing: SceneThing, body: Body, facing: int) -> _Cluster:
     """In a boat or car from the waist up; in what is larger, a face in a window."""
     height = stage_height(thing.cm)
-    if thing.pictogram == "bathtub":
-        height *= 1.2
     drawn = put_thing(thing, "around", row, body, facing)
     if drawn is None:
         return _Cluster(actor, facing, [_figure_sprite(actor, body, facing, 0.0)], body, body.solid)
     drawn = replace(drawn, key=True)
     if height > _LARGE:
-        return _Cluster(actor, facing, [replace(drawn, depth=0.0), _window(actor, body, drawn, facing)], body, drawn.box)
-    sunk = body.head[1] + body.head[2]
-    figure = _figure_sprite(actor, body, facing, 0.0).moved(0.0, -0.74 * height - sunk)
+        return _Cluster(
+            actor, facing, [replace(drawn, depth=0.0), _window(actor, body, drawn, facing)], body, drawn.box
+        )
+    edge = _RIMS.get(f"{thing.kind} {thing.stands}", _RIM)
+    chin = body.head[1] + 1.1 * body.head[2]
+    figure = _figure_sprite(actor, body, facing, 0.0).moved(0.0, -edge * height - chin)
     cluster = _Cluster(actor, facing, [replace(figure, grounded=False), drawn], body, drawn.box)
     return cluster
 
@@ -258,20 +284,13 @@ def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], fac
         if thing.id.endswith(f":{thing.word}") and thing.held_by == actor.id:
             continue
         size = min(stage_height(thing.cm), 0.7 * height) if thing.stands == "hand" else stage_height(thing.cm)
-        picture = put_thing(replace(thing, cm=size * 1.7), "none", row, _no_body(), facing)
-        sprites.append(picture or _before(thing, size, (x0, y0, x1, y1), facing))
+        sprites.append(_before(thing, size, (x0, y0, x1, y1), facing))
     solid = union([sprite.box for sprite in sprites])
     return _Cluster(actor, facing, sprites, None, solid, holds=bool(things))
 
 
-def _no_body() -> Body:
-    return Body("", "", (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0), {})
-
-
 def _before(thing: SceneThing, size: float, box: Box, facing: int) -> Sprite:
     """A thing in front of an actor without hands: small ones at its mouth, large ones on the ground."""
-    from katha.renderers.sketch.scenes.things import draw_thing
-
     drawn = draw_thing(thing, size, facing)
     wide = drawn.bbox[2] - drawn.bbox[0]
     edge = box[2] if facing > 0 else box[0]
@@ -317,7 +336,10 @@ def _join(one: _Cluster, other: _Cluster) -> None:
 
 def _shrunk(sprite: Sprite, scale: float) -> Sprite:
     x0, y0, x1, y1 = (value * scale for value in sprite.local)
-    face = tuple(value * scale for value in sprite.face_local) if sprite.face_local else None
+    face = None
+    if sprite.face_local is not None:
+        cx, cy, r = sprite.face_local
+        face = (cx * scale, cy * scale, r * scale)
     return replace(sprite, svg=group(sprite.svg, transform=f"scale({scale:.4f})"), local=(x0, y0, x1, y1),
                    x=sprite.x * scale, y=sprite.y * scale, face_local=face, grounded=False)  # fmt: skip
 
@@ -343,8 +365,6 @@ def _spread(row: Sequence[list[_Cluster]]) -> None:
 
 def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprite]:
     """Things that nobody acts on: tall ones behind the actors, small ones beside them, some on walls or in the sky."""
-    from katha.renderers.sketch.scenes.things import draw_thing
-
     used = {sprite.id for sprite in sprites}
     drawn: list[Sprite] = []
     boxes = [sprite.box for sprite in sprites if sprite.acts] or [(-30.0, -60.0, 30.0, 0.0)]

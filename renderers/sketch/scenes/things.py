@@ -14,17 +14,24 @@ from katha.renderers.sketch.pictograms import Picture, draw_pictogram, draw_stan
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.svg import circle, ellipse, group, line, number
 
-__all__ = ["Box", "Sprite", "draw_thing", "put_thing", "seat_of", "sized", "union"]
+__all__ = ["Box", "Sprite", "bubble", "draw_thing", "put_thing", "seat_of", "sized", "union"]
 
 Box = tuple[float, float, float, float]
 Face = tuple[float, float, float]
 
 _HELD = 0.5
 """A held thing is at most this share of its holder's height."""
-_LEAST_HELD = 15.0
+_LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
+_LIMITS: Mapping[str, tuple[float, float]] = {"thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0)}
+"""How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
+_FLOATING = frozenset({"balloon", "kite"})
+_ALOFT = -104.0
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "furniture": 0.42, "plant": 0.9}
-_SUNK: Mapping[str, float] = {"vehicle": 0.36}
-_HELD_WHERE = frozenset({"hand", "hands", "mouth", "ear", "eyes", "above", "above_front", "flying"})
+_HANDY = 40.0
+"""A thing of the hand or table that is smaller than this is taken in hand by whoever works on it."""
+_HELD_WHERE = frozenset(
+    {"hand", "hands", "mouth", "ear", "eyes", "above", "above_front", "flying", "foot", "ground_front"}
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,8 @@ def sized(thing: SceneThing, where: str, body_height: float) -> float:
     height = stage_height(thing.cm)
     if where in _HELD_WHERE:
         return min(max(height, _LEAST_HELD), _HELD * body_height)
-    return height
+    least, most = _LIMITS.get(where, (_LEAST, _LARGEST))
+    return min(max(height, least), most)
 
 
 def seat_of(thing: SceneThing, height: float) -> float:
@@ -95,9 +103,11 @@ def seat_of(thing: SceneThing, height: float) -> float:
 
 
 def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int, nth: int = 0) -> Sprite | None:
-    """The thing put where the deed has it, as a sprite beside a body at the stage's origin; None where it is not seen."""
+    """The thing where the deed has it, as a sprite beside a body at the stage's origin; None where it is not seen."""
     if where == "none":
         return None
+    if where == "front" and thing.stands in ("hand", "table") and stage_height(thing.cm) < _HANDY:
+        where = "hands"
     tall = body.solid[3] - body.solid[1]
     height = sized(thing, where, tall)
     tilt = row.tilt * facing if where == "hand" else 0.0
@@ -106,15 +116,31 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     picture = draw_thing(thing, height, facing, tilt)
     wide = picture.bbox[2] - picture.bbox[0]
     x, y, depth = _PLACES[where](body, facing, wide, height, row)
+    if thing.kind == "sky" and thing.stands == "sky" and where in ("ahead", "front", "ground_front"):
+        y = _ALOFT
+    if thing.pictogram in _FLOATING and where not in ("thought", "flying"):
+        return _floating(thing, body, facing)
     if where == "table":
         x += facing * 13.0 * nth
     svg, box = picture.svg, picture.bbox
     if where in ("flying", "foot"):
         svg = _path(facing, wide, height) + svg
+    if where == "behind":
+        (ax, ay), (hx, hy) = (x - facing * 0.4 * wide, -0.35 * height), body.joints["far"]
+        svg = line((hx - x, hy - y), (ax - x, ay - y), stroke="#7a4f35", width=3.0) + svg
     if row.trail == "drops" and where in ("hand", "hands"):
         svg += _drops(facing, wide, height)
     grounded = y > -2.0
     return Sprite(thing.id, svg, box, depth, x, y, key=True, grounded=grounded)
+
+
+def _floating(thing: SceneThing, body: Body, facing: int) -> Sprite:
+    """A balloon or kite in the air, its string in the hand."""
+    hx, hy = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * facing)
+    drawn = draw_thing(thing, 44.0, facing)
+    x, y = hx + facing * 30, min(hy - 30, body.head[1] - 8)
+    string = line((hx - x, hy - y), (0.0, -4.0), width=1.6)
+    return Sprite(thing.id, string + drawn.svg, drawn.bbox, 1.0, x, y, key=True, grounded=False)
 
 
 def _reach(body: Body, facing: int) -> float:
@@ -131,9 +157,7 @@ Where = Callable[[Body, int, float, float, Deed], tuple[float, float, float]]
 
 
 def _hand(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
-    x, y = max((body.joints["hand"], body.joints["far"]), key=lambda p: p[0] * f)
-    if row.pose.arm_near[0] > 100 or row.thing == "hand":
-        x, y = body.joints["hand"]
+    x, y = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * f)
     return x + f * (2 + 0.18 * wide), y + 0.38 * tall, 1.0
 
 
@@ -144,12 +168,13 @@ def _hands(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[flo
 
 def _above(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     (ax, ay), (bx, by) = body.joints["hand"], body.joints["far"]
-    return (ax + bx) / 2, max(ay, by) - 1.0, 1.0
+    _, cy, r = body.head
+    return (ax + bx) / 2, min(max(ay, by), cy - 0.85 * r) - 1.0, 1.0
 
 
 def _above_front(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
-    x, y = body.joints["hand"]
-    return x + f * (0.5 * wide + 3), y + 0.4 * tall, 1.0
+    x, y = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * f)
+    return x + f * (0.4 * wide + 2), y + 0.3 * tall, 1.0
 
 
 def _mouth(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
@@ -217,6 +242,10 @@ def _ahead(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[flo
     return _reach(body, f) + f * (0.5 * wide + 22), 0.0, -1.0 if tall > 60 else 0.5
 
 
+def _climbed(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return f * (0.24 * wide + 8), 0.0, -1.0
+
+
 def _cover(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     return f * 0.3 * wide, 3.0, 2.0
 
@@ -227,8 +256,8 @@ def _thought(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[f
 
 
 def _ear(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
-    x, y = body.joints["hand"]
-    return x, y + 0.3 * tall, 1.0
+    cx, cy, r = body.head
+    return cx + f * 0.86 * r, cy + 0.28 * r + 0.5 * tall, 1.0
 
 
 def _eyes(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
@@ -251,7 +280,7 @@ _PLACES: Mapping[str, Where] = {
     "mouth_front": _mouth_front, "head": _above, "body": _body, "back": _behind_back, "foot": _foot, "flying": _flying,
     "front": _front, "table": _table, "ground": _ground, "ground_front": _ground_front, "under": _under,
     "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
-    "eyes": _eyes, "staff": _staff, "roof": _roof,
+    "eyes": _eyes, "climbed": _climbed, "staff": _staff, "roof": _roof,
 }  # fmt: skip
 
 
