@@ -88,7 +88,7 @@ def test_people_look_alike_in_every_frame_and_unlike_each_other(base: str) -> No
     assert drawn["Ann"] == draw_person(Look(base), "Ann", pose)
     assert len({body.svg for body in drawn.values()}) >= 4
     for body in drawn.values():
-        x0, y0, x1, y1 = body.solid
+        x0, y0, x1, _ = body.solid
         assert x0 < body.head[0] < x1
         assert y0 <= body.head[1] - 0.9 * body.head[2]
         assert {"hand", "far", "foot", "mouth", "crown", "hip", "shoulder"} <= body.joints.keys()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from katha.renderers.sketch.compose import _border
+from katha.renderers.sketch.compose import border
 from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.places import Place, draw_place, place_data
 from katha.renderers.sketch.scenes.framing import Framing, Subject, choose_framing
@@ -88,7 +88,7 @@ def _sheet(sprites: Sequence[Sprite], framing: Framing, place: Place, width: int
         tint(actors, place.glow, place.share),
         place.front if framing.shot != "close" else "",
         place.over,
-        _border(width, height),
+        border(width, height),
         xmlns="http://www.w3.org/2000/svg",
         width=width,
         height=height,

@@ -8,7 +8,7 @@ from random import Random
 
 from katha.renderers.sketch.deeds import Body, Deed, deed, draw_person, people, pieces, with_phase
 from katha.renderers.sketch.figures.rig import Pose
-from katha.renderers.sketch.pictograms import act_pictogram, draw_stand_in, pictogram, pictograms, stage_height
+from katha.renderers.sketch.pictograms import act_pictogram, draw_stand_in, pictogram, stage_height
 from katha.renderers.sketch.pictograms.acting import MOODS
 from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
@@ -266,7 +266,7 @@ def _window(actor: SceneActor, body: Body, vehicle: Sprite, facing: int) -> Spri
 
 def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], facing: int) -> _Cluster:
     """An actor without a rig, with its things before it."""
-    cm = actor.cm or (pictograms()[actor.pictogram].cm if actor.pictogram else 60.0)
+    cm = actor.cm or (pictogram(actor.pictogram).cm if actor.pictogram else 60.0)
     height = stage_height(cm)
     sprites: list[Sprite] = []
     for nth in range(min(actor.count, _COPIES)):
