@@ -26,6 +26,8 @@ _CARRIED = 0.62
 _RIMS: Mapping[str, float] = {"vehicle water": 1.05, "vehicle ground": 0.96, "container ground": 0.9}
 _WATERY = frozenset({"under_water"})
 """Places where a swimmer has water all around and needs none drawn."""
+_DOORS = frozenset({"doorstep", "stairs"})
+"""Places that show a door to knock at."""
 _RIM = 0.68
 """How high the chin of somebody inside is, beside the height of the thing, by its kind and where it stands."""
 
@@ -55,27 +57,39 @@ class _Cluster:
 
 def arrange(scene: Scene, rng: Random, previous: Framing | None = None) -> list[Sprite]:
     """Every actor and thing of the scene as sprites, the farthest first."""
-    lead = _lead(scene)
-    turned = _directions(scene, lead, rng, previous)
+    groups = _groups(scene)
+    turned = _directions(groups, rng, previous)
     lent = _lent(scene)
     clusters = {actor.id: _cluster(scene, actor, turned[actor.id], lent.get(actor.id)) for actor in scene.actors}
-    row: list[list[_Cluster]] = []
-    placed: set[str] = set()
-    for actor in ([lead] if lead else []) + [actor for actor in scene.actors if actor is not lead]:
-        if actor.id in placed:
-            continue
-        group_ = [clusters[actor.id]]
-        placed.add(actor.id)
-        other = clusters.get(actor.target or "")
-        if other is not None and other.actor.id not in placed and other is not group_[0]:
-            _join(clusters[actor.id], other)
-            group_.append(other)
-            placed.add(other.actor.id)
-        row.append(group_)
+    row = [[clusters[actor.id] for actor in group_] for group_ in groups]
+    for group_ in row:
+        if len(group_) > 1:
+            _join(*group_)
     _spread(row)
     sprites = [sprite for group_ in row for cluster in group_ for sprite in cluster.sprites]
     sprites += _scenery(scene, sprites, rng)
     return sorted(sprites, key=lambda sprite: sprite.depth)
+
+
+def _groups(scene: Scene) -> list[list[SceneActor]]:
+    """The actors in the order in which they are placed, each with the partner of its deed; the lead comes first."""
+    by_id = {actor.id: actor for actor in scene.actors}
+    lead = _lead(scene)
+    groups: list[list[SceneActor]] = []
+    placed: set[str] = set()
+    for actor in sorted(scene.actors, key=lambda one: one is not lead):
+        if actor.id in placed:
+            continue
+        other = by_id.get(actor.target or "")
+        pair = [actor] if other is None or other.id in placed or other is actor else [actor, other]
+        groups.append(pair)
+        placed |= {one.id for one in pair}
+    return groups
+
+
+def _on_left(nth: int, first: SceneActor) -> bool:
+    """Whether the `nth` group stands to the left of the lead's."""
+    return first.place == "left" or (first.place != "right" and nth % 2 == 1)
 
 
 def _lead(scene: Scene) -> SceneActor | None:
@@ -84,26 +98,22 @@ def _lead(scene: Scene) -> SceneActor | None:
     return next(iter(acting or scene.actors), None)
 
 
-def _directions(scene: Scene, lead: SceneActor | None, rng: Random, previous: Framing | None) -> Mapping[str, int]:
-    """Which way everybody looks: as asked or as before; partners as the deed has it; others toward the lead."""
+def _directions(groups: Sequence[Sequence[SceneActor]], rng: Random, previous: Framing | None) -> Mapping[str, int]:
+    """Which way everybody looks: the lead as asked or as before, partners as the deed has it, others to the lead."""
     chosen: dict[str, int] = {}
-    for actor in scene.actors:
-        kept = keep_direction(actor.id, actor.facing, previous)
-        if kept is not None:
-            chosen[actor.id] = kept
-    if lead is not None:
-        first = {"left": 1, "right": -1}.get(lead.place or "") or chosen.get(lead.id) or rng.choice((1, -1))
-        chosen[lead.id] = lead.facing or first
-    for actor in scene.actors:
-        other = next((one for one in scene.actors if one.id == actor.target), None)
-        if other is None or actor is other:
-            continue
-        same = deed(actor.deed).partner in ("side", "ahead", "behind", "under", "carried")
-        if other.target == actor.id and actor is not lead:
-            continue
-        chosen[other.id] = chosen.setdefault(actor.id, rng.choice((1, -1))) * (1 if same else -1)
-    for nth, actor in enumerate(scene.actors):
-        chosen.setdefault(actor.id, 1 if nth % 2 else -1)
+    for nth, group_ in enumerate(groups):
+        first = group_[0]
+        kept = keep_direction(first.id, first.facing, previous if nth == 0 else None)
+        if nth == 0:
+            usual = {"left": 1, "right": -1}.get(first.place or "") or rng.choice((1, -1))
+        elif deed(first.deed).pose.moving:
+            usual = chosen[groups[0][0].id]
+        else:
+            usual = 1 if _on_left(nth, first) else -1
+        chosen[first.id] = kept or usual
+        for other in group_[1:]:
+            same = deed(first.deed).partner in ("side", "ahead", "behind", "under", "carried")
+            chosen[other.id] = other.facing or chosen[first.id] * (1 if same else -1)
     return chosen
 
 
@@ -129,7 +139,8 @@ def _cluster(scene: Scene, actor: SceneActor, facing: int, lent: Pose | None = N
         found = pictogram(row.own)
         objects = [replace(thing, pictogram=found.id, cm=found.cm, stands=found.stands) for thing in objects]
     has_object = bool(objects) or any(other.id == actor.target for other in scene.actors)
-    if not tools and row.own is not None and not (objects and row.far == row.thing):
+    doored = row.own == "door" and scene.setting in _DOORS
+    if not tools and row.own is not None and not doored and not (objects and row.far == row.thing):
         tools = [_implied(row.own, actor)]
     if actor.kind == "person":
         return _person(actor, row, objects, tools, facing, has_object)
@@ -352,8 +363,7 @@ def _spread(row: Sequence[list[_Cluster]]) -> None:
         if nth == 0:
             left, right = x0, x1
             continue
-        wanted = group_[0].actor.place
-        if wanted == "left" or (wanted != "right" and nth % 2):
+        if _on_left(nth, group_[0].actor):
             shift = left - _GAP - x1
             left += -_GAP - (x1 - x0)
         else:

@@ -24,6 +24,8 @@ _HELD = 0.5
 _LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
 _LIMITS: Mapping[str, tuple[float, float]] = {"thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0)}
 """How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
+_UNHANDY: Mapping[str, float] = {"vehicle": 140.0, "building": 90.0, "landscape": 90.0, "sky": 140.0, "plant": 250.0}
+"""Kinds of things that nobody holds when they are taller than this (centimetres)."""
 _FLOATING = frozenset({"balloon", "kite"})
 _ALOFT = -104.0
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "furniture": 0.42, "plant": 0.9}
@@ -106,6 +108,8 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     """The thing where the deed has it, as a sprite beside a body at the stage's origin; None where it is not seen."""
     if where == "none":
         return None
+    if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind]:
+        where = "ahead"
     if where == "front" and thing.stands in ("hand", "table") and stage_height(thing.cm) < _HANDY:
         where = "hands"
     tall = body.solid[3] - body.solid[1]
