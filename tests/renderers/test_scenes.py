@@ -126,6 +126,6 @@ def test_looks_and_light_change_the_colours() -> None:
 
 def test_what_does_not_exist_is_named() -> None:
     for scene in (Scene("narnia"), Scene(actors=(person("Ivy", deed="yodel"),)),
-                  Scene(actors=(SceneActor("x", kind="pictogram", pictogram="whistle"),))):  # fmt: skip
+                  Scene(actors=(SceneActor("x", kind="pictogram", pictogram="mongoose"),))):  # fmt: skip
         with pytest.raises(RenderError):
             draw_scene(scene, 192, 128, 1)

@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
+
+import yaml
 
 from katha.errors import RenderError
 from katha.renderers.sketch.pictograms.heads import Layer, with_body
+from katha.renderers.sketch.props import draw_prop
+from katha.renderers.sketch.props.shapes import read_shape
 
 __all__ = ["ACTING", "FACES", "KINDS", "STANDS", "Noun", "Pictogram", "find_noun", "nouns", "pictogram", "pictograms"]
 
@@ -88,6 +93,12 @@ def pictograms() -> Mapping[str, Pictogram]:
         x0, y0, x1, y1 = bodies[name]["box"]
         layers, box = with_body(name, bodies[name]["body"], (x0, y0, x1, y1))
         found[name] = Pictogram(name, kind, float(cm), stands, acts, faces, layers, box)
+    for name, row in _extra().items():
+        svg, box = _drawn(row)
+        acts = row.get("acts", "no")
+        found[name] = Pictogram(
+            name, row["kind"], float(row["cm"]), row["stands"], acts, "front", ((svg, "", 1.0),), box
+        )
     return found
 
 
@@ -99,7 +110,29 @@ def nouns() -> Mapping[str, Noun]:
         for entry in words.split("; "):
             word, _, own = entry.partition("=")
             found[word.lower()] = Noun(word, name, kind, float(own or cm), stands, acts)
+    for name, row in _extra().items():
+        for word in row["nouns"]:
+            noun = Noun(word, name, row["kind"], float(row["cm"]), row["stands"], row.get("acts", "no"))
+            found.setdefault(word.lower(), noun)
     return found
+
+
+def _drawn(row: Mapping[str, Any]) -> tuple[str, Box]:
+    """The shapes of an extra row as SVG with their box."""
+    if "prop" in row:
+        drawn = draw_prop(row["prop"])
+        return drawn.svg, drawn.bbox
+    parts = [read_shape(head, str(geometry)).at(0.0) for entry in row["shapes"] for head, geometry in entry.items()]
+    x0s, y0s, x1s, y1s = zip(*(box for _, box in parts), strict=True)
+    return "".join(svg for svg, _ in parts), (min(x0s), min(y0s), max(x1s), max(y1s))
+
+
+@cache
+def _extra() -> Mapping[str, Mapping[str, Any]]:
+    data: Mapping[str, Mapping[str, Any]] = yaml.load(
+        _text("extra.yaml"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    )
+    return data
 
 
 def _rows() -> list[list[str]]:
