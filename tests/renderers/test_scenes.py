@@ -15,7 +15,16 @@ from katha.renderers.sketch.compose import rasterise
 from katha.renderers.sketch.deeds import Look
 from katha.renderers.sketch.looks import in_look
 from katha.renderers.sketch.pictograms import find_noun
-from katha.renderers.sketch.scenes import Frame, Scene, SceneActor, SceneThing, draw_scene, frame_scene
+from katha.renderers.sketch.scenes import (
+    Frame,
+    Scene,
+    SceneActor,
+    SceneThing,
+    actor_of,
+    draw_scene,
+    frame_scene,
+    thing_of,
+)
 
 Box = tuple[float, float, float, float]
 
@@ -129,3 +138,18 @@ def test_what_does_not_exist_is_named() -> None:
                   Scene(actors=(SceneActor("x", kind="pictogram", pictogram="mongoose"),))):  # fmt: skip
         with pytest.raises(RenderError):
             draw_scene(scene, 192, 128, 1)
+
+
+def test_words_become_actors_and_things() -> None:
+    teacher = actor_of("Ms Roe", "teacher", base="woman")
+    assert (teacher.kind, teacher.look) == ("person", Look("woman", "teacher"))
+    assert actor_of("Sam", "son").look.base == "boy"
+    assert actor_of("Ariel", "mermaid").kind == "pictogram"
+    robot = actor_of("Pip", "robot")
+    assert (robot.kind, robot.pictogram, robot.cm) == ("pictogram", "robot", 170)
+    unknown = actor_of("Rik", "mongoose", kind_of="animal", cm=30)
+    assert (unknown.pictogram, unknown.cm) == (None, 30)
+    assert thing_of("k", "kettle", held_by="Pip", role="object").pictogram == "kettle"
+    assert thing_of("g", "gizmo", kind="tool", cm=12).pictogram is None
+    scene = Scene("kitchen", actors=(teacher, robot, unknown), things=(thing_of("k", "kettle"), thing_of("g", "gizmo")))
+    assert len(frame_scene(scene, 384, 256, 1).boxes) == 5

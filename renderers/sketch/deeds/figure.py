@@ -20,7 +20,7 @@ from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.style import OUTLINE
 from katha.renderers.sketch.svg import group, number
 
-__all__ = ["Body", "Look", "base_of", "draw_person", "look_of", "with_phase"]
+__all__ = ["Body", "Look", "base_of", "by_rig", "draw_person", "look_of", "with_phase"]
 
 _THINNEST = 0.62
 _MOODS: Mapping[str, str] = {
@@ -62,6 +62,11 @@ def base_of(pictogram: str) -> str:
     """The body of a person whose noun has this pictogram."""
     base: str = people()["words"].get(pictogram, "person")
     return base
+
+
+def by_rig(pictogram: str) -> bool:
+    """Whether the rig draws the people of this pictogram (it has no tails to swim with)."""
+    return pictogram not in people()["figures"]
 
 
 def look_of(look: Look, name: str) -> Mapping[str, Any]:
