@@ -22,7 +22,7 @@ from katha.renderers.sketch.settings.stage import tint
 from katha.renderers.sketch.style import INK, PAPER
 from katha.renderers.sketch.svg import el, group, number
 
-__all__ = ["Composition", "Placed", "compose", "compose_scene", "rasterise"]
+__all__ = ["Composition", "Placed", "border", "compose", "compose_scene", "rasterise"]
 
 _GRID = 12
 _STANDING = 12.0
@@ -115,7 +115,7 @@ def _sheet(pieces: Sequence[Piece], camera: Camera, backdrop: Backdrop, front: s
         tint(figures, backdrop.glow, backdrop.share),
         front,
         backdrop.rain,
-        _border(width, height),
+        border(width, height),
         xmlns="http://www.w3.org/2000/svg",
         width=width,
         height=height,
@@ -138,7 +138,7 @@ def _shadow(piece: Piece) -> str:
     return el("ellipse", cx=(x0 + x1) / 2, cy=min(y1, 1.0), rx=reach, ry=0.13 * reach, fill=INK, fill_opacity=0.16)
 
 
-def _border(width: int, height: int) -> str:
+def border(width: int, height: int) -> str:
     """A margin of paper with a thin ink line inside it."""
     m = max(2.0, height * 0.014)
     r = m * 1.6

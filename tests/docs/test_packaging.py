@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOLDERS: dict[str, str] = CONFIG["tool"]["setuptools"]["package-dir"]
-DATA = (".yaml", ".json", ".j2", ".onnx", ".css", ".js", ".md", ".typed")
+DATA = (".yaml", ".json", ".tsv", ".j2", ".onnx", ".css", ".js", ".md", ".typed")
 
 
 def _tracked() -> list[str]:

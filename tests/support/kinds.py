@@ -27,6 +27,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "experiments": ("make_ablations",),
     "planners": ("rule_planner",),
     "renderers": ("figures", "figures_other", "figures_small", "props", "sketch"),
+    "text": ("reading",),
 }
 SLOW: Mapping[str, tuple[str, ...]] = {
     "app": ("ablate_cli", "hostile", "public_api"),

@@ -172,8 +172,25 @@ def _vest(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     _belt(ink, draw, bones)
 
 
+def _shirt(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
+    """A shirt over trousers."""
+    legs = [(*bones.leg_near[0], 7.5 * bones.girth), (*bones.leg_far[0], 7.5 * bones.girth)]
+    ink.bundle([(*bones.hip, 12.6 * bones.girth), *legs], fill=draw.get("trousers", "navy"))
+    low = _between(bones.hip, bones.shoulder, 0.2)
+    ink.bundle([(*bones.shoulder, 9.8 * bones.girth), (*low, 12.2 * bones.girth)], fill=draw["dress"])
+    _belt(ink, draw, bones)
+
+
+def _frock(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
+    """A dress to the knee."""
+    ink.bundle(_skirt(bones, 0.95), fill=draw["dress"])
+    ink.bundle(_trunk(bones), fill=draw["dress"])
+    ink.bundle([(*bones.hip, 11.4 * bones.girth)], fill=draw["dress"], width=0)
+    _belt(ink, draw, bones)
+
+
 DRESSES: Mapping[str, Dress] = {
     "bare": _bare, "tunic": _tunic, "robe": _robe, "sari": _sari, "dhoti": _dhoti, "armour": _armour, "apron": _apron,
-    "vest": _vest, "wool": _wool,
+    "vest": _vest, "wool": _wool, "shirt": _shirt, "frock": _frock,
 }  # fmt: skip
 """Trunks by the names that `draw: wear` uses."""

@@ -1,0 +1,172 @@
+"""A person of any look in any pose, drawn by the sketch's upright rig, with the joints that things are put at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from random import Random
+from typing import Any
+
+from katha.renderers.sketch.deeds.data import people
+from katha.renderers.sketch.figures.around import Around
+from katha.renderers.sketch.figures.emanata import draw_emanata
+from katha.renderers.sketch.figures.ink import Box, Ink, Point, Sheet
+from katha.renderers.sketch.figures.pose import face_of
+from katha.renderers.sketch.figures.rig import FigureSpec, Joints, Pose
+from katha.renderers.sketch.figures.upright import draw_upright
+from katha.renderers.sketch.props.shapes import read_shape
+from katha.renderers.sketch.style import OUTLINE
+from katha.renderers.sketch.svg import group, number
+
+__all__ = ["Body", "Look", "base_of", "by_rig", "draw_person", "look_of", "with_phase"]
+
+_THINNEST = 0.62
+_MOODS: Mapping[str, str] = {
+    "loving": "grateful", "puzzled": "surprised", "worried": "afraid", "lonely": "sad", "tired": "calm",
+}  # fmt: skip
+"""Moods that the faces of the vocabulary do not have, by the face that comes nearest."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a person looks like, the same in every picture: `base` (man, woman, person, boy, girl, child, baby, old_man,
+    old_woman), `outfit` (a trade's pictogram) and, where the story says so, colours of clothes, hair and skin."""
+
+    base: str = "person"
+    outfit: str | None = None
+    dress: str | None = None
+    trousers: str | None = None
+    hair: str | None = None
+    skin: str | None = None
+
+
+@dataclass(frozen=True)
+class Body:
+    """A drawn person in stage units, facing as asked, its foot at (0, 0).
+
+    `solid` is the box of the body without signs around it. Joints: hand, far (the other hand), foot, mouth, crown,
+    hip, shoulder.
+    """
+
+    svg: str
+    behind: str
+    bbox: Box
+    solid: Box
+    head: tuple[float, float, float]
+    joints: Mapping[str, Point]
+
+
+def base_of(pictogram: str) -> str:
+    """The body of a person whose noun has this pictogram."""
+    base: str = people()["words"].get(pictogram, "person")
+    return base
+
+
+def by_rig(pictogram: str) -> bool:
+    """Whether the rig draws the people of this pictogram (it has no tails to swim with)."""
+    return pictogram not in people()["figures"]
+
+
+def look_of(look: Look, name: str) -> Mapping[str, Any]:
+    """The rig's drawing data of a look; what the story does not say is chosen by the character's name alone."""
+    data, rng = people(), Random(f"katha look {name}")
+    draw: dict[str, Any] = {key: rng.choice(values) for key, values in data["palettes"].items()}
+    for key, values in data["styles"][look.base].items():
+        choice = rng.choice(values)
+        if choice is not None:
+            draw[key] = choice
+    draw |= data["bases"][look.base]
+    draw |= data["outfits"].get(look.outfit, {})
+    told = {"dress": look.dress, "trousers": look.trousers, "hair": look.hair, "coat": look.skin}
+    draw |= {key: value for key, value in told.items() if value is not None}
+    if look.dress is not None:
+        draw.pop("sleeve", None)
+    draw.setdefault("sleeve", draw["dress"])
+    if draw["wear"] == "shirt":
+        draw["limbs"] = draw["trousers"]
+    return draw
+
+
+def draw_person(
+    look: Look, name: str, pose: Pose, mood: str | None = None, facing: int = 1, phase: float = 0.0
+) -> Body:
+    """Draw a person; the same arguments give the same bytes.
+
+    Raises:
+        RenderError: no such mood.
+    """
+    draw = look_of(look, name)
+    face = face_of(FigureSpec("man", emotion=_MOODS.get(mood, mood) if mood else None, phase=phase), pose)
+    scale = float(draw.get("scale", 1.0))
+    sheet, behind = Sheet(), Sheet()
+    weight = OUTLINE * min(1.25, max(_THINNEST, math.sqrt(scale)))
+    pen = Ink(sheet, weight=weight).at(sx=scale * facing, sy=scale)
+    spec = FigureSpec("man", facing=facing, phase=phase)
+    own_hat = draw.get("hat") in people()["hats"]
+    rigged = {key: value for key, value in draw.items() if not (own_hat and key == "hat")}
+    joints = draw_upright(pen, spec, rigged, pose, face)
+    solid = sheet.box or (0.0, 0.0, 0.0, 0.0)
+    x0, y0, x1, y1 = (value / scale for value in solid)
+    body = (x0, y0, x1, y1) if facing > 0 else (-x1, y0, -x0, y1)
+    back = Ink(behind, weight=weight).at(sx=scale * facing, sy=scale)
+    draw_emanata(pose.emanata, Around(joints, body, phase), front=pen, behind=back)
+    hat = _hat(draw["hat"], joints, scale, facing) if own_hat else ""
+    box, under = sheet.box or solid, behind.box or solid
+    if own_hat:
+        box = (box[0], min(box[1], _top(joints, scale)), box[2], box[3])
+    return Body(
+        svg="".join(sheet.parts) + hat,
+        behind="".join(behind.parts),
+        bbox=(min(box[0], under[0]), min(box[1], under[1]), max(box[2], under[2]), max(box[3], under[3])),
+        solid=(solid[0], min(solid[1], box[1] if own_hat else solid[1]), solid[2], solid[3]),
+        head=(*pen.map(*joints.head[:2]), joints.head[2] * scale),
+        joints=_points(pen, joints),
+    )
+
+
+def _points(pen: Ink, joints: Joints) -> Mapping[str, Point]:
+    named = {
+        "hand": joints.hand,
+        "far": joints.hand_far or joints.hand,
+        "mouth": joints.mouth,
+        "crown": joints.crown[:2],
+        "hip": joints.extra["hip"],
+        "shoulder": joints.extra["shoulder"],
+        "foot": max((joints.extra["foot"], joints.extra["foot_far"]), key=lambda point: point[0]),
+    }
+    return {name: pen.map(*point) for name, point in named.items()}
+
+
+def _top(joints: Joints, scale: float) -> float:
+    return (joints.head[1] - 2.4 * joints.head[2]) * scale
+
+
+def _hat(name: str, joints: Joints, scale: float, facing: int) -> str:
+    cx, cy, r = joints.head
+    put = (
+        f"translate({number(cx * scale * facing)} {number(cy * scale)}) scale({facing * scale:.4f} {scale:.4f})"
+        f" rotate({number(joints.tilt)}) scale({number(r)})"
+    )
+    return group(_hat_shapes(name, r), transform=put)
+
+
+@cache
+def _hat_shapes(name: str, radius: float) -> str:
+    """The shapes of a hat, their lines of the usual width when the hat is enlarged to the head's radius."""
+    drawn = "".join(
+        read_shape(head, str(geometry)).at(0.0)[0]
+        for entry in people()["hats"][name]
+        for head, geometry in entry.items()
+    )
+    for width in ("2.4", "1.4", "3.6"):
+        drawn = drawn.replace(f'stroke-width="{width}"', f'stroke-width="{OUTLINE / radius:.3f}"')
+    return drawn
+
+
+def with_phase(pose: Pose, phase: float) -> Pose:
+    """The pose a little different for each of several figures that do the same."""
+    wave = 5.0 * math.sin(2 * math.pi * phase)
+    arm = (pose.arm_far[0] + wave, pose.arm_far[1] + wave)
+    return replace(pose, arm_far=arm, head=pose.head + 0.4 * wave)

@@ -1,0 +1,25 @@
+"""Things, animals and vehicles from an open set of pictograms (Fluent emoji, flat; MIT), drawn in the sketch's style.
+
+`nouns.tsv` says which noun is which pictogram and how large the thing is; `bodies.json` holds their drawings. Both are
+data: a new word is a word in a row, a new pictogram a row and a run of `training.pictograms`.
+"""
+
+from katha.renderers.sketch.pictograms.acting import ACTS, MOODS, act_pictogram
+from katha.renderers.sketch.pictograms.data import Noun, Pictogram, find_noun, nouns, pictogram, pictograms
+from katha.renderers.sketch.pictograms.draw import Picture, draw_pictogram, draw_stand_in, stage_height
+
+__all__ = [
+    "ACTS",
+    "MOODS",
+    "Noun",
+    "Pictogram",
+    "Picture",
+    "act_pictogram",
+    "draw_pictogram",
+    "draw_stand_in",
+    "find_noun",
+    "nouns",
+    "pictogram",
+    "pictograms",
+    "stage_height",
+]

@@ -1,0 +1,143 @@
+"""The noun table and the packed pictograms, read once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from katha.errors import RenderError
+from katha.renderers.sketch.pictograms.heads import Layer, with_body
+from katha.renderers.sketch.props import draw_prop
+from katha.renderers.sketch.props.shapes import read_shape
+
+__all__ = ["ACTING", "FACES", "KINDS", "STANDS", "Noun", "Pictogram", "find_noun", "nouns", "pictogram", "pictograms"]
+
+Box = tuple[float, float, float, float]
+
+KINDS = (
+    "person", "animal", "plant", "food", "drink", "vehicle", "building", "furniture", "tool", "container", "document",
+    "device", "toy", "instrument", "clothing", "sport", "sky", "landscape", "thing",
+)  # fmt: skip
+"""What a noun can be; a stand-in is chosen by it."""
+
+STANDS = ("ground", "hand", "table", "wall", "sky", "water")
+"""Where a thing is found when the story does not say."""
+
+ACTING = ("yes", "moves", "no")
+"""Whether it does things of its own accord, can be moved by somebody inside, or only stands there."""
+
+FACES = ("left", "right", "front")
+"""Which way the pictogram looks."""
+
+
+@dataclass(frozen=True)
+class Pictogram:
+    """One drawing of the set with what is true of the thing: its real height in centimetres is that of `box`.
+
+    `layers` are drawn one over the other, in units of the drawing; `box` (x0, y0, x1, y1) is what they cover.
+    """
+
+    id: str
+    kind: str
+    cm: float
+    stands: str
+    acts: str
+    faces: str
+    layers: tuple[Layer, ...]
+    box: Box
+
+
+@dataclass(frozen=True)
+class Noun:
+    """One noun of the table: the pictogram that shows it and the height of this thing."""
+
+    word: str
+    pictogram: str
+    kind: str
+    cm: float
+    stands: str
+    acts: str
+
+
+def pictogram(name: str) -> Pictogram:
+    """The pictogram of this id.
+
+    Raises:
+        RenderError: there is none.
+    """
+    found = pictograms().get(name)
+    if found is None:
+        raise RenderError(
+            f"The sketch has no pictogram {name!r}.", hint="Its ids are in the first column of nouns.tsv."
+        )
+    return found
+
+
+def find_noun(word: str) -> Noun | None:
+    """The entry of a noun (singular, any case), or None when nothing in the set shows it."""
+    return nouns().get(word.strip().lower())
+
+
+@cache
+def pictograms() -> Mapping[str, Pictogram]:
+    """Every pictogram by id, in the table's order."""
+    bodies = json.loads(_text("bodies.json"))
+    found: dict[str, Pictogram] = {}
+    for name, kind, cm, stands, acts, faces, _ in _rows():
+        x0, y0, x1, y1 = bodies[name]["box"]
+        layers, box = with_body(name, bodies[name]["body"], (x0, y0, x1, y1))
+        found[name] = Pictogram(name, kind, float(cm), stands, acts, faces, layers, box)
+    for name, row in _extra().items():
+        svg, box = _drawn(row)
+        acts = row.get("acts", "no")
+        found[name] = Pictogram(
+            name, row["kind"], float(row["cm"]), row["stands"], acts, "front", ((svg, "", 1.0),), box
+        )
+    return found
+
+
+@cache
+def nouns() -> Mapping[str, Noun]:
+    """Every noun by its word in lower case. `puppy=28` in a row is a word with a height of its own."""
+    found: dict[str, Noun] = {}
+    for name, kind, cm, stands, acts, _, words in _rows():
+        for entry in words.split("; "):
+            word, _, own = entry.partition("=")
+            found[word.lower()] = Noun(word, name, kind, float(own or cm), stands, acts)
+    for name, row in _extra().items():
+        for word in row["nouns"]:
+            noun = Noun(word, name, row["kind"], float(row["cm"]), row["stands"], row.get("acts", "no"))
+            found.setdefault(word.lower(), noun)
+    return found
+
+
+def _drawn(row: Mapping[str, Any]) -> tuple[str, Box]:
+    """The shapes of an extra row as SVG with their box."""
+    if "prop" in row:
+        drawn = draw_prop(row["prop"])
+        return drawn.svg, drawn.bbox
+    parts = [read_shape(head, str(geometry)).at(0.0) for entry in row["shapes"] for head, geometry in entry.items()]
+    x0s, y0s, x1s, y1s = zip(*(box for _, box in parts), strict=True)
+    return "".join(svg for svg, _ in parts), (min(x0s), min(y0s), max(x1s), max(y1s))
+
+
+@cache
+def _extra() -> Mapping[str, Mapping[str, Any]]:
+    data: Mapping[str, Mapping[str, Any]] = yaml.load(
+        _text("extra.yaml"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    )
+    return data
+
+
+def _rows() -> list[list[str]]:
+    return [line.split("\t") for line in _text("nouns.tsv").splitlines()[1:]]
+
+
+def _text(name: str) -> str:
+    return resources.files("katha.renderers.sketch.pictograms").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,140 @@
+"""A pictogram in the sketch's style: its flat colours a little softer, an ink outline around the whole."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from katha.renderers.sketch.pictograms.data import Pictogram, pictogram
+from katha.renderers.sketch.settings.stage import tint
+from katha.renderers.sketch.style import INK, OUTLINE, PAPER, mix
+from katha.renderers.sketch.svg import el, group, number, smooth
+
+__all__ = ["Box", "Picture", "draw_pictogram", "draw_stand_in", "stage_height"]
+
+Box = tuple[float, float, float, float]
+
+_CM = 1.7
+"""Centimetres in a unit of the stage: an adult of 170 is 100 units tall."""
+_SMALL, _SMALLEST, _TALL = 17.0, 8.0, 110.0
+_SHRINKS, _GROWS = 0.35, 0.42
+"""Small things are drawn larger than life and large ones smaller, by these powers beyond the limits above."""
+_SOFT = 0.1
+"""Share of paper in a pictogram's colours: emoji are brighter than the sketch."""
+_THINNEST = 0.5
+
+_STAND_INS = {
+    "person": "grey", "animal": "brown", "plant": "leaf", "food": "tan", "drink": "sky", "vehicle": "blue",
+    "building": "stone", "furniture": "brown", "container": "tan", "sky": "cream", "landscape": "stone",
+}  # fmt: skip
+_SHAPES = {
+    "person": ((-0.2, 0.0), (-0.26, -0.5), (-0.16, -0.66), (-0.2, -0.9), (0.0, -1.0), (0.2, -0.9), (0.16, -0.66),
+               (0.26, -0.5), (0.2, 0.0)),
+    "animal": ((-0.7, 0.0), (-0.8, -0.6), (-0.4, -0.75), (0.3, -0.7), (0.5, -1.0), (0.85, -0.85), (0.75, -0.5),
+               (0.65, 0.0)),
+    "plant": ((-0.12, 0.0), (-0.15, -0.35), (-0.5, -0.6), (-0.3, -0.95), (0.25, -1.0), (0.5, -0.65), (0.15, -0.35),
+              (0.12, 0.0)),
+    "vehicle": ((-1.0, 0.0), (-1.05, -0.5), (-0.6, -0.6), (-0.4, -1.0), (0.5, -1.0), (0.7, -0.6), (1.05, -0.45),
+                (1.0, 0.0)),
+    "building": ((-0.6, 0.0), (-0.6, -0.65), (0.0, -1.0), (0.6, -0.65), (0.6, 0.0)),
+    "thing": ((-0.5, 0.0), (-0.55, -0.8), (-0.2, -1.0), (0.35, -0.95), (0.55, -0.6), (0.5, 0.0)),
+}  # fmt: skip
+"""Outlines of stand-ins in units of their height, by kind; kinds not named use "thing"."""
+_LUMPS = frozenset({"building"})
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing in stage units: y down, its foot at (0, 0). `bbox` holds everything drawn, `solid` the thing itself.
+
+    `head` is the circle (cx, cy, r) by which marks and the camera find its face.
+    """
+
+    svg: str
+    bbox: Box
+    solid: Box
+    head: tuple[float, float, float]
+
+
+def stage_height(cm: float) -> float:
+    """Units of the stage for a thing of `cm` centimetres: true between a cat and a person, gentler beyond both."""
+    units = cm / _CM
+    if units < _SMALL:
+        return max(_SMALLEST, _SMALL * float((units / _SMALL) ** _SHRINKS))
+    return units if units <= _TALL else _TALL * float((units / _TALL) ** _GROWS)
+
+
+def draw_pictogram(name: str, height: float, *, facing: int = 1, turn: float = 0.0, squash: float = 1.0) -> Picture:
+    """The pictogram `name`, `height` units tall, its foot at (0, 0).
+
+    `facing` is 1 (right) or -1 (left) and mirrors what looks to a side. `turn` leans or tips it (clockwise, degrees);
+    it still touches the ground. `squash` is its height beside its own.
+
+    Raises:
+        RenderError: no pictogram of that id.
+    """
+    found = pictogram(name)
+    x0, y0, x1, y1 = found.box
+    scale = height / (y1 - y0)
+    mirrored = found.faces != "front" and (found.faces == "right") != (facing > 0)
+    wide, tall = (x1 - x0) * scale, height * squash
+    put = (
+        f"scale({number(-scale if mirrored else scale)} {number(scale * squash)})"
+        if scale > 0.2
+        else f"scale({-scale if mirrored else scale:.4f} {scale * squash:.4f})"
+    )
+    inner = group(_outlined(found, scale, height), transform=f"{put} translate({number(-(x0 + x1) / 2)} {number(-y1)})")
+    box = (-wide / 2, -tall, wide / 2, 0.0)
+    if turn:
+        lift = _resting(wide, tall, turn)
+        inner = group(inner, transform=f"translate(0 {number(lift)}) rotate({number(turn)} 0 {number(-tall / 2)})")
+        box = _turned(box, turn, lift)
+    bx0, by0, bx1, by1 = box
+    r = min(bx1 - bx0, by1 - by0) * 0.32
+    ahead = facing * 0.22 * (bx1 - bx0) if found.kind == "animal" and found.faces != "front" else 0.0
+    return Picture(inner, box, box, ((bx0 + bx1) / 2 + ahead, by0 + r * 1.1, r))
+
+
+def draw_stand_in(kind: str, cm: float) -> Picture:
+    """A plain shape of the right kind and size for what the set does not have: nothing that could be mistaken."""
+    height = stage_height(cm)
+    outline = [(x * height, y * height) for x, y in _SHAPES.get(kind, _SHAPES["thing"])]
+    fill = mix(PAPER, _STAND_INS.get(kind, "grey"), 0.5)
+    if kind in _LUMPS:
+        svg = el("path", d="M" + " L".join(f"{number(x)},{number(y)}" for x, y in outline) + "Z", fill=fill,
+                 stroke=INK, stroke_width=_weight(height), stroke_linejoin="round", stroke_dasharray="5 4")  # fmt: skip
+    else:
+        svg = smooth(outline, fill=fill, width=_weight(height))
+    xs, ys = [x for x, _ in outline], [y for _, y in outline]
+    box = (min(xs), min(ys), max(xs), max(ys))
+    return Picture(svg, box, box, (0.0, -0.8 * height, 0.2 * height))
+
+
+def _outlined(found: Pictogram, scale: float, height: float) -> str:
+    """The drawing twice: once with a stroke for the outline around the whole, once without on top of it."""
+    line = 1.6 * _weight(height) / scale
+    under = "".join(
+        el("g", svg, transform=put or None, stroke=INK, stroke_width=f"{line / larger:.3f}", stroke_linejoin="round")
+        for svg, put, larger in found.layers
+    )
+    return under + "".join(tint(group(svg, transform=put or None), PAPER, _SOFT) for svg, put, _ in found.layers)
+
+
+def _weight(height: float) -> float:
+    return OUTLINE * min(1.25, max(_THINNEST, math.sqrt(height / 100)))
+
+
+def _resting(wide: float, tall: float, turn: float) -> float:
+    """How far down a picture turned about its middle must go to touch the ground again."""
+    angle = math.radians(turn)
+    reach = (abs(math.sin(angle)) * wide + abs(math.cos(angle)) * tall) / 2
+    return tall / 2 - reach
+
+
+def _turned(box: Box, turn: float, lift: float) -> Box:
+    x0, y0, x1, y1 = box
+    wide, tall, angle = x1 - x0, y1 - y0, math.radians(turn)
+    across = (abs(math.cos(angle)) * wide + abs(math.sin(angle)) * tall) / 2
+    down = (abs(math.sin(angle)) * wide + abs(math.cos(angle)) * tall) / 2
+    middle = -tall / 2 + lift
+    return (-across, middle - down, across, middle + down)

@@ -1,0 +1,21 @@
+"""Scenes: a typed record of one moment, and the frame that shows it with places, people, pictograms and a camera."""
+
+from katha.renderers.sketch.scenes.casting import actor_of, thing_of
+from katha.renderers.sketch.scenes.draw import Frame, draw_scene, frame_scene
+from katha.renderers.sketch.scenes.framing import Framing, Subject, choose_framing, keep_direction
+from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
+
+__all__ = [
+    "Frame",
+    "Framing",
+    "Scene",
+    "SceneActor",
+    "SceneThing",
+    "Subject",
+    "actor_of",
+    "choose_framing",
+    "draw_scene",
+    "frame_scene",
+    "keep_direction",
+    "thing_of",
+]

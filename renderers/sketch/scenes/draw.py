@@ -1,0 +1,110 @@
+"""A scene as one frame: the place, the actors with their things, the camera. Only what the scene has is drawn."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from katha.renderers.sketch.compose import border
+from katha.renderers.sketch.deeds import deed
+from katha.renderers.sketch.places import Place, draw_place, place_data
+from katha.renderers.sketch.scenes.framing import Framing, Subject, choose_framing
+from katha.renderers.sketch.scenes.record import Scene
+from katha.renderers.sketch.scenes.stage import arrange
+from katha.renderers.sketch.scenes.things import Box, Sprite
+from katha.renderers.sketch.settings.stage import tint
+from katha.renderers.sketch.style import INK
+from katha.renderers.sketch.svg import el, group, number
+
+__all__ = ["Frame", "draw_scene", "frame_scene"]
+
+_FELT = frozenset({"cry", "laugh", "think", "kiss", "hug"})
+_STANDING = 6.0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A drawn scene: `svg`, the camera that the next frame is compared with, and who and what is where in pixels."""
+
+    svg: str
+    framing: Framing
+    boxes: tuple[tuple[str, Box], ...]
+
+
+def draw_scene(scene: Scene, width: int, height: int, seed: int) -> str:
+    """The scene as SVG; the same scene, size and seed give the same bytes."""
+    return frame_scene(scene, width, height, seed).svg
+
+
+def frame_scene(scene: Scene, width: int, height: int, seed: int, previous: Framing | None = None) -> Frame:
+    """The scene as SVG with its camera; `previous` is the camera of the frame before it.
+
+    Raises:
+        RenderError: the scene names a place, deed, mood or pictogram that does not exist.
+    """
+    digest = hashlib.sha256(f"{scene!r}\n{seed}".encode()).digest()
+    rng = Random(int.from_bytes(digest[:8], "big"))
+    place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed)
+    sprites = arrange(scene, rng, previous)
+    felt = any(actor.mood and actor.deed in (*_FELT, "stand") for actor in scene.actors)
+    stand = place_data(scene.setting).stand if scene.setting else None
+    framing = choose_framing(
+        [_subject(sprite) for sprite in sprites],
+        width,
+        height,
+        asked=scene.shot,
+        felt=felt,
+        stand=stand,
+        previous=previous,
+    )
+    sprites = [_afloat(sprite, scene, place, framing) for sprite in sprites]
+    svg = _sheet(sprites, framing, place, width, height)
+    return Frame(svg, framing, tuple((sprite.id, framing.box(sprite.box)) for sprite in sprites))
+
+
+def _subject(sprite: Sprite) -> Subject:
+    return Subject(sprite.id, sprite.box, sprite.face, sprite.acts, sprite.key, sprite.facing)
+
+
+def _afloat(sprite: Sprite, scene: Scene, place: Place, framing: Framing) -> Sprite:
+    """Swimmers and boats in the open water of the place, where a wide or medium shot has it in view."""
+    swims = {actor.id for actor in scene.actors if deed(actor.deed).id in ("swim", "row", "sail")}
+    boats = {thing.id for thing in scene.things if thing.stands == "water"}
+    if place.water is None or framing.shot == "close" or sprite.id not in swims | boats:
+        return sprite
+    level = place.water[0] + 0.8 * (place.water[1] - place.water[0])
+    return sprite.moved(0.0, min(0.0, (level - framing.ground) / framing.k))
+
+
+def _sheet(sprites: Sequence[Sprite], framing: Framing, place: Place, width: int, height: int) -> str:
+    z, fx, fy = framing.zoom, width / 2, place.horizon
+    zoomed = f"translate({number(fx * (1 - z))} {number(fy * (1 - z))}) scale({z:.4f})"
+    actors = "".join(_put(sprite, framing) for sprite in sprites)
+    return el(
+        "svg",
+        group(place.back, transform=zoomed),
+        tint(actors, place.glow, place.share),
+        place.front if framing.shot != "close" else "",
+        place.over,
+        border(width, height),
+        xmlns="http://www.w3.org/2000/svg",
+        width=width,
+        height=height,
+        viewBox=f"0 0 {width} {height}",
+    )
+
+
+def _put(sprite: Sprite, framing: Framing) -> str:
+    x, y = framing.left + framing.k * sprite.x, framing.ground + framing.k * sprite.y
+    return group(_shadow(sprite), sprite.svg, transform=f"translate({number(x)} {number(y)}) scale({framing.k:.4f})")
+
+
+def _shadow(sprite: Sprite) -> str:
+    """A soft shadow under what stands on the ground."""
+    if not sprite.grounded or abs(sprite.y) > _STANDING or sprite.depth < -5:
+        return ""
+    x0, _, x1, _ = sprite.local
+    reach = 0.4 * (x1 - x0)
+    return el("ellipse", cx=(x0 + x1) / 2, cy=1, rx=reach, ry=min(0.16 * reach, 7.0), fill=INK, fill_opacity=0.16)

@@ -1,0 +1,184 @@
+"""Framing as storyboard artists do it: pure rules from boxes on the stage to a camera.
+
+Faces are whole, the verb's object is in the frame, headroom is about a tenth, eyes are in the upper third. Wide shows
+where, medium what is done, close what is felt. No two neighbours are the same picture, and who looked to one side in
+the last frame looks there again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["Box", "Framing", "Subject", "choose_framing", "keep_direction"]
+
+Box = tuple[float, float, float, float]
+Shot = Literal["wide", "medium", "close"]
+
+_SIZES: Mapping[Shot, float] = {"wide": 0.42, "medium": 0.64, "close": 1.15}
+"""Height of the tallest actor beside the frame's."""
+_LEAST = 0.22
+"""No actor is smaller than this share of the frame's height unless a wide shot was asked for."""
+_HEADROOM, _SIDES, _EYES = 0.1, 0.06, 0.4
+_GROUND: Mapping[Shot, float] = {"wide": 0.86, "medium": 0.92, "close": 1.0}
+_ZOOM: Mapping[Shot, float] = {"wide": 1.0, "medium": 1.12, "close": 1.5}
+_SAME_SIZE, _STEP = 0.12, 1.28
+"""Two frames of one shot are alike when their sizes differ by less than the first; then one changes by the second."""
+_NEXT: Mapping[Shot, Shot] = {"wide": "medium", "medium": "close", "close": "medium"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something on the stage (units of the stage, y down, the ground at 0).
+
+    face: circle of a face that must be whole. acts: whether it is an actor. key: whether the sentence is about it, so
+    that it must be in the frame. facing: 1 right, -1 left, 0 neither.
+    """
+
+    id: str
+    box: Box
+    face: tuple[float, float, float] | None = None
+    acts: bool = False
+    key: bool = False
+    facing: int = 0
+
+
+@dataclass(frozen=True)
+class Framing:
+    """A camera: pixels of a unit `k`, the pixel (`left`, `ground`) of the stage's origin, the backdrop's `zoom`.
+
+    `cast` and `facing` are what the next frame is compared with.
+    """
+
+    shot: Shot
+    k: float
+    left: float
+    ground: float
+    zoom: float = 1.0
+    cast: tuple[str, ...] = ()
+    facing: Mapping[str, int] = field(default_factory=dict)
+
+    def box(self, box: Box) -> Box:
+        """A box of the stage in pixels."""
+        x0, y0, x1, y1 = box
+        return (self.left + self.k * x0, self.ground + self.k * y0, self.left + self.k * x1, self.ground + self.k * y1)
+
+
+def choose_framing(
+    subjects: Sequence[Subject],
+    width: float,
+    height: float,
+    *,
+    asked: Shot | None = None,
+    felt: bool = False,
+    stand: float | None = None,
+    previous: Framing | None = None,
+) -> Framing:
+    """The camera for what stands on the stage.
+
+    `asked` is the shot that the plan names; `felt` says that the moment is about a feeling; `stand` is where feet are
+    in the place (a share of the height); `previous` is the frame before this one.
+    """
+    cast = tuple(sorted(subject.id for subject in subjects if subject.acts))
+    facing = {subject.id: subject.facing for subject in subjects if subject.acts and subject.facing}
+    shot = asked or _usual(subjects, felt)
+    if asked is None and previous is not None and previous.cast == cast and previous.shot == shot:
+        shot = _NEXT[shot]
+    k = _scale(subjects, shot, width, height, asked)
+    if (
+        previous is not None
+        and previous.cast == cast
+        and previous.shot == shot
+        and abs(k / previous.k - 1) < _SAME_SIZE
+    ):
+        k = k / _STEP
+    left, ground = _aim(subjects, shot, k, width, height, stand)
+    return Framing(shot, k, left, ground, _ZOOM[shot], cast, facing)
+
+
+def keep_direction(name: str, wanted: int | None, previous: Framing | None) -> int | None:
+    """Which way an actor looks: as asked, else as in the frame before, else free."""
+    if wanted is not None:
+        return wanted
+    return previous.facing.get(name) if previous is not None else None
+
+
+def _usual(subjects: Sequence[Subject], felt: bool) -> Shot:
+    actors = [subject for subject in subjects if subject.acts]
+    if not actors or len(actors) > 3:
+        return "wide"
+    keyed = any(subject.key and not subject.acts for subject in subjects)
+    return "close" if felt and len(actors) <= 2 and not keyed else "medium"
+
+
+def _needed(subjects: Sequence[Subject], shot: Shot) -> Box:
+    """What must be in the frame: from afar everything; in between actors and key things; near faces and key things."""
+    if shot == "wide":
+        chosen = [subject.box for subject in subjects]
+    else:
+        chosen = [subject.box for subject in subjects if subject.acts or subject.key]
+    if shot == "close":
+        heads = [_around(subject.face) for subject in subjects if subject.face is not None and subject.acts]
+        things = [subject.box for subject in subjects if subject.key and not subject.acts]
+        chosen = heads + things or chosen
+    return _union(chosen or [subject.box for subject in subjects] or [(-100.0, -100.0, 100.0, 0.0)])
+
+
+def _extent(box: Box) -> float:
+    """How large somebody is, lying or standing."""
+    return max(box[3] - box[1], 0.8 * (box[2] - box[0]))
+
+
+def _around(face: tuple[float, float, float]) -> Box:
+    """A head with its hair, hat and shoulders."""
+    cx, cy, r = face
+    return (cx - 1.5 * r, cy - 1.5 * r, cx + 1.5 * r, cy + 1.9 * r)
+
+
+def _scale(subjects: Sequence[Subject], shot: Shot, width: float, height: float, asked: Shot | None) -> float:
+    x0, y0, x1, y1 = _needed(subjects, shot)
+    actors = [_extent(subject.box) for subject in subjects if subject.acts]
+    tall = max(actors or [y1 - y0, 30.0])
+    wanted = _SIZES[shot] * height / max(tall, 36.0)
+    if shot == "close":
+        radii = [subject.face[2] for subject in subjects if subject.face is not None and subject.acts]
+        wanted = 0.2 * height / max(radii) if radii else wanted
+    floor = 0.0 if shot == "close" else min(y0, -1.0)
+    tallest = (1 - _HEADROOM - (1 - _GROUND[shot]) - 0.01) * height
+    fits = (1 - 2 * _SIDES) * width / max(x1 - x0, 1.0)
+    fits = min(fits, 0.84 * height / max(y1 - y0, 1.0) if shot == "close" else tallest / -floor)
+    k = min(wanted, fits)
+    least = _LEAST * height / max(min(actors or [tall]), 30.0)
+    faces = _union([_around(s.face) for s in subjects if s.face is not None and s.acts] or [(x0, y0, x1, y1)])
+    roomy = (1 - _SIDES) * width / max(faces[2] - faces[0], 1.0)
+    return k if asked == "wide" or shot == "wide" else max(k, min(least, roomy, tallest / max(-faces[1], 1.0)))
+
+
+def _aim(
+    subjects: Sequence[Subject], shot: Shot, k: float, width: float, height: float, stand: float | None
+) -> tuple[float, float]:
+    box = _needed(subjects, shot)
+    middle = (box[0] + box[2]) / 2
+    free = max(0.0, width - k * (box[2] - box[0]))
+    looks = sum(subject.facing for subject in subjects if subject.acts)
+    actors = sum(subject.acts for subject in subjects)
+    lead = -0.16 * free * looks / actors if actors == 1 and shot != "wide" else 0.0
+    left = width / 2 - k * middle + lead
+    if shot != "close":
+        ground = (stand if stand is not None and shot == "wide" else _GROUND[shot]) * height
+        ground = min(ground, 0.95 * height - k * max(box[3], 0.0))
+        top = ground + k * box[1]
+        return left, ground if top >= _HEADROOM * height else min(0.97 * height, ground + _HEADROOM * height - top)
+    heads = [subject.face for subject in subjects if subject.face is not None and subject.acts]
+    if not heads:
+        return left, height / 2 - k * (box[1] + box[3]) / 2
+    eyes = sum(face[1] for face in heads) / len(heads)
+    ground = _EYES * height - k * eyes
+    over, under = 0.04 * height - (ground + k * box[1]), ground + k * box[3] - 0.97 * height
+    return left, ground + max(over, 0.0) - (max(under, 0.0) if over < 0 else 0.0)
+
+
+def _union(boxes: Sequence[Box]) -> Box:
+    x0s, y0s, x1s, y1s = zip(*boxes, strict=True)
+    return (min(x0s), min(y0s), max(x1s), max(y1s))

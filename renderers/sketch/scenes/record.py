@@ -1,0 +1,66 @@
+"""What a planner fills and the drawing takes: one moment of a story as a small typed record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from katha.renderers.sketch.deeds import Look
+
+__all__ = ["Scene", "SceneActor", "SceneThing", "Shot"]
+
+Shot = Literal["wide", "medium", "close"]
+
+
+@dataclass(frozen=True)
+class SceneActor:
+    """Somebody who does something. `id` is the character's name for the whole story and fixes its look.
+
+    kind: a person is drawn by the rig in its `look`; anything else by its `pictogram` (None: a stand-in of `kind_of`
+    and `cm`). deed: an id of deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame.
+    facing: 1 right, -1 left, None free. count: how many of them.
+    """
+
+    id: str
+    kind: Literal["person", "pictogram"] = "person"
+    look: Look = field(default_factory=Look)
+    pictogram: str | None = None
+    kind_of: str = "animal"
+    cm: float | None = None
+    deed: str = "stand"
+    mood: str | None = None
+    target: str | None = None
+    place: Literal["left", "middle", "right"] | None = None
+    facing: Literal[1, -1] | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class SceneThing:
+    """A thing: what a deed is done to or with, or what stands there.
+
+    `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, or
+    scenery. held_by: the id of the actor whose deed it belongs to.
+    """
+
+    id: str
+    word: str
+    pictogram: str | None = None
+    kind: str = "thing"
+    cm: float = 30.0
+    stands: str = "ground"
+    role: Literal["object", "instrument", "scenery"] = "scenery"
+    held_by: str | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One moment: where (an id of places.yaml), when, in what weather, who and what, and the shot if one is asked."""
+
+    setting: str | None = None
+    weather: str | None = None
+    time: str | None = None
+    actors: tuple[SceneActor, ...] = ()
+    things: tuple[SceneThing, ...] = ()
+    shot: Shot | None = None

@@ -1,0 +1,341 @@
+"""Where a thing is beside the body that has it: one small function for each place that deeds.yaml names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+
+import yaml
+
+from katha.renderers.sketch.deeds import Body, Deed, pieces
+from katha.renderers.sketch.pictograms import Picture, draw_pictogram, draw_stand_in, stage_height
+from katha.renderers.sketch.scenes.record import SceneThing
+from katha.renderers.sketch.svg import circle, ellipse, group, line, number
+
+__all__ = ["Box", "Sprite", "bubble", "draw_thing", "put_thing", "seat_of", "sized", "union"]
+
+Box = tuple[float, float, float, float]
+Face = tuple[float, float, float]
+
+_HELD = 0.5
+"""A held thing is at most this share of its holder's height."""
+_LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
+_LIMITS: Mapping[str, tuple[float, float]] = {"thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0)}
+"""How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
+_UNHANDY: Mapping[str, float] = {"vehicle": 140.0, "building": 90.0, "landscape": 90.0, "sky": 140.0, "plant": 250.0}
+"""Kinds of things that nobody holds when they are taller than this (centimetres)."""
+_FLOATING = frozenset({"balloon", "kite"})
+_ALOFT = -104.0
+_SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "furniture": 0.42, "plant": 0.9}
+_HANDY = 40.0
+"""A thing of the hand or table that is smaller than this is taken in hand by whoever works on it."""
+_HELD_WHERE = frozenset(
+    {"hand", "hands", "mouth", "ear", "eyes", "above", "above_front", "flying", "foot", "ground_front"}
+)
+
+
+@dataclass(frozen=True)
+class Sprite:
+    """A drawing on the stage at (x, y): `local` is its box before that, `depth` its order (low is far).
+
+    face: the circle of an actor's face. key: the sentence is about it. acts: an actor. facing: 1, -1 or 0.
+    """
+
+    id: str
+    svg: str
+    local: Box
+    depth: float
+    x: float = 0.0
+    y: float = 0.0
+    face_local: Face | None = None
+    acts: bool = False
+    key: bool = False
+    facing: int = 0
+    grounded: bool = True
+
+    @property
+    def box(self) -> Box:
+        """x0, y0, x1, y1 on the stage."""
+        x0, y0, x1, y1 = self.local
+        return (x0 + self.x, y0 + self.y, x1 + self.x, y1 + self.y)
+
+    @property
+    def face(self) -> Face | None:
+        """The face's circle on the stage."""
+        if self.face_local is None:
+            return None
+        cx, cy, r = self.face_local
+        return (cx + self.x, cy + self.y, r)
+
+    def moved(self, dx: float, dy: float) -> Sprite:
+        """The same drawing elsewhere."""
+        return replace(self, x=self.x + dx, y=self.y + dy)
+
+
+def union(boxes: list[Box]) -> Box:
+    """The smallest box around `boxes` (at least one)."""
+    x0s, y0s, x1s, y1s = zip(*boxes, strict=True)
+    return (min(x0s), min(y0s), max(x1s), max(y1s))
+
+
+def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
+    """The pictogram of a thing, or the stand-in of its kind, `height` units tall."""
+    if thing.pictogram is not None:
+        return draw_pictogram(thing.pictogram, height, facing=facing, turn=turn)
+    plain = draw_stand_in(thing.kind, thing.cm)
+    scale = height / (plain.bbox[3] - plain.bbox[1])
+    box: Box = tuple(value * scale for value in plain.bbox)  # type: ignore[assignment]
+    return Picture(group(plain.svg, transform=f"scale({scale:.4f})"), box, box, (0.0, box[1], 1.0))
+
+
+def sized(thing: SceneThing, where: str, body_height: float) -> float:
+    """How tall a thing is drawn: as large as it is, in the hand no larger than can be held."""
+    height = stage_height(thing.cm)
+    if where in _HELD_WHERE:
+        return min(max(height, _LEAST_HELD), _HELD * body_height)
+    least, most = _LIMITS.get(where, (_LEAST, _LARGEST))
+    return min(max(height, least), most)
+
+
+def seat_of(thing: SceneThing, height: float) -> float:
+    """How far above the ground somebody sits or stands on a thing."""
+    return _SEATS.get(thing.kind, 0.95) * height
+
+
+def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int, nth: int = 0) -> Sprite | None:
+    """The thing where the deed has it, as a sprite beside a body at the stage's origin; None where it is not seen."""
+    if where == "none":
+        return None
+    if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind]:
+        where = "ahead"
+    if where == "front" and thing.stands in ("hand", "table") and stage_height(thing.cm) < _HANDY:
+        where = "hands"
+    tall = body.solid[3] - body.solid[1]
+    height = sized(thing, where, tall)
+    tilt = row.tilt * facing if where == "hand" else 0.0
+    if where == "worn":
+        return _worn(thing, body, facing)
+    picture = draw_thing(thing, height, facing, tilt)
+    wide = picture.bbox[2] - picture.bbox[0]
+    x, y, depth = _PLACES[where](body, facing, wide, height, row)
+    if thing.kind == "sky" and thing.stands == "sky" and where in ("ahead", "front", "ground_front"):
+        y = _ALOFT
+    if thing.pictogram in _FLOATING and where not in ("thought", "flying"):
+        return _floating(thing, body, facing)
+    if where == "table":
+        x += facing * 13.0 * nth
+    svg, box = picture.svg, picture.bbox
+    if where in ("flying", "foot"):
+        svg = _path(facing, wide, height) + svg
+    if where == "behind":
+        (ax, ay), (hx, hy) = (x - facing * 0.4 * wide, -0.35 * height), body.joints["far"]
+        svg = line((hx - x, hy - y), (ax - x, ay - y), stroke="#7a4f35", width=3.0) + svg
+    if row.trail == "drops" and where in ("hand", "hands"):
+        svg += _drops(facing, wide, height)
+    grounded = y > -2.0
+    return Sprite(thing.id, svg, box, depth, x, y, key=True, grounded=grounded)
+
+
+def _floating(thing: SceneThing, body: Body, facing: int) -> Sprite:
+    """A balloon or kite in the air, its string in the hand."""
+    hx, hy = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * facing)
+    drawn = draw_thing(thing, 44.0, facing)
+    x, y = hx + facing * 30, min(hy - 30, body.head[1] - 8)
+    string = line((hx - x, hy - y), (0.0, -4.0), width=1.6)
+    return Sprite(thing.id, string + drawn.svg, drawn.bbox, 1.0, x, y, key=True, grounded=False)
+
+
+def _reach(body: Body, facing: int) -> float:
+    """The body's foremost x."""
+    return body.solid[2] if facing > 0 else body.solid[0]
+
+
+def _back(body: Body, facing: int) -> float:
+    return body.solid[0] if facing > 0 else body.solid[2]
+
+
+Where = Callable[[Body, int, float, float, Deed], tuple[float, float, float]]
+"""From the body, which way it faces and the thing's width and height: x and y of the thing's foot, and its depth."""
+
+
+def _hand(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * f)
+    return x + f * (2 + 0.18 * wide), y + 0.38 * tall, 1.0
+
+
+def _hands(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    (ax, ay), (bx, by) = body.joints["hand"], body.joints["far"]
+    return (ax + bx) / 2 + f * (3 + 0.22 * wide), (ay + by) / 2 + 0.42 * tall, 1.0
+
+
+def _above(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    (ax, ay), (bx, by) = body.joints["hand"], body.joints["far"]
+    _, cy, r = body.head
+    return (ax + bx) / 2, min(max(ay, by), cy - 0.85 * r) - 1.0, 1.0
+
+
+def _above_front(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * f)
+    return x + f * (0.4 * wide + 2), y + 0.3 * tall, 1.0
+
+
+def _mouth(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = body.joints["mouth"]
+    return x + f * (0.34 * wide + 2), y + 0.45 * tall + 3, 1.0
+
+
+def _mouth_front(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = body.joints["mouth"]
+    return x + f * (0.5 * wide + 16), min(0.0, y + 0.5 * tall), 1.0
+
+
+def _body(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    (ax, ay), (bx, by) = body.joints["hand"], body.joints["far"]
+    return (ax + bx) / 2, min(0.0, (ay + by) / 2 + 0.5 * tall), 1.0
+
+
+def _behind_back(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = body.joints["shoulder"]
+    return x - f * 0.35 * wide, y + 0.75 * tall, -1.0
+
+
+def _foot(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = body.joints["foot"]
+    return x + f * (0.5 * wide + 26), min(0.0, y + 0.2 * tall), 1.0
+
+
+def _flying(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return _reach(body, f) + f * (0.5 * wide + 24), body.head[1] + 0.3 * tall, 1.0
+
+
+def _front(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return _reach(body, f) + f * (0.5 * wide + min(row.gap, 8.0)), 0.0, 0.5 if tall < 60 else -1.0
+
+
+def _table(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    top = pieces().get(row.set or "", {}).get("top")
+    if top is None or tall > 52:
+        return _front(body, f, wide, tall, row)
+    return f * float(top[0]), -float(top[1]), 1.6
+
+
+def _ground(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return f * (12 + 0.3 * wide), 1.0, 1.0
+
+
+def _ground_front(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, _ = body.joints["foot"]
+    return max(x * f, 0.0) * f + f * (0.5 * wide + 10), 1.0, 1.0
+
+
+def _under(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return 0.0, 0.0, -0.5
+
+
+def _around(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return 0.0, 0.0, 1.5
+
+
+def _behind(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return _reach(body, f) + f * (0.5 * wide + 14), 0.0, 0.5
+
+
+def _ahead(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return _reach(body, f) + f * (0.5 * wide + 22), 0.0, -1.0 if tall > 60 else 0.5
+
+
+def _climbed(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return f * (0.24 * wide + 8), 0.0, -1.0
+
+
+def _cover(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return f * 0.3 * wide, 3.0, 2.0
+
+
+def _thought(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    cx, cy, r = body.head
+    return cx + f * (r + 0.5 * wide + 16), cy - r - 2, 3.0
+
+
+def _ear(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    cx, cy, r = body.head
+    return cx + f * 0.86 * r, cy + 0.28 * r + 0.5 * tall, 1.0
+
+
+def _eyes(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    cx, cy, r = body.head
+    return cx + f * (0.75 * r + 0.2 * wide), cy + 0.5 * tall, 1.0
+
+
+def _staff(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, _ = body.joints["hand"]
+    return x + f * 0.3 * wide, 1.0, 1.0
+
+
+def _roof(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = body.joints["hand"]
+    return x, y + 4.0, 1.0
+
+
+_PLACES: Mapping[str, Where] = {
+    "hand": _hand, "hands": _hands, "above": _above, "above_front": _above_front, "mouth": _mouth,
+    "mouth_front": _mouth_front, "head": _above, "body": _body, "back": _behind_back, "foot": _foot, "flying": _flying,
+    "front": _front, "table": _table, "ground": _ground, "ground_front": _ground_front, "under": _under,
+    "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
+    "eyes": _eyes, "climbed": _climbed, "staff": _staff, "roof": _roof,
+}  # fmt: skip
+
+
+def _worn(thing: SceneThing, body: Body, facing: int) -> Sprite:
+    """A thing on the body: hats on the head, shoes on the feet, the rest on the trunk."""
+    where = _worn_where().get(thing.pictogram or "", "trunk")
+    cx, cy, r = body.head
+    (hx, hy), (sx, sy) = body.joints["hip"], body.joints["shoulder"]
+    spots = {
+        "head": (2.1 * r, cx, body.joints["crown"][1] + 0.25 * r, 1.2),
+        "eyes": (1.7 * r, cx + facing * 0.12 * r, cy + 0.28 * r, 1.2),
+        "neck": (1.1 * r, sx, sy + 0.75 * r, 1.2),
+        "feet": (1.0 * r, body.joints["foot"][0], body.joints["foot"][1] + 4, 1.2),
+        "back": (1.3 * r, sx - facing * 0.8 * r, hy, -0.5),
+        "hand": (0.7 * r, body.joints["hand"][0], body.joints["hand"][1] + 0.35 * r, 1.2),
+        "trunk": (1.5 * r, (hx + sx) / 2, hy + 0.35 * r, 0.6),
+    }
+    wide, x, y, depth = spots[where]
+    plain = draw_thing(thing, 10.0, facing)
+    height = 10.0 * wide / (plain.bbox[2] - plain.bbox[0])
+    drawn = draw_thing(thing, height, facing)
+    return Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=False)
+
+
+@cache
+def _worn_where() -> Mapping[str, str]:
+    text = resources.files("katha.renderers.sketch.deeds").joinpath("worn.yaml").read_text(encoding="utf-8")
+    return {name: where for where, names in yaml.safe_load(text).items() for name in names}
+
+
+def _path(facing: int, wide: float, tall: float) -> str:
+    """Lines behind something that flies."""
+    back = -facing * (0.5 * wide + 4)
+    return "".join(
+        line((back, -tall * share), (back - facing * long, -tall * share), width=1.6)
+        for share, long in ((0.25, 12.0), (0.5, 18.0), (0.75, 12.0))
+    )
+
+
+def _drops(facing: int, wide: float, tall: float) -> str:
+    x = facing * 0.5 * wide
+    spots = [(x, 0.0), (x + facing * 2, 9.0), (x + facing * 1, 19.0)]
+    return "".join(ellipse(a, b - 0.2 * tall, 2.2, 3.6, fill="#8fc3d8", width=1.2) for a, b in spots)
+
+
+def bubble(x: float, y: float, reach: float, facing: int) -> str:
+    """A bubble of thought around (x, y) with small ones toward the head."""
+    trail = "".join(
+        circle(x - facing * (reach + 4 + 7 * nth), y + 0.7 * reach + 6 * nth, 4.0 - nth, fill="#fffdf6", width=1.6)
+        for nth in range(3)
+    )
+    return trail + group(
+        ellipse(0, 0, reach * 1.15, reach, fill="#fffdf6", width=2.0), transform=f"translate({number(x)} {number(y)})"
+    )

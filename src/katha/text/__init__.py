@@ -1,0 +1,26 @@
+"""Reading English: what a story tells, who is in it, where and when.
+
+`read_text` says what kind of text it is and reads it; `read_story` reads what is known to be a story.
+"""
+
+from katha.text.checks import Script, check_input, parse_script, read_text
+from katha.text.reading import Scene, read_story
+from katha.text.types import Entity, Event, Kin, Place, Reading, Role, Sentence, Speech, TextCheck
+
+__all__ = [
+    "Entity",
+    "Event",
+    "Kin",
+    "Place",
+    "Reading",
+    "Role",
+    "Scene",
+    "Script",
+    "Sentence",
+    "Speech",
+    "TextCheck",
+    "check_input",
+    "parse_script",
+    "read_story",
+    "read_text",
+]

@@ -1,0 +1,183 @@
+"""What kind of text somebody gives: a story, or a script, poem, recipe, list, another language, nothing to see.
+
+Each outcome has one sentence for a person; `usable` says whether reading may go on. A script in Fountain format is made
+into prose, its scene headings kept apart as places and times.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from katha.text.reading import Scene, read_story
+from katha.text.sentences import clean
+from katha.text.types import Reading, TextCheck
+from katha.text.words import load_words
+
+__all__ = ["Script", "check_input", "parse_script", "read_text"]
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_HEADING = re.compile(
+    r"^(?:\.(?=[A-Za-z])|(?:INT\.?/EXT|INT|EXT|EST|I/E)[. ]+)(.+?)(?:\s+[-–—]+\s+([A-Z' ]+))?$", re.IGNORECASE
+)
+_CUE = re.compile(r"^@?([A-Z][A-Z0-9 .'’-]*[A-Z0-9.])(?:\s*\([^)]*\))?\s*\^?$")
+_TITLE_PAGE = re.compile(
+    r"^(?:Title|Credit|Author|Authors|Source|Draft date|Contact|Copyright|Notes)\s*:", re.IGNORECASE
+)
+_NOT_SHOWN = re.compile(r"\[\[.*?\]\]|/\*.*?\*/", re.DOTALL)
+_TRANSITION = re.compile(r"^(?:>.*|[A-Z ]+TO:|FADE (?:IN|OUT)[.:]?|#.*|=.*|!?THE END\.?)$")
+_AMOUNT = re.compile(
+    r"\b(?:\d+|\d+/\d+|½|¼|half a|a|one|two|three)\s*"
+    r"(?:g|kg|ml|l|cl|dl|oz|cups?|tbsp|tsp|tablespoons?|teaspoons?|grams?|pinch|cloves?)\b",
+    re.IGNORECASE,
+)
+_CAPITALS = re.compile(r"\b[A-Z][A-Z]+(?:'S)?(?: [A-Z][A-Z]+)*\b")
+_BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)]|\[[ x]?\])\s+")
+_ENDS = re.compile(r"[.!?…][\"')\]]*$")
+_LONG = 3_000
+_FEWEST_WORDS = 2
+_FEWEST_ENGLISH = 0.2
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script as prose, and where each scene of it begins."""
+
+    text: str
+    scenes: tuple[Scene, ...]
+    characters: tuple[str, ...]
+
+
+def check_input(text: str) -> TextCheck:
+    """Say what kind of text this is."""
+    words = _WORD.findall(text)
+    if len(words) < _FEWEST_WORDS:
+        return TextCheck("empty", "There is no story here yet: tell in a few sentences who does what.", usable=False)
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if _is_script(lines):
+        return TextCheck("script", "This is a script: its scenes, actions and dialogue are read as a story.")
+    if not _is_english(words):
+        message = (
+            "This text does not read as English, the only language read here: translate it, or choose another planner."
+        )
+        return TextCheck("language", message, usable=False)
+    shape = _shape(lines, text)
+    if shape is not None and shape.kind != "poem":
+        return shape
+    reading = read_story(text)
+    if not any(event.visible for event in reading.events) and not reading.speeches:
+        message = "Nothing happens in this text that a picture could show: say who does what, and where."
+        return TextCheck("no_event", message, usable=False)
+    if shape is not None:
+        return shape
+    if len(reading.sentences) == 1:
+        return TextCheck(
+            "one_sentence", "This is one sentence: it is drawn as it is, and more sentences give more pictures."
+        )
+    if len(words) > _LONG:
+        return TextCheck(
+            "long", f"This text has about {len(words):,} words: it is planned in parts, one after the other."
+        )
+    return TextCheck("story")
+
+
+def read_text(text: str) -> tuple[TextCheck, Reading | None]:
+    """Read a text of any kind that can be read: what it is, and the reading, None where it cannot be used."""
+    check = check_input(text)
+    if not check.usable:
+        return check, None
+    if check.kind == "script":
+        script = parse_script(text)
+        return check, read_story(script.text, script.scenes)
+    return check, read_story(text)
+
+
+def _is_script(lines: list[str]) -> bool:
+    return any(
+        _HEADING.match(line) and line.split()[0].upper().startswith(("INT", "EXT", "EST", "I/E")) for line in lines
+    )
+
+
+def _is_english(words: list[str]) -> bool:
+    lower = [word.lower() for word in words]
+    latin = sum(word.isascii() for word in lower) / len(lower)
+    table = load_words()
+    closed = sum(table.has("english", word) for word in lower) / len(lower)
+    few = len(lower) < 12
+    return latin >= 0.7 and closed >= (0.1 if few else _FEWEST_ENGLISH)
+
+
+def _shape(lines: list[str], text: str) -> TextCheck | None:
+    """A recipe, list or poem by its lines."""
+    amounts = len(_AMOUNT.findall(text))
+    if amounts >= 3 and (
+        amounts >= 5 or re.search(r"\b(?:ingredients|method|serves|preheat|oven)\b", text, re.IGNORECASE)
+    ):
+        return TextCheck("recipe", "This is a recipe, not a story: tell who cooks, and what happens.", usable=False)
+    if len(lines) < 3:
+        return None
+    marked = sum(bool(_BULLET.match(line)) for line in lines)
+    short = sum(len(_WORD.findall(line)) <= 4 and not _ENDS.search(line) for line in lines)
+    if marked >= 0.7 * len(lines) or short >= 0.8 * len(lines):
+        return TextCheck(
+            "list", "This is a list, not a story: join its points into sentences that tell what happens.", usable=False
+        )
+    counts = [len(_WORD.findall(line)) for line in lines]
+    verse = sum(2 <= count <= 11 for count in counts) >= 0.9 * len(lines)
+    open_ended = sum(not _ENDS.search(line) for line in lines)
+    capital = sum(line[0].isupper() or line[0] in "\"'“" for line in lines)
+    if len(lines) >= 4 and verse and open_ended >= 0.4 * len(lines) and capital >= 0.6 * len(lines):
+        return TextCheck("poem", "This is a poem: it is read as a story, and what tells no event is not drawn.")
+    return None
+
+
+def parse_script(text: str) -> Script:
+    """Turn Fountain into prose: headings become scenes, a character's lines become direct speech."""
+    plain = _NOT_SHOWN.sub("", text.replace("\r\n", "\n"))
+    blocks = [block.split("\n") for block in re.split(r"\n\s*\n", plain.strip()) if block.strip()]
+    if blocks and _TITLE_PAGE.match(blocks[0][0]):
+        blocks = blocks[1:]
+    paragraphs: list[str] = []
+    scenes: list[Scene] = []
+    names: list[str] = []
+    for block in blocks:
+        lines = [line.strip() for line in block if line.strip() and not _TRANSITION.match(line.strip())]
+        heading = _HEADING.match(lines[0]) if lines else None
+        if heading is not None and lines[0].split()[0].upper().startswith(("INT", "EXT", "EST", "I/E", ".")):
+            at = sum(len(paragraph) + 2 for paragraph in paragraphs)
+            scenes.append(
+                Scene(
+                    at,
+                    heading[1].strip().lower(),
+                    (heading[2] or "").strip().lower(),
+                    lines[0].upper().startswith("EXT"),
+                )
+            )
+            lines = lines[1:]
+        if not lines:
+            continue
+        cue = _CUE.match(lines[0]) if len(lines) > 1 else None
+        if cue is None:
+            paragraphs.append(clean(" ".join(lines)))
+            continue
+        name = _cased(cue[1])
+        names.append(name)
+        said = " ".join(line for line in lines[1:] if not line.startswith("("))
+        paragraphs.append(clean(f'{name} said, "{said}"'))
+    known = {name.upper(): name for name in names}
+    paragraphs = [
+        _CAPITALS.sub(lambda match: known.get(match[0]) or _cased(match[0], inner=True), part) for part in paragraphs
+    ]
+    return Script("\n\n".join(paragraphs), tuple(scenes), tuple(dict.fromkeys(names)))
+
+
+def _cased(cue: str, *, inner: bool = False) -> str:
+    """A cue in capitals as a story writes it: "THE OLD MAN" is "The old man", "PIP" "Pip"."""
+    words = cue.lower().split()
+    table = load_words()
+    common = all(table.sort(word) or word in ("the", "old", "young", "little", "first", "second") for word in words)
+    if common and inner:
+        return cue.lower()
+    if common:
+        return " ".join(["The", *(word for word in words if word != "the")])
+    return " ".join(word.capitalize() for word in words)

@@ -1,0 +1,222 @@
+"""The words that name somebody or something: noun phrases, names, pronouns, possessives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from katha.text.clauses import Clause, conjuncts, phrase_of
+from katha.text.sentences import Piece
+from katha.text.words import Words
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+__all__ = ["Key", "Mention", "Parsed", "mentions_of"]
+
+Key = tuple[int, int]
+"""A word: the number of its piece, its number in that piece."""
+
+
+@dataclass
+class Parsed:
+    """A piece with its words, which of them are quoted, and its clauses."""
+
+    piece: Piece
+    number: int
+    tokens: Sequence[Token]
+    quoted: Sequence[bool]
+    clauses: list[Clause]
+
+
+@dataclass
+class Mention:
+    """One naming of an entity. pronoun: its nominative; poss, reflexive: its form. noun: the lemma of a common noun."""
+
+    key: Key
+    token: Token
+    sentence: int
+    text: str
+    quoted: bool
+    noun: str = ""
+    name: str = ""
+    titles: tuple[str, ...] = ()
+    pronoun: str = ""
+    form: Literal["", "poss", "reflexive"] = ""
+    article: Literal["", "the", "a", "this", "no", "other"] = ""
+    plural: bool = False
+    count: int = 1
+    adjectives: tuple[str, ...] = ()
+    owner: Key | None = None
+    inner: Key | None = None
+    role: str = ""
+    clause: Clause | None = None
+    joined: tuple[Key, ...] = ()
+    also: tuple[tuple[str, str], ...] = ()
+    entity: str | None = field(default=None)
+
+
+_ARTICLES: Mapping[str, Literal["the", "a", "this", "no", "other"]] = {
+    **dict.fromkeys(("the",), "the"),
+    **dict.fromkeys(("a", "an", "some", "one", "each", "every", "any"), "a"),
+    **dict.fromkeys(("this", "that", "these", "those"), "this"),
+    "no": "no",
+    "another": "other",
+}
+
+
+def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
+    """The name, the titles before it, and a common noun before it ("brother Tom")."""
+    before: list[Token] = []
+    for child in sorted((c for c in token.children if c.dep_ in ("compound", "nmod")), key=lambda c: -c.i):
+        if child.i == token.i - 1 - len(before):
+            before.insert(0, child)
+    titles = [c for c in before if words.has("titles", c.lower_.rstrip(".")) or words.has("kin", c.lower_)]
+    nouns = [c for c in before if c not in titles and c.pos_ == "NOUN" and c.text.islower()]
+    rest = [c.text for c in before if c not in titles and c not in nouns]
+    return " ".join([*rest, token.text]), tuple(c.text.rstrip(".") for c in titles), nouns[-1].lemma_ if nouns else ""
+
+
+def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
+    """Whether a word is a name: a capital that is no sentence's beginning, or a word that is no known noun."""
+    if not token.text[0].isupper() or (token.text.isupper() and len(token.text) > 3):
+        return False
+    has_article = any(child.lower_ in ("a", "an", "the") for child in token.children if child.dep_ == "det")
+    known = words.sort(token.lemma_.lower())
+    if token.text in names and not has_article:
+        return True
+    if has_article:
+        return token.pos_ == "PROPN" and not known
+    first = token.i == 0 or token.nbor(-1).text in ('"', "'")
+    kin = words.has("kin", token.lower_) and not any(child.dep_ == "poss" for child in token.children)
+    if kin and token.lower_ not in ("friend", "friends", "child"):
+        return True
+    if first and known == "abstract" and token.head.lemma_ == "be":
+        return False
+    if first and token.pos_ == "NOUN":
+        return not known and token.tag_ == "NN"
+    return token.pos_ == "PROPN" or (token.pos_ in ("NOUN", "X") and not first)
+
+
+def _time(token: Token, words: Words) -> bool:
+    lemma = token.lemma_.lower()
+    named = words.has("time_nouns", lemma) or words.group("times", lemma) or words.has("seasons", lemma)
+    return bool(named) or (words.sort(lemma) == "time" and token.pos_ == "NOUN")
+
+
+def _wanted(token: Token, words: Words) -> bool:
+    if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
+        return token.tag_ not in ("WP", "WDT", "WP$", "EX")
+    if token.pos_ not in ("NOUN", "PROPN") and not (
+        token.pos_ in ("X", "NUM", "ADJ") and token.dep_ in ("nsubj", "dobj")
+    ):
+        return False
+    if token.dep_ in ("compound", "nmod", "amod", "npadvmod") and not (
+        token.dep_ == "npadvmod" and token.tag_ == "NNP"
+    ):
+        return False
+    return not _time(token, words) and not (
+        words.has("here", token.lower_) and token.dep_ in ("npadvmod", "advmod", "ROOT")
+    )
+
+
+def _pronoun(mention: Mention, token: Token, words: Words) -> None:
+    lower = token.lower_
+    name = next(
+        (key for key in ("he", "she", "it", "they", "i", "we", "you") if words.has(f"pronouns.{key}", lower)), ""
+    )
+    mention.pronoun = name or lower
+    if "sel" in lower and lower.endswith(("self", "selves")):
+        mention.form = "reflexive"
+    elif token.dep_ == "poss" or token.tag_ == "PRP$":
+        mention.form = "poss"
+    mention.plural = name in ("they", "we")
+
+
+def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) -> None:
+    if _is_name(token, words, names):
+        mention.name, mention.titles, mention.noun = _name_parts(token, words)
+        known = mention.name.lower()
+        if any(known in words.sets[name] for name in ("kin", "animal", "being")):
+            mention.noun = mention.noun or token.lower_
+    else:
+        mention.noun = words.lemmas.get(token.lemma_.lower(), token.lemma_.lower())
+        inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
+        goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
+        if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):
+            mention.inner = (mention.key[0], goods.i)
+    mention.plural = token.tag_ == "NNS" or (token.tag_ == "NNPS" and not mention.name)
+    for child in token.children:
+        if child.dep_ in ("det", "predet"):
+            mention.article = _ARTICLES.get(child.lower_, mention.article)
+        elif child.dep_ == "nummod":
+            mention.count = words.numbers.get(child.lower_, int(child.text) if child.text.isdigit() else 0)
+            mention.plural = mention.plural or mention.count > 1
+        elif child.dep_ == "amod" or child.lower_.endswith("year-old"):
+            found = [child, *(c for c in child.children if c.dep_ == "conj")]
+            mention.adjectives += tuple(c.lower_ for c in found)
+            if child.lower_ == "other":
+                mention.article = "other"
+        elif child.dep_ == "poss":
+            mention.owner = (mention.key[0], child.i)
+    if mention.plural and mention.count == 1:
+        mention.count = 0
+    beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
+    made = tuple(("noun", word) for word in beside if words.sort(word) in ("person", "animal", "being"))
+    mention.also = (*_also(token, words), *made)
+
+
+def _also(token: Token, words: Words) -> list[tuple[str, str]]:
+    """Other names and nouns of the same one: "a robot named Pip", "Mr Brown, the baker", "her brother Tom"."""
+    found: list[tuple[str, str]] = []
+    if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()):
+        named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word is not token]
+        found += [
+            ("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN" and word.i > token.head.i
+        ]
+    for child in token.children:
+        if child.dep_ == "acl" and words.has("naming", child.lemma_.lower()):
+            found += [
+                ("name", _name_parts(word, words)[0])
+                for word in child.children
+                if word.dep_ in ("oprd", "dobj", "attr")
+            ]
+        if child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children):
+            found.append(
+                ("name", _name_parts(child, words)[0]) if _is_name(child, words) else ("noun", child.lemma_.lower())
+            )
+            for word in child.children:
+                if word.dep_ == "acl" and words.has("naming", word.lemma_.lower()):
+                    found += [("name", w.text) for w in word.children if w.dep_ in ("oprd", "dobj", "attr")]
+    return found
+
+
+def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict[Key, Mention]:
+    """Return every mention of a text, by its word, in the order of the text. names: words known to be names."""
+    found: dict[Key, Mention] = {}
+    for part in parsed:
+        for token in part.tokens:
+            skipped = token.dep_ in ("oprd",) and words.has("naming", token.head.lemma_.lower())
+            if not _wanted(token, words) or skipped or token.text in "\"'":
+                continue
+            key = (part.number, token.i)
+            mention = Mention(key, token, part.piece.sentence, phrase_of(token), part.quoted[token.i])
+            listed = token.lower_ in words.sets["indefinite_pronouns"] or token.lower_ in words.sets["pronouns"]
+            if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed:
+                _pronoun(mention, token, words)
+            else:
+                _noun_phrase(mention, token, words, names)
+            joined = conjuncts(token)
+            if len(joined) > 1 and token.dep_ != "conj":
+                mention.joined = tuple((part.number, other.i) for other in joined)
+            found[key] = mention
+        for clause in part.clauses:
+            for filler in clause.fillers:
+                mention_here = found.get((part.number, filler.token.i))
+                owns = clause.link not in ("conj", "noun") or filler.role != "agent"
+                if mention_here is None or (mention_here.clause is not None and not owns):
+                    continue
+                if mention_here.clause is None or mention_here.role != "agent":
+                    mention_here.role, mention_here.clause = filler.role, clause
+    return found

@@ -1,0 +1,93 @@
+"""The parser: spaCy with the model that is shipped beside this file, loaded when it is first needed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from katha.errors import CorruptEntryError
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+__all__ = ["MODEL_SHA256", "Parser", "load_parser", "model_sha256"]
+
+MODEL_SHA256 = "9dbd3281ca948d5d608a528bf9279708cd8a8a29d56b1fa0ec846b036ccdbdb4"
+"""Of the files of the folder `model` (en_core_web_sm 3.8.0 without its parts for entities and sentences)."""
+_HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_UNUSED = ("ner", "senter")
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("katha.text").joinpath("model")))
+
+
+def model_sha256() -> str:
+    """Return the hash of the model's files, in the order of their names."""
+    digest, folder = hashlib.sha256(), _folder()
+    for path in sorted(item for item in folder.rglob("*") if item.is_file() and item.suffix != ".pyc"):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """Hide torch while spaCy is imported: it loads torch where that is installed, for nothing that this model needs,
+    and takes four seconds and 500 MB more."""
+    hidden = "torch" not in sys.modules
+    if hidden:
+        sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if hidden and sys.modules.get("torch") is None:
+            sys.modules.pop("torch", None)
+
+
+class Parser:
+    """Turns sentences into dependency trees; one sentence in is one tree out."""
+
+    def __init__(self) -> None:
+        """Load the model.
+
+        Raises:
+            CorruptEntryError: its files are not the ones that were shipped.
+        """
+        found = model_sha256()
+        if found != MODEL_SHA256:
+            raise CorruptEntryError(
+                f"The parser's model in {_folder()} is damaged (sha256 {found[:12]}, not {MODEL_SHA256[:12]}).",
+                hint="Install katha again: pip install --force-reinstall katha",
+            )
+        with _without_torch():
+            import spacy
+
+            self._nlp: Language = spacy.load(_folder(), exclude=list(_UNUSED))
+
+    def parse(self, sentences: Iterable[str]) -> list[Doc]:
+        """Return one tree for each sentence."""
+        docs = [self._nlp.make_doc(sentence) for sentence in sentences]
+        for doc in docs:
+            with doc.retokenize() as merging:
+                # "co-pilot" and "seven-year-old" are words; the tokenizer parts them.
+                for match in _HYPHENED.finditer(doc.text):
+                    span = doc.char_span(*match.span())
+                    if span is not None and len(span) > 1:
+                        merging.merge(span)
+            for token in doc:
+                token.is_sent_start = token.i == 0
+        return list(self._nlp.pipe(docs))
+
+
+@lru_cache(maxsize=1)
+def load_parser() -> Parser:
+    """Return the one parser of this process."""
+    return Parser()

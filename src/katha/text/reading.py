@@ -1,0 +1,437 @@
+"""The way in: a text becomes a `Reading`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from katha.text.clauses import Clause, clauses_of, phrase_of
+from katha.text.entities import Resolver, Speaking, finish
+from katha.text.mentions import Key, Mention, Parsed, mentions_of
+from katha.text.parsing import load_parser
+from katha.text.sentences import Piece, clean, pieces_of
+from katha.text.tracks import Setting, track
+from katha.text.types import Entity, Event, Place, Reading, Role, Sentence, Speech
+from katha.text.words import Words, load_words
+
+__all__ = ["Scene", "read_story"]
+
+_CONTENT = ("NOUN", "PROPN", "VERB", "ADJ", "NUM")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Where a script says that a scene begins: from `start` in its text on, at a place and time of day."""
+
+    start: int
+    place: str
+    time: str = ""
+    outdoors: bool = False
+
+
+@lru_cache(maxsize=32)
+def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
+    """Read an English text. scenes: of a script, by its headings; they hold before what the text says itself."""
+    words, (title, plain) = load_words(), _titled(clean(text))
+    parsed = _parse(pieces_of(plain))
+    sexes: dict[str, str] = {}
+    names: frozenset[str] = frozenset()
+    for _ in range(2):
+        mentions = mentions_of(parsed, words, names)
+        resolver = Resolver(mentions, words, sexes)
+        resolver.told()
+        speaking = _speakers(parsed, mentions, resolver, words)
+        resolver.said(speaking)
+        _ages(parsed, mentions, resolver, words)
+        names = frozenset(name for entity in resolver.entities.values() for name in entity.names)
+        sexes = {name: entity.sex for entity in resolver.entities.values() for name in entity.names if entity.sex}
+    kept = {mention.entity for mention in mentions.values()} | set(resolver.groups)
+    entities = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
+    by_id = {entity.id: entity for entity in entities}
+    speeches, speech_at = _speeches(parsed, speaking)
+    events = _Events(parsed, mentions, by_id, speech_at, words).all()
+    count = parsed[-1].piece.sentence + 1 if parsed else 0
+    sentences = [_sentence(index, parsed, events, mentions, plain, words) for index in range(count)]
+    headings = {_first(sentences, scene.start): scene for scene in scenes}
+    settings = track(events, count, by_id, words, {at: _heading(at, one, words) for at, one in headings.items()})
+    placed = [
+        replace(one, place=at.place, time=at.time, weather=at.weather, season=at.season)
+        for one, at in zip(sentences, settings, strict=True)
+    ]
+    order = sorted(entities, key=lambda entity: (entity.sentences[:1] or (count,), int(entity.id[1:])))
+    return Reading(plain, tuple(placed), tuple(events), tuple(order), tuple(speeches), title)
+
+
+def _titled(text: str) -> tuple[str, str]:
+    """A first line that ends like no sentence, and the text below it."""
+    first, _, rest = text.partition("\n\n")
+    short = len(first.split()) <= _LONGEST_TITLE and not re.search(r"[.!?…:,;\"]$", first)
+    return (first, rest) if rest and short else ("", text)
+
+
+def _first(sentences: Sequence[Sentence], start: int) -> int:
+    return next((one.index for one in sentences if one.start >= start), len(sentences))
+
+
+def _heading(at: int, scene: Scene, words: Words) -> Setting:
+    """The setting that a script's heading gives: "INT. PIP'S KITCHEN - NIGHT"."""
+    named = [word for word in scene.place.replace("/", " ").split() if words.is_place(word)]
+    noun = named[-1] if named else scene.place.split()[-1]
+    place = Place(noun, scene.place, at, None, "", words.sort(noun))
+    time = next((part for word in scene.time.split() if (part := words.group("times", word))), None)
+    return Setting(place, time)
+
+
+_GROWN, _AGED = 15, 60
+_LONGEST_TITLE = 10
+
+
+def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver, words: Words) -> None:
+    """Take the age that a text gives in years: "I was seven", "nine-year-old Ada", "she was eighty years old"."""
+    told: list[tuple[Mention | None, str]] = []
+    for part in parsed:
+        for clause in part.clauses:
+            for token in clause.state if clause.lemma in ("be", "turn") else ():
+                years = [token, *(w for c in token.children for w in c.subtree)] if token.lower_ == "old" else [token]
+                number = next((word.lower_ for word in years if word.pos_ == "NUM"), "")
+                told += [(mentions.get((part.number, agent.i)), number) for agent in clause.of("agent") if number]
+    for mention in mentions.values():
+        told += [(mention, word.split("-")[0]) for word in mention.adjectives if word.endswith("year-old")]
+    for who, number in told:
+        entity = resolver.entities.get(who.entity or "") if who is not None else None
+        age = int(number) if number.isdigit() else words.numbers.get(number, 0)
+        if entity is not None and entity.kind in ("person", "being") and age:
+            entity.age = "child" if age < _GROWN else "old" if age >= _AGED else "adult"
+
+
+def _parse(pieces: Sequence[Piece]) -> list[Parsed]:
+    found: list[Parsed] = []
+    docs = load_parser().parse([piece.text for piece in pieces])
+    for number, (piece, doc) in enumerate(zip(pieces, docs, strict=True)):
+        quoted = [any(a <= token.idx < b for a, b in piece.quoted) for token in doc]
+        found.append(Parsed(piece, number, list(doc), quoted, clauses_of(doc, quoted)))
+    return found
+
+
+def _frame(
+    parts: Sequence[Parsed], mentions: Mapping[Key, Mention], words: Words
+) -> tuple[str | None, tuple[str, ...]]:
+    """Who a sentence says speaks, and to whom."""
+    for part in parts:
+        for clause in part.clauses:
+            if part.quoted[clause.verb.i] or not words.has("say", clause.lemma):
+                continue
+            who = [mentions.get((part.number, token.i)) for token in clause.of("agent")]
+            to = [mentions.get((part.number, token.i)) for token in clause.of("recipient", "goal")]
+            speaker = next((item.entity for item in who if item is not None and item.entity), None)
+            if speaker is not None:
+                return speaker, tuple(item.entity for item in to if item is not None and item.entity)
+    return None, ()
+
+
+def _speakers(
+    parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver, words: Words
+) -> dict[int, Speaking]:
+    """Who says what is quoted: by "said", else whoever spoke or acted just before in the paragraph, else by turns."""
+    found: dict[int, Speaking] = {}
+    turns: list[str] = []
+    heard: tuple[str, ...] = ()
+    before: tuple[int, str | None] = (-1, None)
+    for index in range(parsed[-1].piece.sentence + 1 if parsed else 0):
+        parts = [part for part in parsed if part.piece.sentence == index]
+        speaks = any(any(part.quoted) for part in parts)
+        paragraph = parts[0].piece.paragraph if parts else -1
+        speaker, to = _frame(parts, mentions, words) if speaks else (None, ())
+        if speaks and speaker is None:
+            same = before[0] == paragraph
+            acting = _acting(parts, mentions, resolver)
+            speaker = acting or (before[1] if same else None)
+            if speaker is None and len(turns) > 1:
+                speaker = turns[-2]
+        if speaks:
+            called = _called(parts, resolver, speaker) or (heard if before == (paragraph, speaker) else ())
+            last = next((turn for turn in reversed(turns[-3:]) if turn != speaker), None)
+            to = to or called or ((last,) if last else _only_other(resolver, speaker, index))
+            heard = to
+            found.update({part.number: Speaking(speaker, to) for part in parts})
+            if speaker is not None and (not turns or turns[-1] != speaker):
+                turns.append(speaker)
+            before = (paragraph, speaker)
+        else:
+            before = (paragraph, _acting(parts, mentions, resolver) or (before[1] if before[0] == paragraph else None))
+    return found
+
+
+def _acting(parts: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver) -> str | None:
+    for part in parts:
+        for clause in part.clauses:
+            if not part.quoted[clause.verb.i]:
+                for token in clause.of("agent"):
+                    mention = mentions.get((part.number, token.i))
+                    if (
+                        mention is not None
+                        and mention.entity
+                        and resolver.entities[mention.entity].kind in ("person", "animal", "being")
+                    ):
+                        return mention.entity
+    return None
+
+
+def _called(parts: Sequence[Parsed], resolver: Resolver, speaker: str | None) -> tuple[str, ...]:
+    """Who is called by name in the quotes: "Come here, Tom"."""
+    names = [
+        token.text
+        for part in parts
+        for token in part.tokens
+        if part.quoted[token.i]
+        and token.pos_ in ("PROPN", "NOUN")
+        and any(
+            token.i + step in range(len(part.tokens)) and part.tokens[token.i + step].text in ',!?."'
+            for step in (1, -1)
+        )
+        and token.dep_ in ("npadvmod", "ROOT", "nsubj", "appos", "intj", "dobj", "dep", "compound", "attr")
+    ]
+    for entity in resolver.entities.values():
+        called = {part for name in entity.names for part in name.split()} | {
+            noun.capitalize() for noun in entity.nouns if noun in resolver.words.sets["kin"]
+        }
+        if entity.id != speaker and called & set(names) and entity.kind != "place":
+            return (entity.id,)
+    return ()
+
+
+def _only_other(resolver: Resolver, speaker: str | None, sentence: int) -> tuple[str, ...]:
+    """The one other character of the last sentences, if there is just one."""
+    known = resolver.entities
+    heard = [entity for entity in known.values() if any(sentence - 3 <= at <= sentence for at in entity.sentences)]
+    ids = dict.fromkeys(key for entity in heard for key in (entity.members or (entity.id,)) if key != speaker)
+    for kinds in (("person", "being"), ("animal",)):
+        near = [key for key in ids if known[key].kind in kinds and not known[key].plural]
+        if near:
+            return tuple(near) if len(near) == 1 else ()
+    return ()
+
+
+def _speeches(parsed: Sequence[Parsed], speaking: Mapping[int, Speaking]) -> tuple[list[Speech], dict[Key, int]]:
+    speeches: list[Speech] = []
+    at: dict[Key, int] = {}
+    for part in parsed:
+        for begin, end in part.piece.quoted:
+            said = part.piece.text[begin:end].strip()
+            if not said:
+                continue
+            who = speaking.get(part.number, Speaking())
+            if part.piece.open and begin == 0 and speeches:
+                speeches[-1] = replace(speeches[-1], text=f"{speeches[-1].text} {said}")
+            else:
+                speeches.append(
+                    Speech(part.piece.sentence, said, part.piece.start + begin, who.speaker, who.addressees)
+                )
+            for token in part.tokens:
+                if begin <= token.idx < end:
+                    at[part.number, token.i] = len(speeches) - 1
+    return speeches, at
+
+
+class _Events:
+    """Turns clauses into events, entities put in."""
+
+    def __init__(
+        self,
+        parsed: Sequence[Parsed],
+        mentions: Mapping[Key, Mention],
+        entities: Mapping[str, Entity],
+        speech_at: Mapping[Key, int],
+        words: Words,
+    ) -> None:
+        self.parsed = parsed
+        self.mentions = mentions
+        self.entities = entities
+        self.speech_at = speech_at
+        self.words = words
+        self.listed = [(part, clause) for part in parsed for clause in part.clauses]
+        self.ids = {id(clause): at for at, (_, clause) in enumerate(self.listed)}
+
+    def all(self) -> list[Event]:
+        events = [self._event(at, part, clause) for at, (part, clause) in enumerate(self.listed)]
+        for at, (_, clause) in enumerate(self.listed):
+            parent = self.ids.get(id(clause.parent)) if clause.parent is not None else None
+            if parent is None or clause.link not in ("purpose", "because"):
+                continue
+            if clause.link == "purpose":
+                events[parent] = replace(events[parent], purpose=(*events[parent].purpose, at))
+            else:
+                events[parent] = replace(events[parent], because=(*events[parent].because, at))
+        return events
+
+    def _role(self, part: Parsed, clause: Clause, at: int) -> Role:
+        filler = clause.fillers[at]
+        mention = self.mentions.get((part.number, filler.token.i))
+        head = (
+            filler.token.text
+            if mention is not None and mention.name
+            else self.words.lemmas.get(filler.token.lemma_.lower(), filler.token.lemma_.lower())
+        )
+        if mention is not None and mention.pronoun:
+            head = mention.pronoun
+        entity = mention.entity if mention is not None and mention.entity in self.entities else None
+        start = part.piece.start + filler.token.idx
+        return Role(filler.role, phrase_of(filler.token), head, entity, filler.preposition, start)
+
+    def _event(self, at: int, part: Parsed, clause: Clause) -> Event:
+        roles = [self._role(part, clause, index) for index in range(len(clause.fillers))]
+        speech = self.speech_at.get((part.number, clause.verb.i))
+        if speech is not None and clause.imperative and not any(role.role == "agent" for role in roles):
+            roles = [Role("agent", "you", "you", self._addressee(part), "", -1), *roles]
+        parent = self.ids.get(id(clause.parent)) if clause.parent is not None else None
+        tags = {child.tag_ for token in clause.chain for child in token.children if child.dep_ in ("aux", "auxpass")}
+        finite = {token.tag_ for token in clause.chain} | tags
+        had = any(child.lemma_ == "have" and child.dep_ == "aux" for token in clause.chain for child in token.children)
+        present = bool(finite & {"VBZ", "VBP"}) and "VBD" not in finite
+        event = Event(
+            id=at,
+            sentence=part.piece.sentence,
+            verb=clause.lemma,
+            text=self._text(part, clause),
+            start=part.piece.start + clause.verb.idx,
+            particle=clause.particle,
+            roles=tuple(roles),
+            state=tuple(
+                token.text.lower() if token.pos_ in ("ADJ", "VERB", "ADV") else token.lemma_.lower()
+                for token in clause.state
+            ),
+            manner=tuple(clause.manner),
+            time=tuple(clause.time),
+            reason=tuple(clause.reason),
+            negated=clause.negated,
+            modality=clause.modality,
+            phase=clause.phase,
+            tense="future" if clause.modality == "will" else "present" if present else "past",
+            perfect=had and not present,
+            standing=clause.standing,
+            within=parent if clause.link == "content" else None,
+            passive=clause.passive,
+            existential=clause.existential,
+            speech=speech,
+        )
+        event = replace(event, feeling=self._feeling(event, part, clause))
+        return replace(event, visible=self._visible(event))
+
+    def _addressee(self, part: Parsed) -> str | None:
+        found = [
+            self.mentions[key].entity
+            for key in self.mentions
+            if key[0] == part.number and self.mentions[key].pronoun == "you"
+        ]
+        return next((item for item in found if item), None)
+
+    def _text(self, part: Parsed, clause: Clause) -> str:
+        """The clause's own words: its subtree without the clauses in it."""
+        others = {other.chain[0].i for other in part.clauses if other is not clause}
+        inner = {token.i for token in clause.verb.subtree} | {
+            token.i for upper in clause.chain for token in upper.subtree
+        }
+        for other in sorted(others & inner):
+            if other not in {token.i for token in clause.chain}:
+                inner -= {token.i for token in part.tokens[other].subtree}
+        kept = [token for token in part.tokens if token.i in inner]
+        return "".join(token.text_with_ws for token in kept).strip(' ,.;:!?"')
+
+    def _feeling(self, event: Event, part: Parsed, clause: Clause) -> str | None:
+        feelings = self.words.feelings
+        if event.negated:
+            return None
+        for token in clause.state:
+            found = feelings.get(token.text.lower()) or feelings.get(token.lemma_.lower())
+            if found and not any(child.dep_ == "neg" for child in token.children):
+                return found
+        calls = event.verb in ("cry", "sigh", "laugh") and any(part.quoted)
+        if self.words.has("feel_verbs", event.verb) and event.verb in feelings and not calls:
+            return feelings[event.verb]
+        for phrase in event.manner:
+            if phrase.split()[-1] in feelings:
+                return feelings[phrase.split()[-1]]
+        for token in clause.of("patient") if event.verb in ("feel", "have", "show") else ():
+            if token.lemma_.lower() in feelings:
+                return feelings[token.lemma_.lower()]
+        for token in clause.of("agent"):
+            mention = self.mentions.get((part.number, token.i))
+            for word in mention.adjectives if mention is not None else ():
+                if word in feelings and word != "old":
+                    return feelings[word]
+        return None
+
+    def _visible(self, event: Event) -> bool:
+        if event.standing != "told" or (event.negated and event.modality not in ("can", "try")):
+            return False
+        if event.feeling or event.phase:
+            return True
+        agents = [self.entities[item].kind for item in event.who("agent")]
+        if event.verb == "be":
+            told = event.state or event.all("place", "goal") or event.existential
+            dim = not agents and not any(role.head in ("it", "that") for role in event.all("agent"))
+            return bool(told) and not dim and not (agents and all(kind == "abstract" for kind in agents))
+        concrete = [self.entities[item].kind != "abstract" for item in event.who("agent", "patient", "recipient")]
+        if concrete and not any(concrete):
+            return False
+        return not self.words.has("unseen", event.verb)
+
+
+def _sentence(
+    index: int,
+    parsed: Sequence[Parsed],
+    events: Sequence[Event],
+    mentions: Mapping[Key, Mention],
+    plain: str,
+    words: Words,
+) -> Sentence:
+    """One sentence with what was understood of it."""
+    parts = [part for part in parsed if part.piece.sentence == index]
+    own = [event for event in events if event.sentence == index]
+    understood: list[str] = []
+    missed: list[str] = []
+    concrete = False
+    for part in parts:
+        known = _known(part, mentions)
+        for token in part.tokens:
+            if part.quoted[token.i] or token.pos_ not in _CONTENT:
+                continue
+            (understood if token.i in known else missed).append(token.text)
+            concrete |= token.pos_ == "NOUN" and words.sort(token.lemma_.lower()) not in ("abstract", "time", "feeling")
+    speaks = any(any(part.quoted) for part in parts)
+    seen = [event for event in own if event.visible]
+    told = [event for event in own if event.standing == "told"]
+    visible = bool(seen) or speaks or (not own and concrete)
+    filled = [e for e in seen if e.who("agent", "patient") or words.has("weather_verbs", e.verb) or e.state]
+    said = any(event.speech is not None for event in own) and any(
+        words.has("say", event.verb) and event.who("agent") for event in told
+    )
+    start = parts[0].piece.start
+    end = parts[-1].piece.start + len(parts[-1].piece.text)
+    return Sentence(
+        index=index,
+        text=plain[start:end],
+        start=start,
+        end=end,
+        paragraph=parts[0].piece.paragraph,
+        events=tuple(event.id for event in own),
+        visible=visible,
+        read=visible and (bool(filled) or said or (speaks and not told)),
+        understood=tuple(understood),
+        missed=tuple(missed),
+    )
+
+
+def _known(part: Parsed, mentions: Mapping[Key, Mention]) -> set[int]:
+    """The words of a piece that have a place in its events."""
+    found: set[int] = set()
+    for clause in part.clauses:
+        found |= {token.i for token in clause.chain} | {token.i for token in clause.state}
+        for filler in clause.fillers:
+            found |= {token.i for token in filler.token.subtree if token.dep_ not in ("relcl", "acl", "advcl")}
+        for child in clause.verb.children:
+            if child.dep_ in ("npadvmod", "prep", "advmod"):
+                found |= {token.i for token in child.subtree if token.pos_ != "VERB"}
+    return found | {key[1] for key, mention in mentions.items() if key[0] == part.number and mention.also}

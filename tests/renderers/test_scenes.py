@@ -1,0 +1,155 @@
+"""Scenes: the record draws as it says, in every size, with the thing in hand and the partner where the deed has it."""
+
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from katha.errors import RenderError
+from katha.renderers.sketch.compose import rasterise
+from katha.renderers.sketch.deeds import Look
+from katha.renderers.sketch.looks import in_look
+from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.scenes import (
+    Frame,
+    Scene,
+    SceneActor,
+    SceneThing,
+    actor_of,
+    draw_scene,
+    frame_scene,
+    thing_of,
+)
+
+Box = tuple[float, float, float, float]
+
+
+def person(name: str, base: str = "girl", deed: str = "stand", target: str | None = None) -> SceneActor:
+    """Somebody of the rig."""
+    return SceneActor(name, look=Look(base), deed=deed, target=target)
+
+
+def thing(word: str, holder: str | None = None) -> SceneThing:
+    """A thing of the noun table."""
+    noun = find_noun(word)
+    assert noun is not None
+    role = "object" if holder else "scenery"
+    return SceneThing(word, word, noun.pictogram, noun.kind, noun.cm, noun.stands, role, holder)  # type: ignore[arg-type]
+
+
+def boxes(frame: Frame, name: str) -> list[Box]:
+    """Where something is in the frame."""
+    return [box for found, box in frame.boxes if found == name]
+
+
+def middle(box: Box) -> tuple[float, float]:
+    """The centre of a box."""
+    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+
+
+KICK = Scene("park", actors=(person("Ivy", deed="kick", target="ball"),), things=(thing("ball", "Ivy"),))
+
+
+@pytest.mark.parametrize("size", [(768, 512), (512, 768), (512, 512), (960, 400)])
+def test_the_same_scene_is_the_same_bytes_and_fills_every_size(size: tuple[int, int]) -> None:
+    svg = draw_scene(KICK, *size, 7)
+    assert svg == draw_scene(KICK, *size, 7)
+    ElementTree.fromstring(svg)
+    seen = np.asarray(Image.open(io.BytesIO(rasterise(svg, *size))).convert("RGB"))
+    assert seen.shape == (size[1], size[0], 3)
+    assert seen.std() > 20
+    frame = frame_scene(KICK, *size, 7)
+    for box in (*boxes(frame, "Ivy"), *boxes(frame, "ball")):
+        assert box[0] > -1
+        assert box[2] < size[0] + 1
+        assert box[3] < size[1]
+
+
+def test_the_ball_is_before_the_foot_and_the_partner_faces_the_actor() -> None:
+    for facing in (1, -1):
+        ivy = SceneActor("Ivy", look=Look("girl"), deed="kick", target="ball", facing=facing)  # type: ignore[arg-type]
+        frame = frame_scene(Scene(actors=(ivy,), things=(thing("ball", "Ivy"),)), 768, 512, 1)
+        [figure], [ball] = boxes(frame, "Ivy"), boxes(frame, "ball")
+        assert (middle(ball)[0] - middle(figure)[0]) * facing > 0
+        assert middle(ball)[1] > middle(figure)[1]
+    talk = Scene(actors=(person("Ann", deed="talk", target="Bo"), person("Bo", "boy")))
+    frame = frame_scene(talk, 768, 512, 1)
+    sides = frame.framing.facing
+    assert sides["Ann"] == -sides["Bo"]
+    assert (middle(boxes(frame, "Bo")[0])[0] - middle(boxes(frame, "Ann")[0])[0]) * sides["Ann"] > 0
+
+
+def test_riders_sit_on_what_they_ride_and_drivers_are_in_it() -> None:
+    ride = Scene(actors=(person("Ivy", deed="ride", target="horse"),), things=(thing("horse", "Ivy"),))
+    frame = frame_scene(ride, 768, 512, 1)
+    assert boxes(frame, "Ivy")[0][3] < boxes(frame, "horse")[0][3] - 40
+    mount = SceneActor("Star", kind="pictogram", pictogram="horse", cm=210)
+    frame = frame_scene(Scene(actors=(person("Ivy", deed="ride", target="Star"), mount)), 768, 512, 1)
+    assert boxes(frame, "Ivy")[0][3] < boxes(frame, "Star")[0][3] - 40
+    for word in ("car", "bus", "rowing boat"):
+        drive = Scene(actors=(person("Ivy", deed="drive", target=word),), things=(thing(word, "Ivy"),))
+        frame = frame_scene(drive, 768, 512, 1)
+        x0, _, x1, _ = boxes(frame, word)[0]
+        assert x0 < middle(boxes(frame, "Ivy")[0])[0] < x1
+
+
+def test_sizes_beside_a_person_are_those_of_life() -> None:
+    cast = (person("Ann", "woman"), SceneActor("rex", kind="pictogram", pictogram="dog", cm=60),
+            SceneActor("jumbo", kind="pictogram", pictogram="elephant", cm=300))  # fmt: skip
+    frame = frame_scene(Scene(actors=cast), 768, 512, 1)
+    dog, ann, jumbo = (boxes(frame, name)[0][3] - boxes(frame, name)[0][1] for name in ("rex", "Ann", "jumbo"))
+    assert dog < 0.6 * ann < ann < jumbo
+
+
+def test_what_has_no_pictogram_is_a_plain_shape_and_copies_are_drawn() -> None:
+    widget = SceneThing("widget", "widget", None, "thing", 60.0, "ground", "object", "Ivy")
+    frame = frame_scene(Scene(actors=(person("Ivy", deed="look", target="widget"),), things=(widget,)), 768, 512, 1)
+    assert len(boxes(frame, "widget")) == 1
+    crowd = Scene(actors=(SceneActor("kids", look=Look("child"), count=3), SceneActor("blob", kind="pictogram")))
+    frame = frame_scene(crowd, 768, 512, 1)
+    assert len(boxes(frame, "kids")) == 3
+    assert len(boxes(frame, "blob")) == 1
+
+
+def test_a_board_keeps_direction_and_changes_its_pictures() -> None:
+    scene = Scene("street", actors=(person("Ann", "woman", "walk"), person("Bo", "boy", "walk")))
+    frames: list[Frame] = []
+    for seed in range(4):
+        frames.append(frame_scene(scene, 768, 512, seed, frames[-1].framing if frames else None))
+    for before, after in pairwise(frames):
+        assert before.framing.facing == after.framing.facing
+        assert before.framing.shot != after.framing.shot or abs(before.framing.k / after.framing.k - 1) > 0.1
+
+
+def test_looks_and_light_change_the_colours() -> None:
+    svg = draw_scene(KICK, 192, 128, 1)
+    assert in_look(svg, "ink") != svg
+    night = draw_scene(Scene("park", None, "night", KICK.actors, KICK.things), 192, 128, 1)
+    assert night != svg
+
+
+def test_what_does_not_exist_is_named() -> None:
+    for scene in (Scene("narnia"), Scene(actors=(person("Ivy", deed="yodel"),)),
+                  Scene(actors=(SceneActor("x", kind="pictogram", pictogram="mongoose"),))):  # fmt: skip
+        with pytest.raises(RenderError):
+            draw_scene(scene, 192, 128, 1)
+
+
+def test_words_become_actors_and_things() -> None:
+    teacher = actor_of("Ms Roe", "teacher", base="woman")
+    assert (teacher.kind, teacher.look) == ("person", Look("woman", "teacher"))
+    assert actor_of("Sam", "son").look.base == "boy"
+    assert actor_of("Ariel", "mermaid").kind == "pictogram"
+    robot = actor_of("Pip", "robot")
+    assert (robot.kind, robot.pictogram, robot.cm) == ("pictogram", "robot", 170)
+    unknown = actor_of("Rik", "mongoose", kind_of="animal", cm=30)
+    assert (unknown.pictogram, unknown.cm) == (None, 30)
+    assert thing_of("k", "kettle", held_by="Pip", role="object").pictogram == "kettle"
+    assert thing_of("g", "gizmo", kind="tool", cm=12).pictogram is None
+    scene = Scene("kitchen", actors=(teacher, robot, unknown), things=(thing_of("k", "kettle"), thing_of("g", "gizmo")))
+    assert len(frame_scene(scene, 384, 256, 1).boxes) == 5

@@ -1,0 +1,105 @@
+"""What kind of text it is, scripts in Fountain format, and the shipped parser."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from katha.errors import CorruptEntryError
+from katha.text import check_input, parse_script, read_text
+from katha.text import parsing as parsing_module
+
+SCRIPT = """Title: Soup
+Author: Somebody
+
+INT. KITCHEN - NIGHT
+
+PIP, a small robot, burns the soup. Smoke fills the room.
+
+PIP
+(sadly)
+I am so sorry!
+
+THE OLD MAN
+Don't worry, Pip.
+
+EXT. BEACH - DAY
+
+They eat sandwiches on the sand.
+
+CUT TO:
+"""
+POEM = """The moon has a face like the clock in the hall
+She shines on the thieves on the old garden wall
+On streets and on fields and on harbour and quay
+And she follows the ships that go down to the sea
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "usable"),
+    [
+        ("Tom ran home. He was happy.", "story", True),
+        ("", "empty", False),
+        ("Hello", "empty", False),
+        ("Der Hund läuft in den Garten und bellt. Die Katze sitzt auf dem Baum und lacht.", "language", False),
+        ("El perro corre por el jardín y ladra al gato que está en el árbol.", "language", False),
+        ("Собака бежит в сад и лает. Кошка сидит на дереве.", "language", False),
+        (POEM, "poem", True),
+        ("Ingredients: 200 g flour, 2 cups milk, 1 tsp salt.\n\nMix the flour and the milk. Fry it.", "recipe", False),
+        ("- milk\n- eggs\n- bread\n- two apples\n", "list", False),
+        ("milk\neggs\nbread\ntwo apples\n", "list", False),
+        ("The dog chased the cat up a tree.", "one_sentence", True),
+        ("Time is money. Knowledge is power and truth matters.", "no_event", False),
+        ("Tom went to the shop. He bought some bread and ate it. " * 260, "long", True),
+        (SCRIPT, "script", True),
+        ("The cook took 200 g flour and laughed.\nThen she went to the door.\nHer son came in.\n", "story", True),
+    ],
+)
+def test_the_kind_of_text(text: str, kind: str, usable: bool) -> None:
+    check = check_input(text)
+    assert (check.kind, check.usable) == (kind, usable)
+    assert bool(check.message) == (kind != "story")
+    assert check.message.count(". ") == 0, "one sentence"
+
+
+def test_what_cannot_be_used_is_not_read() -> None:
+    check, reading = read_text("El perro corre por el jardín y ladra al gato que está en el árbol.")
+    assert check.kind == "language"
+    assert reading is None
+
+
+def test_a_script_is_read_with_its_scenes_and_speakers() -> None:
+    script = parse_script(SCRIPT)
+    assert script.characters == ("Pip", "The old man")
+    assert "CUT TO" not in script.text
+    assert "sadly" not in script.text
+    _, reading = read_text(SCRIPT)
+    assert reading is not None
+    assert [one.place.noun if one.place else None for one in reading.sentences] == ["kitchen"] * 4 + ["beach"]
+    assert [one.time for one in reading.sentences] == ["night"] * 4 + ["day"]
+    speakers = [reading.entity(speech.speaker or "").name for speech in reading.speeches]
+    assert speakers == ["Pip", "the old man"]
+    assert [entity.name for entity in reading.cast][:2] == ["Pip", "the old man"]
+
+
+def test_the_model_is_the_one_that_was_pinned() -> None:
+    assert parsing_module.model_sha256() == parsing_module.MODEL_SHA256
+
+
+def test_a_damaged_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing_module, "MODEL_SHA256", "0" * 64)
+    with pytest.raises(CorruptEntryError, match="damaged"):
+        parsing_module.Parser()
+
+
+def test_reading_imports_no_torch_and_importing_loads_nothing() -> None:
+    code = (
+        "import sys, katha.text; assert 'spacy' not in sys.modules; "
+        "from katha.text import read_story; read_story('Tom ran home.'); "
+        "assert 'spacy' in sys.modules and 'torch' not in sys.modules and 'tensorflow' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,233 @@
+"""Sentences by construction, short stories as a person reads them, and what an event carries beside its roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import reading_labels as labels
+import reading_stories as stories
+import yaml
+
+from katha.text import Event, Reading, read_story
+
+SENTENCES: dict[str, list[dict[str, Any]]] = yaml.safe_load((labels.DATA / "sentences.yaml").read_text("utf-8"))
+STORIES: list[dict[str, Any]] = yaml.safe_load((labels.DATA / "stories.yaml").read_text("utf-8"))
+
+
+def event(text: str, verb: str) -> Event:
+    (found,) = [item for item in read_story(text).events if item.verb == verb]
+    return found
+
+
+def by_construction() -> Iterator[Any]:
+    for construction, sentences in SENTENCES.items():
+        for sentence in sentences:
+            yield pytest.param(sentence, id=f"{construction}: {sentence['text'][:40]}")
+
+
+@pytest.mark.parametrize("sentence", by_construction())
+def test_a_sentence_is_read_as_a_person_reads_it(sentence: dict[str, Any]) -> None:
+    assert labels.measure([sentence])["wrong"] == []
+
+
+def test_a_wrong_label_is_noticed() -> None:
+    text = "Lena gave her little brother the last biscuit."
+    wrong = ("give | who=brother | what=biscuit | to=lena", "give | who=lena | what=biscuit", "take | who=lena")
+    for label in wrong:
+        assert labels.measure([{"text": text, "events": [label]}])["wrong"]
+    assert labels.measure([{"text": text, "events": ["give | who=lena | what=biscuit | to=brother | not"]}])["not"] == 0
+    assert labels.measure([{"text": text, "events": []}])["told_but_not_labelled"] == 1
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story["name"])
+def test_a_story_is_read_as_a_person_reads_it(story: dict[str, Any]) -> None:
+    wrong = [f"{what}: {found}" for what, right, found in stories.checks(story) if not right]
+    assert wrong == []
+
+
+def test_a_wrong_reading_of_a_story_is_noticed() -> None:
+    story = dict(next(one for one in STORIES if one["name"] == "the ball"))
+    story["told"] = ["1 | fly | who=Ben"]
+    assert not all(right for _, right, _ in stories.checks(story))
+
+
+def test_the_held_out_sentences_are_read_about_as_well_as_was_reported() -> None:
+    """The figures of docs/reading.md; a change that loses two events in a hundred is seen."""
+    found = labels.measure(labels.load("held_out.yaml"))
+    assert found["sentences"] == 100
+    assert found["all"] >= 0.91
+
+
+def test_the_late_stories_are_read_about_as_well_as_was_reported() -> None:
+    found = [right for story in labels.load("held_out_stories.yaml") for _, right, _ in stories.checks(story)]
+    assert len(found) == 142
+    assert sum(found) >= 122
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "modality", "phase", "negated"),
+    [
+        ("He could not reach the grapes.", "reach", "can", "", True),
+        ("She tried to open the jar.", "open", "try", "", False),
+        ("The dog kept barking.", "bark", "", "keep", False),
+        ("It began to snow.", "snow", "", "begin", False),
+        ("We had to wait.", "wait", "must", "", False),
+        ("Tom wanted to swim.", "swim", "want", "", False),
+        ("The baby stopped crying.", "cry", "", "stop", False),
+        ("He managed to climb the wall.", "climb", "can", "", False),
+    ],
+)
+def test_a_verb_that_only_modifies_is_folded(text: str, verb: str, modality: str, phase: str, negated: bool) -> None:
+    found = event(text, verb)
+    assert (found.modality, found.phase, found.negated) == (modality, phase, negated)
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "feeling"),
+    [
+        ("Sam was afraid of the dark.", "be", "afraid"),
+        ("Sam was not afraid.", "be", None),
+        ("The girl laughed.", "laugh", "happy"),
+        ("He closed the book sadly.", "close", "sad"),
+        ("The angry man shut the gate.", "shut", "angry"),
+        ("She danced with joy.", "dance", "happy"),
+        ("The man shut the gate.", "shut", None),
+        ("The children were proud of their kite.", "be", "proud"),
+    ],
+)
+def test_feelings(text: str, verb: str, feeling: str | None) -> None:
+    assert event(text, verb).feeling == feeling
+
+
+def test_purpose_and_reason_name_their_events() -> None:
+    reading = read_story("He ran home to fetch the key because the door was locked.")
+    run, fetch, locked = reading.events
+    assert run.purpose == (fetch.id,)
+    assert locked.id in (*run.because, *fetch.because)
+    assert not locked.purpose
+
+
+def test_time_manner_and_tense() -> None:
+    found = event("Yesterday the old man had quietly left the house at midnight.", "leave")
+    assert found.perfect
+    assert found.tense == "past"
+    assert {"yesterday", "at midnight"} <= {time.lower() for time in found.time}
+    assert found.manner == ("quietly",)
+    assert event("The cat sleeps.", "sleep").tense == "present"
+    assert event("The cat will sleep.", "sleep").tense == "future"
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "standing"),
+    [
+        ("The ship sank.", "sink", "told"),
+        ('"The ship sank," said Ann.', "sink", "said"),
+        ("Ann said that the ship had sunk.", "sink", "reported"),
+        ("Ann thought that the ship had sunk.", "sink", "imagined"),
+        ("If the ship sinks, we will swim.", "sink", "imagined"),
+        ("The pirates wanted to sink the ship.", "sink", "intended"),
+        ("Ann saw the ship sinking.", "sink", "told"),
+    ],
+)
+def test_what_only_is_said_or_thought_is_no_deed(text: str, verb: str, standing: str) -> None:
+    found = event(text, verb)
+    assert found.standing == standing
+    assert found.happens == (standing == "told")
+    assert found.visible == (standing == "told")
+
+
+def name(reading: Reading, key: str | None) -> str:
+    return reading.entity(key or "").name
+
+
+@pytest.mark.parametrize(
+    ("text", "sex", "age"),
+    [
+        ("Aunt Mei opened the window.", "female", "adult"),
+        ("Grandpa Olu laughed.", "male", "old"),
+        ("Robin opened the window.", None, None),
+        ("Robin opened the window. She looked out.", "female", None),
+        ("Robin, who was seven, opened the window.", None, "child"),
+        ("The eighty-year-old woman opened the window.", "female", "old"),
+        ("The old waiter opened the window.", "male", "old"),
+        ("Dr Silva opened the window and hurt himself.", "male", None),
+    ],
+)
+def test_sex_and_age_are_what_the_text_says(text: str, sex: str | None, age: str | None) -> None:
+    who = read_story(text).cast[0]
+    assert (who.sex, who.age) == (sex, age)
+
+
+def test_what_acts_is_a_character_and_what_is_moved_is_none() -> None:
+    reading = read_story("The teapot sighed and walked to the cup. The ball rolled down the hill.")
+    assert [entity.name for entity in reading.cast] == ["the teapot"]
+
+
+def test_kinship_and_owners() -> None:
+    reading = read_story("Lena fed her horse. Her brother Tom opened the gate.")
+    tom = next(entity for entity in reading.cast if entity.name == "Tom")
+    horse = next(entity for entity in reading.entities if entity.noun == "horse")
+    assert [(kin.relation, name(reading, kin.other)) for kin in tom.kin] == [("brother", "Lena")]
+    assert tom.sex == "male"
+    assert name(reading, horse.owner) == "Lena"
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "times"),
+    [
+        ("Ada sat in the kitchen. She walked out into the rain.", ["kitchen", "outside"], [None, None]),
+        ("Ada sat in the kitchen. She said that she had been in the desert.", ["kitchen", "kitchen"], [None, None]),
+        ("Ada sat in the kitchen. The girl from the city laughed.", ["kitchen", "kitchen"], [None, None]),
+        ("Ada sat in the kitchen. She wanted to go to the beach.", ["kitchen", "kitchen"], [None, None]),
+        ("Ada sat in the kitchen. Then she went home.", ["kitchen", "home"], [None, None]),
+        ("Ada read on the bus. She left the bus.", ["bus", "outside"], [None, None]),
+        ("Ada had been ill all winter. She slept.", [None, None], [None, None]),
+        ("At dawn Ada woke up. That night she slept.", [None, None], ["morning", "night"]),
+        ("Ada swam in the lake. The ball flew over the church.", ["lake", "lake"], [None, None]),
+    ],
+)
+def test_place_and_time_change_when_the_text_says_so(text: str, places: list[str], times: list[str]) -> None:
+    sentences = read_story(text).sentences
+    assert [one.place.noun if one.place else None for one in sentences] == places
+    assert [one.time for one in sentences] == times
+
+
+def test_weather_holds_until_it_stops() -> None:
+    reading = read_story("It was raining. Tom ran home. The rain stopped. It had snowed last year.")
+    assert [one.weather for one in reading.sentences] == ["rain", "rain", None, None]
+    assert all(one.season is None for one in reading.sentences)
+
+
+def test_coverage_tells_what_is_visible_and_what_was_missed() -> None:
+    reading = read_story("The dog barked at the moon. It was Monday. She believed in justice. A long, dark tunnel.")
+    assert [one.visible for one in reading.sentences] == [True, False, False, True]
+    assert [one.read for one in reading.sentences] == [True, False, False, False]
+    assert reading.coverage == (1, 2)
+    assert "tunnel" in reading.sentences[3].missed
+    assert {"dog", "barked", "moon"} <= set(reading.sentences[0].understood)
+
+
+def test_sentences_keep_their_place_in_the_text() -> None:
+    reading = read_story("“Stop!” Mr. Bell shouted. “Come here. It is late,” he said.\n\nHe left.")
+    assert [one.text for one in reading.sentences] == [
+        '"Stop!" Mr. Bell shouted.',
+        '"Come here. It is late," he said.',
+        "He left.",
+    ]
+    assert all(reading.text[one.start : one.end] == one.text for one in reading.sentences)
+    assert [one.paragraph for one in reading.sentences] == [0, 0, 1]
+    assert [speech.text for speech in reading.speeches] == ["Stop!", "Come here. It is late,"]
+
+
+def test_turns_of_a_dialogue_without_names() -> None:
+    reading = read_story('"Where is it?" asked Ann.\n\n"Where is what?" said Bo.\n\n"My hat."\n\n"On your head."')
+    assert [name(reading, speech.speaker) for speech in reading.speeches] == ["Ann", "Bo", "Ann", "Bo"]
+    assert [name(reading, speech.addressees[0]) for speech in reading.speeches[1:]] == ["Ann", "Bo", "Ann"]
+
+
+def test_an_odd_text_is_read_without_a_fault() -> None:
+    for text in ("", "   \n\n ", "?!", '"', "Hm.", "A.\n\nB.", '"Unclosed he said. And on', "🙂 ran.", "the " * 300):
+        reading = read_story(text)
+        assert len(reading.sentences) >= reading.coverage[1]

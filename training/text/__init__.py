@@ -1,0 +1,1 @@
+"""Makes the tables of `katha.text` from WordNet."""
