@@ -72,6 +72,20 @@ def test_no_face_is_cut_whoever_stands_there(
         x += 0.3 * tall + gap
     framing = choose_framing(cast, *size, asked=asked)
     assert all(inside(framing.box(face_box(subject)), *size) for subject in cast)
+    if framing.shot != "close":
+        for subject in cast:
+            x0, _, x1, _ = framing.box(subject.box)
+            assert x0 >= -1
+            assert x1 <= size[0] + 1
+
+
+@given(wide=st.floats(20, 600), size=st.sampled_from(SIZES))
+def test_what_is_huge_may_be_cut_but_never_who_acts(wide: float, size: tuple[int, int]) -> None:
+    cast = [person("a", 0), thing(40 + wide / 2, wide)]
+    framing = choose_framing(cast, *size)
+    x0, y0, x1, y1 = framing.box(cast[0].box)
+    assert inside((x0, y0, x1, y1), *size)
+    assert y1 - y0 >= 0.2 * size[1] or wide > 300
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)

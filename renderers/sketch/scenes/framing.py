@@ -136,6 +136,12 @@ def _around(face: tuple[float, float, float]) -> Box:
     return (cx - 1.5 * r, cy - 1.5 * r, cx + 1.5 * r, cy + 1.9 * r)
 
 
+def _people(subjects: Sequence[Subject]) -> Box | None:
+    """The box around everybody who acts."""
+    boxes = [subject.box for subject in subjects if subject.acts]
+    return _union(boxes) if boxes else None
+
+
 def _scale(subjects: Sequence[Subject], shot: Shot, width: float, height: float, asked: Shot | None) -> float:
     x0, y0, x1, y1 = _needed(subjects, shot)
     actors = [_extent(subject.box) for subject in subjects if subject.acts]
@@ -150,9 +156,9 @@ def _scale(subjects: Sequence[Subject], shot: Shot, width: float, height: float,
     fits = min(fits, 0.84 * height / max(y1 - y0, 1.0) if shot == "close" else tallest / -floor)
     k = min(wanted, fits)
     least = _LEAST * height / max(min(actors or [tall]), 30.0)
-    faces = _union([_around(s.face) for s in subjects if s.face is not None and s.acts] or [(x0, y0, x1, y1)])
-    roomy = (1 - _SIDES) * width / max(faces[2] - faces[0], 1.0)
-    return k if asked == "wide" or shot == "wide" else max(k, min(least, roomy, tallest / max(-faces[1], 1.0)))
+    people = _people(subjects) or (x0, y0, x1, y1)
+    roomy = (1 - 2 * _SIDES) * width / max(people[2] - people[0], 1.0)
+    return k if asked == "wide" or shot == "wide" else max(k, min(least, roomy, tallest / max(-people[1], 1.0)))
 
 
 def _aim(
@@ -165,6 +171,11 @@ def _aim(
     actors = sum(subject.acts for subject in subjects)
     lead = -0.16 * free * looks / actors if actors == 1 and shot != "wide" else 0.0
     left = width / 2 - k * middle + lead
+    people = _people(subjects)
+    if people is not None and not free:
+        # What is too large for the frame (a house, a mountain) may be cut; those who act may not.
+        least, most = _SIDES * width - k * people[0], (1 - _SIDES) * width - k * people[2]
+        left = min(max(left, least), most) if least <= most else (least + most) / 2
     if shot != "close":
         ground = (stand if stand is not None and shot == "wide" else _GROUND[shot]) * height
         ground = min(ground, 0.95 * height - k * max(box[3], 0.0))

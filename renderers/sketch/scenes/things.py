@@ -27,6 +27,8 @@ _LIMITS: Mapping[str, tuple[float, float]] = {"thought": (20.0, 34.0), "cover": 
 _UNHANDY: Mapping[str, float] = {"vehicle": 140.0, "building": 90.0, "landscape": 90.0, "sky": 140.0, "plant": 250.0}
 """Kinds of things that nobody holds when they are taller than this (centimetres)."""
 _FLOATING = frozenset({"balloon", "kite"})
+_KEEPS_HOLD = frozenset({"thought", "flying", "around", "under", "cover"})
+"""Where even a balloon does not float."""
 _ALOFT = -104.0
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "furniture": 0.42, "plant": 0.9}
 _HANDY = 40.0
@@ -122,7 +124,7 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     x, y, depth = _PLACES[where](body, facing, wide, height, row)
     if thing.kind == "sky" and thing.stands == "sky" and where in ("ahead", "front", "ground_front"):
         y = _ALOFT
-    if thing.pictogram in _FLOATING and where not in ("thought", "flying"):
+    if thing.pictogram in _FLOATING and where not in _KEEPS_HOLD:
         return _floating(thing, body, facing)
     if where == "table":
         x += facing * 13.0 * nth
