@@ -10,7 +10,7 @@ from typing import Any
 
 from katha.configs import load_config
 from katha.schema import Character, StoryRecord
-from katha.text import Entity, Event, Reading, Sentence, Teller
+from katha.text import Entity, Event, Place, Reading, Sentence, Teller
 from katha.text.words import load_words
 
 __all__ = ["Beat", "Moment", "Story", "scene_texts", "sheet_of"]
@@ -64,17 +64,26 @@ class Story:
         """Return whether a picture can show the event: it is told, visible, and known who takes part."""
         failed = event.negated and event.modality in ("can", "try")
         told = event.standing == "told" and (not event.negated or failed)
+        told = told and event.verb not in planning("verbs")["broken"]
         return told and event.visible and bool(self.teller.sentence(event))
+
+    def _doers(self, event: Event) -> Sequence[str]:
+        return self.teller.people(self.teller.doers(event)) or self.teller.doers(event)
+
+    def _kind(self, event: Event) -> str:
+        """What sort of deed an event is, by its verb."""
+        kinds: Mapping[str, str] = {verb: kind for kind, verbs in planning("verbs").items() for verb in verbs}
+        return kinds.get(event.verb, "deed")
 
     def worth(self, event: Event) -> float:
         """Return how much an event is worth drawing: deeds to somebody before movements, these before states and talk."""
         table = planning("worth")
-        kinds: Mapping[str, str] = {verb: kind for kind, verbs in planning("verbs").items() for verb in verbs}
-        kind = kinds.get(event.verb, "deed")
+        kind = "strong" if "free" in event.state else self._kind(event)
         if event.feeling is not None and event.verb in ("be", "feel", "become"):
             kind = "feeling"
         score = float(table[kind])
         score += table["object"] * bool(event.who("patient")) + table["receiver"] * bool(event.who("recipient"))
+        score += table["setting"] * (kind == "state" and bool(event.who("place", "instrument", "companion")))
         score += table["reason"] * bool(event.because) + table["felt"] * (event.feeling is not None)
         if not self.teller.people(self.teller.doers(event)):
             score *= table["by_a_thing"]
@@ -84,9 +93,9 @@ class Story:
 
     def people(self, event: Event) -> list[str]:
         """Return the characters who take part, the doer first."""
-        keys = [*self.teller.doers(event), *event.who("patient", "recipient", "companion", "instrument")]
-        near = [role.entity for role in event.all("place", "goal", "source") if role.entity is not None]
-        return self.teller.people([*keys, *near])
+        # "A basket of fish" is a basket.
+        roles = [role for role in event.roles if role.role not in ("agent", "topic") and " of " not in role.text]
+        return self.teller.people([*self.teller.doers(event), *(role.entity for role in roles if role.entity)])
 
     def happens(self) -> bool:
         """Return whether anything can be drawn."""
@@ -190,12 +199,17 @@ class Story:
             key=lambda item: (item[3].sentence == main.sentence, item[0], item[1], item[2]),
         )  # fmt: skip
         for *_, event in near:
-            busy = {key for one in chosen for key in (self.teller.people(self.teller.doers(one)) or self.teller.doers(one))}
-            doers = self.teller.people(self.teller.doers(event)) or self.teller.doers(event)
+            # Whoever does something can speak at the same time.
+            talks = self._kind(event) == "talk" and all(self._kind(one) != "talk" for one in chosen)
+            busy = {key for one in chosen for key in self._doers(one)} if not talks else set()
+            doers = self._doers(event)
             there = self.reading.sentences[event.sentence].place
             same = place is None or there is None or there.entity == place.entity
             cast = {key for one in (*chosen, event) for key in self.people(one)}
-            if doers and not busy & set(doers) and same and len(cast) <= int(planning("picture")["most_people"]):
+            shared = {who for one in chosen for who in _everybody(one)} & _everybody(event)
+            far = abs(event.sentence - main.sentence) > 1 or bool(max(event, main, key=lambda one: one.id).time)
+            apart = event.sentence != main.sentence and far and not shared and self.teller.people(doers)
+            if doers and not busy & set(doers) and same and not apart and len(cast) <= int(planning("picture")["most_people"]):
                 chosen.append(event)
             if len(chosen) == int(planning("picture")["most_events"]):
                 break
@@ -211,10 +225,14 @@ class Story:
         found: dict[str, Event] = {}
         for beat in beats:
             for event in beat.events:
-                for key in self.teller.people(self.teller.doers(event)) if event.feeling is not None else ():
+                for key in self.teller.people(self.teller.doers(event)) if _felt(event) else ():
                     if key in cast and (event.sentence <= last or key not in found):
                         found[key] = event
         return found
+
+
+def _everybody(event: Event) -> set[str]:
+    return {role.entity for role in event.roles if role.entity is not None}
 
 
 def _singles(beat: Beat) -> list[Beat]:
@@ -264,9 +282,10 @@ class Moment:
     def prompt(self) -> list[str]:
         """Return the picture in plain sentences: who does what, where and when; what others do; how they feel."""
         teller, first = self.story.teller, self.deed.rstrip(".")
-        told = [f"{first}{self._setting()}.", *self.sentences[1:]]
+        told = [re.sub(r"\b(\w+) \1\b", r"\1", f"{first}{self._setting()}."), *self.sentences[1:]]
         for key, event in self.moods.items():
-            if event not in self.events:
+            said = event in self.events and (event.state or load_words().has("feel_verbs", event.verb))
+            if not said:
                 be = "are" if self.story.reading.entity(key).count != 1 else "is"
                 name = teller.name(key)
                 told.append(f"{name[:1].upper()}{name[1:]} {be} {_word(event)}.")
@@ -274,18 +293,27 @@ class Moment:
 
     def _setting(self) -> str:
         """ " in the kitchen at night in the rain", what of it the deed itself does not say."""
-        teller, here = self.story.teller, self.here
-        told = {role.entity for role in self.main.all("place", "goal", "source", "patient") if role.entity}
-        place, said = teller.place(here.place), ""
+        here, place, said = self.here, self.place(), ""
+        told = _everybody(self.main)
         where = {role.text for role in self.main.all("place", "goal")}
         if place and here.place is not None and here.place.entity not in told and not where:
-            said += f" {here.place.preposition if here.place.preposition in _STILL else 'in'} {place}"
+            said += f" {_where(here.place)} {place}"
         said += planning("times").get(here.time or "", "")
         return said + str(planning("weather").get(here.weather or "", ""))
 
     def place(self) -> str:
-        """Return the place's words, "" where the story names none."""
-        return self.story.teller.place(self.here.place)
+        """Return the place's words, "" where the story names none, or none where anybody of this picture was."""
+        place = self.here.place
+        if place is None:
+            return ""
+        since = min(place.since, self.here.index)
+        cast = {self.story.teller.one(key).id for key in self.cast}
+        known = since >= self.beats[0].sentence.index or any(
+            cast & set(self.story.people(event))
+            for beat in self.story.beats[since : self.here.index]
+            for event in beat.events
+        )
+        return self.story.teller.place(place) if known else ""
 
     def shot(self, before: Moment | None) -> str:
         """Return the shot's size: wide where a place is new, close where one alone feels or speaks, else medium."""
@@ -319,7 +347,21 @@ class Moment:
         return {event.sentence for event in (*self.events, *self.moods.values())}
 
 
+def _felt(event: Event) -> bool:
+    """Whether an event tells a feeling; a hug is a deed."""
+    return event.feeling is not None and not (event.feeling == "loving" and load_words().has("feel_verbs", event.verb))
+
+
 _STILL = frozenset(("in", "on", "at", "under", "near", "beside", "behind", "by", "inside", "outside", "above"))
+
+
+def _where(place: Place) -> str:
+    """The preposition for staying in a place: "on" the beach, "at" the pond, though somebody went "to" it."""
+    if place.preposition in _STILL:
+        return place.preposition
+    if place.noun in planning("look")["open"]:
+        return "on"
+    return "at" if place.sort == "water" else "in"
 
 
 def _word(event: Event) -> str:
@@ -329,7 +371,7 @@ def _word(event: Event) -> str:
 
 
 def _bare(text: str) -> str:
-    return re.sub(r"^(?:the|an?|some)\s+", "", text)
+    return re.sub(r"^(?:front of |half of )?(?:the|an?|some)\s+|^(?:front|half) of ", "", text, flags=re.IGNORECASE)
 
 
 # Characters: one look each, written once.
@@ -367,7 +409,7 @@ def kind_of(entity: Entity) -> str:
     general = not entity.noun or tie or words.has("plain_person", entity.noun) or words.has("general", entity.noun)
     if entity.kind not in ("person", "group") or (not general and entity.kind != "group"):
         return entity.noun or "person"
-    if not general:
+    if not general or (entity.sex is None and entity.kind == "group" and entity.noun):
         return entity.noun
     if entity.age == "child":
         return {"male": "boy", "female": "girl"}.get(entity.sex or "", "child")

@@ -66,7 +66,14 @@ class Teller:
                 self._children.setdefault(event.within, []).append(event)
         self.names: dict[str, str] = {}
         self._same: dict[str, str] = {}
-        cast = [entity for entity in reading.cast if self._somebody(entity)]
+        acting = {who for event in reading.events if event.happens for who in event.who("agent", "recipient")}
+        cast = [
+            entity
+            for entity in reading.entities
+            if entity in reading.cast or (entity.named and entity.kind == "place" and entity.id in acting)
+            if self._somebody(entity)
+        ]
+        self._capitals = frozenset(word for entity in reading.entities if entity.named for word in entity.name.split())
         nouns = Counter(self._noun(entity) for entity in cast)
         for entity in cast:
             other = self._other(entity, cast)
@@ -92,14 +99,15 @@ class Teller:
         if entity.name != _UNKNOWN or not entity.sentences:
             return None
         at = entity.sentences[0]
+        doing = {(event.sentence, who) for event in self.reading.events for who in event.who("agent")}
         near = [
-            (max((one for one in other.sentences if one < at), default=-1), other.id)
+            ((last := max((one for one in other.sentences if one <= at), default=-1)), (last, other.id) in doing, other.id)
             for other in cast
             if other.name != _UNKNOWN and other.count == 1 and other.id in self.names
             # An animal is "he" here and "she" there in many a tale.
             if other.sex in (None, entity.sex) or other.kind == "animal"
         ]
-        last, key = max(near, default=(-1, ""), key=lambda pair: pair[0])
+        last, _, key = max(near, default=(-1, False, ""), key=lambda found: found[:2])
         return key if last >= 0 else None
 
     def _noun(self, entity: Entity) -> str:
@@ -111,6 +119,11 @@ class Teller:
             words = words[1:]
         return " ".join(words)
 
+    def _lower(self, text: str) -> str:
+        """A noun phrase from the beginning of a sentence, inside one."""
+        first = text.split(" ", 1)[0].removesuffix("'s")
+        return text if first in self._capitals or first.isupper() else f"{text[:1].lower()}{text[1:]}"
+
     def _named(self, entity: Entity, *, alone: bool) -> str:
         if entity.narrator:
             return "narrator"
@@ -121,7 +134,7 @@ class Teller:
         owner = next((tie for tie in entity.kin if tie.other in self.names and entity.noun == tie.relation), None)
         if owner is not None:
             return f"{self.names[owner.other]}'s {entity.noun}"
-        bare, noun = _ARTICLE.sub("", entity.name), self._noun(entity)
+        bare, noun = self._lower(_ARTICLE.sub("", entity.name)), self._noun(entity)
         if not alone or entity.count > 1 or "'s " in bare:
             return bare
         age = next((word for word in bare.split() if word in _AGES), "")
@@ -168,7 +181,7 @@ class Teller:
 
     def _owned(self, entity: Entity, text: str, doers: Sequence[str]) -> str:
         """A thing's words with its owner's name in place of "his", or "the" where the owner is the doer."""
-        plain = _OF_SOMEBODY.sub("", text)
+        plain = _OF_SOMEBODY.sub("", text if entity.named else self._lower(text))
         if entity.owner is not None and _POSSESSIVE.match(plain):
             rest = _inner(_POSSESSIVE.sub("", plain))
             return f"the {rest}" if entity.owner in doers else f"{self.name(entity.owner)}'s {rest}"
@@ -183,7 +196,7 @@ class Teller:
         entity = self.reading.entity(place.entity) if place.entity is not None else None
         text = place.text
         if entity is not None:
-            text = self._owned(entity, entity.name if _BARE_PRONOUN.match(text) else text, ())
+            text = self._owned(entity, entity.name, ())
         return re.sub(r"^(?:front|middle|top|side|edge|back|inside|outside) of ", "", text)
 
     # An event.
@@ -203,8 +216,13 @@ class Teller:
         if words.has("make", event.verb) and any(one.standing == "told" for one in children):
             return ""
         subject, doers, plural = self._subject(event)
-        if not subject:
+        if not subject or (event.verb == "do" and all(_BARE_PRONOUN.match(one.text) for one in event.all("patient"))):
             return ""
+        if event.modality == "want" and event.standing == "intended":
+            wants = "do not want" if plural else "does not want"
+            told = f"{wants if event.negated else present('want', plural=plural)} to {self.infinitive(event)}"
+            said = f"{subject} {told}"
+            return f"{said[:1].upper()}{said[1:]}."
         told = self._predicate(event, doers, plural)
         if not told or told == subject:
             return ""
@@ -294,7 +312,7 @@ class Teller:
         """Everything after the verb: the thing, the receiver, what becomes of it, with what, where and whereto."""
         gone = event.passive and not event.who("agent")
         objects = [] if gone else [self.filler(role, doers) for role in event.all("patient")]
-        things = _joined(objects)
+        things = re.sub(r"\bno\b", "any", _joined(objects)) if event.negated else _joined(objects)
         to = [role for role in event.all("recipient") if self.filler(role, doers)]
         parts = [things]
         states = ("be", "feel", "become", "seem", "look", "get", "turn")
