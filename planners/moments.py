@@ -54,18 +54,11 @@ class Story:
         self.beats = [self._beat(sentence) for sentence in reading.sentences]
 
     def _beat(self, sentence: Sentence) -> Beat:
-        shown = [event for event in self.reading.of(sentence.index) if self.shows(event)]
+        shown = [event for event in self.reading.of(sentence.index) if self.teller.shows(event)]
         turn = 1.0 + float(planning("turn")["more"]) * any(
             word in planning("turn")["words"] for word in sentence.text.lower().split(",")[0].split()[:2]
         )
         return Beat(sentence, tuple(shown), tuple(self.worth(event) * turn for event in shown))
-
-    def shows(self, event: Event) -> bool:
-        """Return whether a picture can show the event: it is told, visible, and known who takes part."""
-        failed = event.negated and event.modality in ("can", "try")
-        told = event.standing == "told" and (not event.negated or failed)
-        told = told and event.verb not in planning("verbs")["broken"]
-        return told and event.visible and bool(self.teller.sentence(event))
 
     def _doers(self, event: Event) -> Sequence[str]:
         return self.teller.people(self.teller.doers(event)) or self.teller.doers(event)
@@ -76,9 +69,9 @@ class Story:
         return kinds.get(event.verb, "deed")
 
     def worth(self, event: Event) -> float:
-        """Return how much an event is worth drawing: deeds to somebody before movements, these before states and talk."""
+        """Return how much an event is worth drawing: deeds to somebody before movements, then states."""
         table = planning("worth")
-        kind = "strong" if "free" in event.state else self._kind(event)
+        kind = "strong" if {*event.state} & {*planning("verbs")["states_that_count"]} else self._kind(event)
         if event.feeling is not None and event.verb in ("be", "feel", "become"):
             kind = "feeling"
         score = float(table[kind])
@@ -89,7 +82,7 @@ class Story:
             score *= table["by_a_thing"]
         if event.within is not None or event.perfect:
             score *= table["in_passing"]
-        return score * (table["failed"] if event.negated else 1.0)
+        return float(score * (table["failed"] if event.negated else 1.0))
 
     def people(self, event: Event) -> list[str]:
         """Return the characters who take part, the doer first."""
@@ -138,7 +131,9 @@ class Story:
     def _novelty(self, before: Sequence[Beat], after: Sequence[Beat]) -> float:
         """How good a cut is (0 to about 2.5): new people, another place, another time, another feeling."""
         table = planning("cuts")
-        who = [{key for beat in side for event in beat.events for key in self.people(event)} for side in (before, after)]
+        who = [
+            {key for beat in side for event in beat.events for key in self.people(event)} for side in (before, after)
+        ]
         first, second = before[-1].sentence, next(beat.sentence for beat in after if beat.events)
         score = table["all_new"] if not who[0] & who[1] else table["some_new"] if who[0] != who[1] else 0.0
         places = [one.place.entity or one.place.noun if one.place else None for one in (first, second)]
@@ -209,15 +204,19 @@ class Story:
             shared = {who for one in chosen for who in _everybody(one)} & _everybody(event)
             far = abs(event.sentence - main.sentence) > 1 or bool(max(event, main, key=lambda one: one.id).time)
             apart = event.sentence != main.sentence and far and not shared and self.teller.people(doers)
-            if doers and not busy & set(doers) and same and not apart and len(cast) <= int(planning("picture")["most_people"]):
+            if (
+                doers
+                and not busy & set(doers)
+                and same
+                and not apart
+                and len(cast) <= int(planning("picture")["most_people"])
+            ):
                 chosen.append(event)
             if len(chosen) == int(planning("picture")["most_events"]):
                 break
         return chosen
 
-    def _moods(
-        self, main: Event, events: Sequence[Event], beats: Sequence[Beat], *, final: bool
-    ) -> dict[str, Event]:
+    def _moods(self, main: Event, events: Sequence[Event], beats: Sequence[Beat], *, final: bool) -> dict[str, Event]:
         """Who in the picture feels what: the event that told it last up to the main one (to the end, in the last
         panel), else first in this part."""
         cast = {key for event in events for key in self.people(event)}
@@ -299,7 +298,7 @@ class Moment:
         if place and here.place is not None and here.place.entity not in told and not where:
             said += f" {_where(here.place)} {place}"
         said += planning("times").get(here.time or "", "")
-        return said + str(planning("weather").get(here.weather or "", ""))
+        return f"{said}{planning('weather').get(here.weather or '', '')}"
 
     def place(self) -> str:
         """Return the place's words, "" where the story names none, or none where anybody of this picture was."""
@@ -380,7 +379,7 @@ _WEARS = re.compile(r" (?:with|in|wearing) (?:an? |the )?((?:[a-z-]+ ){0,2}[a-z-
 
 
 def sheet_of(story: Story, keys: Iterable[str]) -> list[Character]:
-    """Return a sheet for each character: what it is, and one look; those of one kind are told apart by what they wear."""
+    """Return a sheet for each character: what it is, and one look; two of a kind differ in what they wear."""
     sheets: list[Character] = []
     taken: dict[str, int] = {}
     for key in keys:
@@ -396,14 +395,12 @@ def sheet_of(story: Story, keys: Iterable[str]) -> list[Character]:
         if (alike or entity.narrator) and entity.count == 1:
             look = f"{look} with a {accessories[count % len(accessories)]}" if " with " not in look else look
         name = story.teller.names[key]
-        sheets.append(
-            Character(name=name, kind=kind, appearance=look, anchor_prompt=f"{look[:1].upper()}{look[1:]}.")
-        )
+        sheets.append(Character(name=name, kind=kind, appearance=look, anchor_prompt=f"{look[:1].upper()}{look[1:]}."))
     return sheets
 
 
 def kind_of(entity: Entity) -> str:
-    """Return what a character is, in a word: its trade or species, else by sex and age; what is unknown stays neutral."""
+    """Return what a character is, in a word: its trade or species, else by sex and age; neutral if unknown."""
     words = load_words()
     tie = words.group("kin", entity.noun) is not None or entity.noun in words.sets["kin_equal"]
     general = not entity.noun or tie or words.has("plain_person", entity.noun) or words.has("general", entity.noun)

@@ -12,7 +12,7 @@ from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.planners.moments import Beat, Moment, Story, scene_texts, sheet_of
 from katha.protocols import PlanRequest
 from katha.schema import Coverage, Panel, Plan, StoryRecord, Transition
-from katha.text import Event, TextCheck, read_story, read_text
+from katha.text import TextCheck, check_input, read_story, read_text
 
 _LONGEST_CAPTION = 240
 
@@ -92,8 +92,11 @@ def moments_of(told: Story, parts: Sequence[Sequence[Beat]]) -> list[Moment]:
 
 
 def _scenes(record: StoryRecord) -> tuple[Story, list[list[Beat]]]:
-    """The scenes' texts read as one story, so that "he" in scene 3 is the character of scene 2; and each scene's part."""
+    """The scenes' texts read as one story, so that "he" in scene 3 is somebody of scene 2; and each scene's part."""
     texts = [" ".join(text.split()) for text in scene_texts(record)]
+    check = check_input(" ".join(texts))
+    if check.kind == "language":
+        raise PlanError(f"Record {record.story_id!r} cannot be drawn. {check.message}", hint=_hint(check))
     told = Story(read_story("\n\n".join(texts)))
     parts: list[list[Beat]] = [[] for _ in texts]
     # A first line that reads like a title is none here, and has no sentence.
@@ -182,7 +185,7 @@ def link(story_id: str, moments: Sequence[Moment], index: int) -> Transition:
         causality=_causality(after),
         intention=_intention(after) or None,
         emotion=feeling,
-        consequence=outcome_of(after.story, after.main),
+        consequence=after.story.teller.outcome(after.main),
         expected_change=f"Before: {before.deed} After: {after.deed}",
         recoverability_target=f"A viewer can tell that {told}{felt}.",
     )
@@ -192,15 +195,10 @@ def _causality(after: Moment) -> str:
     """Why it happens, where the text says why."""
     teller = after.story.teller
     for event in (after.main, *after.events):
-        reasons = [teller.clause(reason) for reason in reasons_of(after.story, event)]
+        reasons = [teller.clause(reason) for reason in teller.reasons(event)]
         if reasons:
             return f"{teller.sentence(event).rstrip('.')} because {' and '.join(reasons)}."
     return ""
-
-
-def reasons_of(told: Story, event: Event) -> list[Event]:
-    """Return the events that the text names as an event's reason, those that can be said."""
-    return [told.reading.events[at] for at in event.because if told.teller.sentence(told.reading.events[at])]
 
 
 def _intention(after: Moment) -> str:
@@ -239,17 +237,3 @@ def _emotion(before: Moment, after: Moment) -> str | None:
         else:
             found.append(f"{who} {'change' if many else 'changes'} from {was} to {now}.")
     return " ".join(found) or None
-
-
-def outcome_of(told: Story, event: Event) -> str:
-    """Return what the text tells to come of an event: what happens because of it, or at once to whom or what it was
-    done; "" where it tells nothing of the kind."""
-    teller = told.teller
-    later = [one for one in told.reading.events if one.id > event.id and one.sentence - event.sentence <= 1]
-    because = [one for one in told.reading.events if event.id in one.because]
-    done_to = {*event.who("patient", "recipient")}
-    answers = [one for one in later if one.within != event.id and done_to & set(teller.doers(one))]
-    for one in (*because, *answers):
-        if told.shows(one) and teller.sentence(one) != teller.sentence(event):
-            return teller.sentence(one)
-    return ""

@@ -176,8 +176,8 @@ class Panel(Record):
 
 
 class Coverage(Record):
-    """How much of a story's text a plan holds: of the sentences that tell something visible, how many were read, and how
-    many are in a picture. `note` says what kind of text it is where that is no plain story."""
+    """How much of a story's text a plan holds: of the sentences that tell something visible, how many were read, and
+    how many are in a picture. `note` says what kind of text it is where that is no plain story."""
 
     visible: int = Field(ge=0)
     read: int = Field(ge=0)
@@ -195,6 +195,10 @@ class Coverage(Record):
     def low(self) -> bool:
         """Whether so little is drawn that a headline has to say so."""
         return self.share < _LOW_COVERAGE
+
+    def warning(self) -> str:
+        """Return what a headline has to say of a board that leaves much of its story out; "" of any other."""
+        return f"Only {self.drawn} of {self.visible} sentences are in this board." if self.low else ""
 
     def told(self) -> str:
         """Return it in a sentence: "Read 13 of 14 sentences; not drawn: ..."."""

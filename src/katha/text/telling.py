@@ -23,6 +23,8 @@ _BARE_PRONOUN = re.compile(
 _BE_DONE = r"\b(?:am|is|are|was|were|been|being|be|get|gets|got)\s+(?:\w+ly\s+|not\s+|so\s+|all\s+)?(\w+)"
 _UNKNOWN = "someone"
 _CROWD = frozenset(("everyone", "everybody", "anyone", "anybody", "nobody"))
+_BROKEN = frozenset(("can", "could", "will", "would", "shall", "should", "may", "might", "must"))
+"""What the parser makes of a clause whose verb was left out ("as fast as she could")."""
 _AGES = frozenset(("old", "young", "little"))
 _LOUD = frozenset(("shout", "yell", "scream", "whisper"))
 _TALK = frozenset(
@@ -101,7 +103,11 @@ class Teller:
         at = entity.sentences[0]
         doing = {(event.sentence, who) for event in self.reading.events for who in event.who("agent")}
         near = [
-            ((last := max((one for one in other.sentences if one <= at), default=-1)), (last, other.id) in doing, other.id)
+            (
+                (last := max((one for one in other.sentences if one <= at), default=-1)),
+                (last, other.id) in doing,
+                other.id,
+            )
             for other in cast
             if other.name != _UNKNOWN and other.count == 1 and other.id in self.names
             # An animal is "he" here and "she" there in many a tale.
@@ -206,6 +212,26 @@ class Teller:
         found = event.who("agent")
         return found if found or not (event.passive or event.state) else event.who("patient")
 
+    def shows(self, event: Event) -> bool:
+        """Return whether a picture can show the event: it is told, visible, and known who or what takes part."""
+        failed = event.negated and event.modality in ("can", "try")
+        told = event.standing == "told" and (not event.negated or failed) and event.verb not in _BROKEN
+        return told and event.visible and bool(self.sentence(event))
+
+    def reasons(self, event: Event) -> list[Event]:
+        """Return the events that the text names as an event's reason, those that can be said."""
+        return [one for one in (self.reading.events[at] for at in event.because) if self.sentence(one)]
+
+    def outcome(self, event: Event) -> str:
+        """Return what the text tells to come of an event, as a sentence: what happens because of it, or at once to whom
+        or what it was done; "" where it tells nothing of the kind."""
+        later = [one for one in self.reading.events if one.id > event.id and one.sentence - event.sentence <= 1]
+        because = [one for one in self.reading.events if event.id in one.because]
+        done_to = {*event.who("patient", "recipient")}
+        answers = [one for one in later if one.within != event.id and done_to & set(self.doers(one))]
+        told = (self.sentence(one) for one in (*because, *answers) if self.shows(one))
+        return next((text for text in told if text != self.sentence(event)), "")
+
     def sentence(self, event: Event) -> str:
         """Return the event as a sentence: "Lena blows out the candles."; "" where nobody known takes part.
 
@@ -257,7 +283,7 @@ class Teller:
         return entity.count != 1 or (not entity.named and last in _PLURALS)
 
     def _predicate(self, event: Event, doers: Sequence[str], plural: bool) -> str:
-        verb, words = event.verb, load_words()
+        verb = event.verb
         rest = self._complements(event, doers)
         if event.passive and not event.who("agent"):
             done = self._participle(event)
@@ -297,8 +323,10 @@ class Teller:
         to = event.who("recipient") or (speech.addressees if speech is not None else ())
         whom = _joined([self.name(key) for key in to if key not in doers])
         verb = event.verb if event.verb in _LOUD else "talk"
-        return f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}" if whom else (
-            present("speak" if verb == "talk" else verb, plural=plural)
+        return (
+            f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
+            if whom
+            else (present("speak" if verb == "talk" else verb, plural=plural))
         )
 
     def _spoken(self, sentence: int, event: Event, speaker: str | None) -> bool:
