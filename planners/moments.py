@@ -16,10 +16,9 @@ from katha.text.words import load_words
 __all__ = ["Beat", "Moment", "Story", "scene_texts", "sheet_of"]
 
 
-def planning(part: str) -> Mapping[str, Any]:
+def planning(part: str) -> Any:
     """Return a part of `configs/planning.yaml`, where it is explained."""
-    found: Mapping[str, Any] = load_config("planning.yaml")[part]
-    return found
+    return load_config("planning.yaml")[part]
 
 
 def scene_texts(story: StoryRecord) -> list[str]:
@@ -71,7 +70,7 @@ class Story:
     def worth(self, event: Event) -> float:
         """Return how much an event is worth drawing: deeds to somebody before movements, then states."""
         table = planning("worth")
-        kind = "strong" if {*event.state} & {*planning("verbs")["states_that_count"]} else self._kind(event)
+        kind = "strong" if {*event.state} & {*planning("events_as_states")} else self._kind(event)
         if event.feeling is not None and event.verb in ("be", "feel", "become"):
             kind = "feeling"
         score = float(table[kind])
