@@ -305,12 +305,8 @@ class Moment:
         if place is None:
             return ""
         since = min(place.since, self.here.index)
-        cast = {self.story.teller.one(key).id for key in self.cast}
-        known = since >= self.beats[0].sentence.index or any(
-            cast & set(self.story.people(event))
-            for beat in self.story.beats[since : self.here.index]
-            for event in beat.events
-        )
+        seen = {at for key in self.cast for at in self.story.reading.entity(key).sentences}
+        known = since >= self.beats[0].sentence.index or bool(seen & set(range(since, self.here.index)))
         return self.story.teller.place(place) if known else ""
 
     def shot(self, before: Moment | None) -> str:
@@ -338,7 +334,8 @@ class Moment:
 
     def source(self) -> tuple[int, int]:
         """Return the indices of the first and the last of its sentences."""
-        return self.beats[0].sentence.index, self.beats[-1].sentence.index
+        indices = [beat.sentence.index for beat in self.beats]
+        return min(indices), max(indices)
 
     def shown(self) -> set[int]:
         """Return the sentences of which something is in the picture."""
@@ -414,16 +411,17 @@ def kind_of(entity: Entity) -> str:
 
 def _look(story: Story, entity: Entity, kind: str) -> str:
     """ "an old man with a white beard": age, looks for good, kind, and what the text says that it wears."""
-    lasting = [word for word in entity.looks if word in planning("look")["lasting"] and word not in kind.split()]
+    told = [*entity.looks, *(word for text in (entity.name, *entity.aliases) for word in text.lower().split())]
+    lasting = [word for word in dict.fromkeys(told) if word in planning("look")["lasting"] and word not in kind.split()]
     age = {"old": ["old"], "child": ["young"]}.get(entity.age or "", []) if entity.kind == "person" else []
     young = age == ["young"] and kind in ("boy", "girl", "child")
     words = [*([] if young or (age and age[0] in lasting) else age), *lasting]
     female = entity.kind == "person" and entity.sex and kind not in ("boy", "girl", "man", "woman")
-    told = " ".join([*words, *([str(entity.sex)] if female else []), kind])
+    plain = " ".join([*words, *([str(entity.sex)] if female else []), kind])
     if entity.count != 1:
         return f"{entity.count or 'several'} {' '.join([*words, _plural(kind)])}"
-    article = "an" if told[0] in "aeiou" else "a"
-    return f"{article} {told}{_wears(story, entity)}"
+    article = "an" if plain[0] in "aeiou" else "a"
+    return f"{article} {plain}{_wears(story, entity)}"
 
 
 def _wears(story: Story, entity: Entity) -> str:

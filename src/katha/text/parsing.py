@@ -103,7 +103,9 @@ def _find_verb(doc: Doc, verbs: Collection[str]) -> None:
     """
     for token in doc:
         before = doc[token.i - 1] if token.i else token
-        joined = before.head == token and before.dep_ in ("compound", "amod", "nmod") and before.i == token.i - 1
+        joined = (
+            before.head == token and before.dep_ in ("compound", "amod", "nmod", "nsubj") and before.i == token.i - 1
+        )
         base = token.lemma_.lower()
         if not joined or token.pos_ not in ("NOUN", "PROPN") or base not in verbs:
             continue
@@ -111,7 +113,18 @@ def _find_verb(doc: Doc, verbs: Collection[str]) -> None:
         if not row and (token.tag_ not in ("NNS", "NNPS") or token.dep_ not in ("ROOT", "conj")):
             continue
         after = doc[token.i + 1] if token.i + 1 < len(doc) else None
-        if after is None or after.pos_ not in ("ADP", "DET", "PUNCT", "ADV", "PRON", "PROPN", "PART", "NUM", "ADJ", "NOUN"):
+        if after is None or after.pos_ not in (
+            "ADP",
+            "DET",
+            "PUNCT",
+            "ADV",
+            "PRON",
+            "PROPN",
+            "PART",
+            "NUM",
+            "ADJ",
+            "NOUN",
+        ):
             continue
         _make_verb(token, before, row)
         return

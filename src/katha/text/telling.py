@@ -121,7 +121,7 @@ class Teller:
         bare = _ARTICLE.sub("", entity.name)
         looks = {*entity.looks, *load_words().numbers}
         words = bare.split()
-        while len(words) > 1 and words[0].lower() in looks:
+        while len(words) > 1 and (words[0].lower() in looks or load_words().has("colours", words[0].lower())):
             words = words[1:]
         return " ".join(words)
 
@@ -187,7 +187,7 @@ class Teller:
 
     def _owned(self, entity: Entity, text: str, doers: Sequence[str]) -> str:
         """A thing's words with its owner's name in place of "his", or "the" where the owner is the doer."""
-        plain = _OF_SOMEBODY.sub("", text if entity.named else self._lower(text))
+        plain = _OF_SOMEBODY.sub("", _plain(text) if entity.named else self._lower(_plain(text)))
         if entity.owner is not None and _POSSESSIVE.match(plain):
             rest = _inner(_POSSESSIVE.sub("", plain))
             return f"the {rest}" if entity.owner in doers else f"{self.name(entity.owner)}'s {rest}"
@@ -336,10 +336,14 @@ class Teller:
         found = re.search(_BE_DONE, event.text)
         return found[1] if found is not None else f"{event.verb.removesuffix('e')}ed"
 
+    def _object(self, role: Role, doers: Sequence[str]) -> str:
+        text = self.filler(role, doers)
+        return f"{role.preposition} {text}".strip() if text else ""
+
     def _complements(self, event: Event, doers: Sequence[str]) -> str:
         """Everything after the verb: the thing, the receiver, what becomes of it, with what, where and whereto."""
         gone = event.passive and not event.who("agent")
-        objects = [] if gone else [self.filler(role, doers) for role in event.all("patient")]
+        objects = [] if gone else [self._object(role, doers) for role in event.all("patient")]
         things = re.sub(r"\bno\b", "any", _joined(objects)) if event.negated else _joined(objects)
         to = [role for role in event.all("recipient") if self.filler(role, doers)]
         parts = [things]
@@ -356,6 +360,11 @@ class Teller:
             if text and role.entity not in doers and not adverb:
                 parts.append(f"{role.preposition} {text}")
         return " ".join(part for part in parts if part.strip())
+
+
+def _plain(text: str) -> str:
+    """A noun phrase without what is told of it in a clause of its own."""
+    return re.split(r",? (?:who|which|that|where|whose) ", text)[0]
 
 
 def _inner(text: str) -> str:
