@@ -87,7 +87,11 @@ class Story:
         """Return the characters who take part, the doer first."""
         # "A basket of fish" is a basket.
         roles = [role for role in event.roles if role.role not in ("agent", "topic") and " of " not in role.text]
-        return self.teller.people([*self.teller.doers(event), *(role.entity for role in roles if role.entity)])
+        keys = [role.entity for role in roles if role.entity]
+        # Whose mouth it is stands by.
+        parts = [self.reading.entity(key) for key in keys if self.reading.entity(key).owner is not None]
+        owners = [str(one.owner) for one in parts if one.sort == "body" or load_words().has("parts", one.noun)]
+        return self.teller.people([*self.teller.doers(event), *keys, *owners])
 
     def happens(self) -> bool:
         """Return whether anything can be drawn."""
@@ -190,7 +194,7 @@ class Story:
         near = sorted(
             ((abs(beat.sentence.index - main.sentence), -weight, event.id, event) for beat in beats
              for event, weight in zip(beat.events, beat.weights, strict=True)),
-            key=lambda item: (item[3].sentence == main.sentence, item[0], item[1], item[2]),
+            key=lambda item: item[:3],
         )  # fmt: skip
         for *_, event in near:
             # Whoever does something can speak at the same time.

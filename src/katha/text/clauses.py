@@ -166,8 +166,7 @@ def _repair_objects(token: Token, words: Words) -> None:
     below, beside = _child(token, "pobj"), _child(token, "compound")
     verb = token.head
     if token.dep_ == "prt" and below is not None:
-        path = words.has("not_particle", token.lower_) and words.has("motion", _lower(verb))
-        if _child(verb, "dobj") is None and not path:
+        if _child(verb, "dobj") is None:
             below.head, below.dep_ = verb, "dobj"
         else:
             token.dep_ = "prep"
