@@ -298,10 +298,12 @@ class Moment:
         here, place, said = self.here, self.place(), ""
         told = _everybody(self.main)
         where = {role.text for role in self.main.all("place", "goal")}
-        if place and here.place is not None and here.place.entity not in told and not where:
+        somebody = bool(self.story.teller.people(self.story.teller.doers(self.main)))
+        if somebody and place and here.place is not None and here.place.entity not in told and not where:
             said += f" {_where(here.place)} {place}"
         said += planning("times").get(here.time or "", "")
-        return f"{said}{planning('weather').get(here.weather or '', '')}"
+        weather = str(planning("weather").get(here.weather or "", ""))
+        return said if (here.weather or "") in self.deed.lower() else f"{said}{weather}"
 
     def place(self) -> str:
         """Return the place's words, "" where the story names none, or none where anybody of this picture was."""

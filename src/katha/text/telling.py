@@ -128,7 +128,11 @@ class Teller:
     def _lower(self, text: str) -> str:
         """A noun phrase from the beginning of a sentence, inside one."""
         first = text.split(" ", 1)[0].removesuffix("'s")
-        return text if first in self._capitals or first.isupper() else f"{text[:1].lower()}{text[1:]}"
+        return (
+            text
+            if first in self._capitals or first in self.names.values() or first.isupper()
+            else f"{text[:1].lower()}{text[1:]}"
+        )
 
     def _named(self, entity: Entity, *, alone: bool) -> str:
         if entity.narrator:
@@ -321,7 +325,8 @@ class Teller:
     def _speaking(self, event: Event, doers: Sequence[str], plural: bool) -> str:
         speech = next((one for one in self.reading.speeches if self._spoken(one.sentence, event, one.speaker)), None)
         to = event.who("recipient") or (speech.addressees if speech is not None else ())
-        whom = _joined([self.name(key) for key in to if key not in doers])
+        own = {self.one(key).id for key in doers}
+        whom = _joined([self.name(key) for key in to if self.one(key).id not in own])
         verb = event.verb if event.verb in _LOUD else "talk"
         return (
             f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
