@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from katha.errors import CorruptEntryError
 
@@ -85,7 +85,8 @@ class Parser:
             for token in doc:
                 token.is_sent_start = token.i == 0
         parsed = list(self._nlp.pipe(docs))
-        verbs = self._nlp.get_pipe("lemmatizer").lookups.get_table("lemma_index")["verb"]
+        lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
+        verbs: Collection[str] = lemmatizer.lookups.get_table("lemma_index")["verb"]
         for doc in parsed:
             if not any(token.tag_ in _FINITE for token in doc):
                 _find_verb(doc, verbs)
