@@ -254,6 +254,10 @@ def _cover(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[flo
     return f * 0.3 * wide, 3.0, 2.0
 
 
+def _over(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return (body.solid[0] + body.solid[2]) / 2, 4.0, 2.5
+
+
 def _thought(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     cx, cy, r = body.head
     return cx + f * (r + 0.5 * wide + 16), cy - r - 2, 3.0
@@ -284,7 +288,7 @@ _PLACES: Mapping[str, Where] = {
     "mouth_front": _mouth_front, "head": _above, "body": _body, "back": _behind_back, "foot": _foot, "flying": _flying,
     "front": _front, "table": _table, "ground": _ground, "ground_front": _ground_front, "under": _under,
     "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
-    "eyes": _eyes, "climbed": _climbed, "staff": _staff, "roof": _roof,
+    "eyes": _eyes, "climbed": _climbed, "over": _over, "staff": _staff, "roof": _roof,
 }  # fmt: skip
 
 
