@@ -159,7 +159,7 @@ def _cluster(scene: Scene, actor: SceneActor, facing: int, lent: Pose | None = N
     if not tools and row.own is not None and not doored and not (objects and row.far == row.thing):
         tools = [_implied(row.own, actor)]
     if actor.kind == "figure" and not has_hands(actor.concept):
-        row = replace(row, thing=_BEAKS.get(row.thing, row.thing), set=None)
+        row = replace(row, thing=_BEAKS.get(row.thing, row.thing), far=_BEAKS.get(row.far, row.far), set=None)
         tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
     if actor.kind != "pictogram":
         return _person(actor, row, objects, tools, facing, has_object)
@@ -203,7 +203,7 @@ def _person(
     for thing in tools:
         sprite = put_thing(thing, row.far, row, body, facing)
         if sprite is not None:
-            sprites.append(replace(sprite, key=False))
+            sprites.append(replace(sprite, key=False).moved(0.0, lift))
     if row.set is not None and not sits_on:
         sprites.append(_furniture(row.set, facing))
     if row.thing == "thought" and objects:
@@ -275,7 +275,8 @@ def _driver(actor: SceneActor, row: Deed, thing: SceneThing, body: Body, facing:
     if drawn is None:
         return _Cluster(actor, facing, [_figure_sprite(actor, body, facing, 0.0)], body, body.solid)
     drawn = replace(drawn, key=True)
-    if height > _LARGE:
+    closed = thing.kind == "vehicle" and thing.stands == "ground"
+    if height > _LARGE or closed:
         return _Cluster(
             actor, facing, [replace(drawn, depth=0.0), _window(actor, body, drawn, facing)], body, drawn.box
         )
@@ -290,8 +291,9 @@ def _window(actor: SceneActor, body: Body, vehicle: Sprite, facing: int) -> Spri
     """The driver's face in a round window of a large vehicle."""
     x0, y0, x1, y1 = vehicle.box
     cx, cy, r = body.head
-    reach = max(13.0, 0.11 * (y1 - y0))
-    x, y = (x0 + x1) / 2 + facing * 0.08 * (x1 - x0), y0 + 0.42 * (y1 - y0)
+    large = y1 - y0 > _LARGE
+    reach = max(13.0, (0.11 if large else 0.24) * (y1 - y0))
+    x, y = (x0 + x1) / 2 + facing * 0.08 * (x1 - x0), y0 + (0.42 if large else 0.3) * (y1 - y0)
     name, scale = f"window-{number(x)}-{number(y)}".replace(".", "_"), 0.8 * reach / r
     clip = f'<clipPath id="{name}">{circle(x, y, reach, fill="#ffffff", stroke=None)}</clipPath>'
     face = group(body.svg, transform=f"translate({number(x)} {number(y)}) scale({scale:.4f}) "
