@@ -25,6 +25,7 @@ _GROUND: Mapping[Shot, float] = {"wide": 0.86, "medium": 0.92, "close": 1.0}
 _ZOOM: Mapping[Shot, float] = {"wide": 1.0, "medium": 1.12, "close": 1.5}
 _SAME_SIZE, _STEP = 0.12, 1.28
 """Two frames of one shot are alike when their sizes differ by less than the first; then one changes by the second."""
+_BROAD = 0.85
 _JITTER, _ASIDE, _WIDER, _FARTHER = 0.12, 0.22, 0.16, 0.4
 """How much smaller and how far aside a seed may make a picture, and how often it takes the wider shot."""
 _NEXT: Mapping[Shot, Shot] = {"wide": "medium", "medium": "close", "close": "medium"}
@@ -126,7 +127,13 @@ def _usual(subjects: Sequence[Subject], felt: bool) -> Shot:
     if not actors or len(actors) > 3:
         return "wide"
     keyed = any(subject.key and not subject.acts for subject in subjects)
-    return "close" if felt and len(actors) <= 2 and not keyed else "medium"
+    return "close" if felt and len(actors) <= 2 and not keyed and all(map(_upright, actors)) else "medium"
+
+
+def _upright(subject: Subject) -> bool:
+    """Whether a close shot of the face says who it is: a body wider than tall would be cut off."""
+    x0, y0, x1, y1 = subject.box
+    return subject.face is not None and x1 - x0 < _BROAD * (y1 - y0)
 
 
 def _tasted(subjects: Sequence[Subject], felt: bool, taste: Taste, stand: float | None) -> Shot:
@@ -183,7 +190,7 @@ def _scale(subjects: Sequence[Subject], shot: Shot, width: float, height: float,
     wanted = _SIZES[shot] * height / max(tall, 36.0)
     if shot == "close":
         radii = [subject.face[2] for subject in subjects if subject.face is not None and subject.acts]
-        wanted = 0.2 * height / max(radii) if radii else wanted
+        wanted = 0.18 * height / max(radii) if radii else wanted
     floor = 0.0 if shot == "close" else min(y0, -1.0)
     tallest = (1 - _HEADROOM - (1 - _GROUND[shot]) - 0.01) * height
     fits = (1 - 2 * _SIDES) * width / max(x1 - x0, 1.0)

@@ -21,8 +21,13 @@ Face = tuple[float, float, float]
 
 _HELD = 0.5
 """A held thing is at most this share of its holder's height."""
+_CAPTIVE = 0.75
+"""A net or cage is this share of the height of whom it holds, so that the face is seen."""
 _LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
-_LIMITS: Mapping[str, tuple[float, float]] = {"thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0)}
+_LIMITS: Mapping[str, tuple[float, float]] = {
+    "thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0),
+    "under": (13.0, 96.0), "ahead": (22.0, 170.0), "front": (18.0, 170.0), "ground": (18.0, 170.0),
+}  # fmt: skip
 """How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
 _UNHANDY: Mapping[str, float] = {"vehicle": 140.0, "building": 90.0, "landscape": 90.0, "sky": 140.0, "plant": 250.0}
 """Kinds of things that nobody holds when they are taller than this (centimetres)."""
@@ -95,6 +100,8 @@ def sized(thing: SceneThing, where: str, body_height: float) -> float:
     height = stage_height(thing.cm)
     if where in _HELD_WHERE:
         return min(max(height, _LEAST_HELD), _HELD * body_height)
+    if where == "over":
+        return _CAPTIVE * body_height
     least, most = _LIMITS.get(where, (_LEAST, _LARGEST))
     return min(max(height, least), most)
 

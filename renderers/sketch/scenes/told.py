@@ -48,6 +48,7 @@ _SHOT = re.compile(
     re.IGNORECASE,
 )
 _THIRD = re.compile(r"\b([a-z]{2,})\b(?=[ ,.;!]|$)")
+_QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 _TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
 _LIVING = frozenset({"person", "animal", "being", "group"})
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
@@ -58,12 +59,17 @@ _WITHIN = frozenset(
 )
 _INSIDE = frozenset({"ride", "drive", "board", "row", "sail"})
 """Deeds whose vehicle is drawn from outside, so that it is not the place."""
+_TAKING = frozenset({"take", "carry", "hold", "serve", "lift", "pick", "show"})
+_FREE_HANDED = frozenset(
+    {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
+)
 _MUTUAL = frozenset({"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play"})
 _MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "swim", "climb", "drive", "shiver", "stand"})
 """What a thing without life can do of its own accord; anything else it only stands there."""
 _GOING = frozenset(
     {"go", "come", "chase", "travel", "follow", "race", "arrive", "return", "leave", "run", "rush", "hurry", "move"}
 )
+_PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
 _STRADDLED = 135.0
 """A vehicle lower than this is sat on, a larger one sat in (centimetres)."""
 _MALE = frozenset({"king", "thief", "woodcutter", "fisherman", "shepherd", "hunter", "merchant", "sage", "soldier"})
@@ -75,6 +81,8 @@ _BASES = {("male", "child"): "boy", ("female", "child"): "girl", (None, "child")
 _OWN = {base: nature for nature, base in _BASES.items()}
 _LEVEL = frozenset({"", "eye level", "eye-level", "front", "frontal", "straight", "straight on", "level", "normal"})
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 4, "six": 4, "seven": 4, "many": 4, "several": 3, "some": 3}
+_PHRASE, _SENTENCE = 5, 3
+"""A phrase of must_show longer than the first tells what the prompt tells; one as long as the second may."""
 _MOST = 5
 """More actors than this are too small to tell apart."""
 
@@ -117,7 +125,7 @@ def _deeds(reading: Reading) -> int:
 
 
 def _progressive(prompt: str, reading: Reading) -> str:
-    verbs = {event.verb for event in reading.events}
+    verbs = {event.verb for event in reading.events if event.who("agent")}
 
     def instead(found: re.Match[str]) -> str:
         word = found.group(1)
@@ -171,8 +179,9 @@ class _Teller:
         for event in events:
             if event not in chosen:
                 self._lend_thing(event)
-        for event in events:
-            self._present(event, acted=event in chosen)
+                self._carried_along(event)
+        for event in [*events, *(one for one in told if one.negated and one not in events)]:
+            self._present(event, acted=event in chosen or event.negated)
         self._fragments()
         self._panel_cast()
         setting, time, weather = self._setting(events), self._time(), self._weather()
@@ -184,7 +193,7 @@ class _Teller:
         angle = self.request.shot_angle.strip().lower()
         if angle not in _LEVEL:
             self.missing.append(self.request.shot_angle)
-        scene = Scene(setting, weather, time, tuple(self.actors.values())[:_MOST], self._scenery(), self.shot)
+        scene = Scene(setting, weather, time, tuple(self.actors.values())[:_MOST], self._scenery(setting), self.shot)
         return Told(scene, tuple(dict.fromkeys(self.missing)))
 
     # Who is who.
@@ -310,7 +319,8 @@ class _Teller:
         special = object_deed(event.predicate, about) or (object_deed(verb, about) if not event.particle else None)
         phrases = [f"{verb} {role.head}" for role in event.all("patient", "place", "goal", "companion")]
         phrases += [f"{verb} {event.particle}"] if event.particle else []
-        phrases += [f"{verb} {role.preposition}" for role in event.roles if role.preposition]
+        if verb not in _PLACING:  # "put it on the shelf" is not "put it on"
+            phrases += [f"{verb} {role.preposition}" for role in event.roles if role.preposition]
         if verb == "be":
             return special or "stand"
         if verb == "have" and not special:
@@ -356,19 +366,22 @@ class _Teller:
         others = [key for key in self._partners(event) if key not in agents]
         targets = [self._id(key) for key in others]
         held = self._objects(event, row, first, agents)
+        astride = name in _INSIDE and event.verb != "ride" and held is not None
         for key in agents:
             self._id(key)
             idle = self.actors[key].deed == "stand" and self.actors[key].target is None
             if not idle:
                 continue
-            target = targets[0] if targets else None
+            target = targets[0] if targets and not astride else None
             if target is None and len(agents) > 1 and name in _MUTUAL:
                 target = self._id(agents[1] if key == agents[0] else agents[0])
             if target is None and key == agents[0] and held:
                 target = held
             self.actors[key] = replace(self.actors[key], deed=name, target=target)
-        if row.partner == "under" and targets:
+        if row.partner == "under" and targets and not astride:
             self._mount(others[0])
+        if event.verb in ("chase", "pursue", "hunt") and others and self.actors[others[0]].deed == "stand":
+            self.actors[others[0]] = replace(self.actors[others[0]], deed="run")
         for key in event.who("companion"):
             if self._alive(key) and key not in agents and self.actors[key].deed == "stand" and row.partner == "side":
                 self.actors[key] = replace(self.actors[key], deed=name)
@@ -385,6 +398,16 @@ class _Teller:
             for role in event.all("patient"):
                 self._role_thing(role, actor.id, "object")
 
+    def _carried_along(self, event: Event) -> None:
+        """Whoever took something and then ran, climbed or spoke has it in the hand."""
+        if self._deed(event) not in _TAKING:
+            return
+        for key in self._spread(event.who("agent")):
+            actor = self.actors.get(key)
+            if actor is not None and deed(actor.deed).own is None and actor.deed in _FREE_HANDED:
+                for role in event.all("patient"):
+                    self._role_thing(role, actor.id, "instrument")
+
     def _fits(self, key: str, name: str) -> bool:
         """Whether an agent is an actor; a thing that cannot do it of its own accord stands there as a thing."""
         entity = self._entity(key)
@@ -400,9 +423,9 @@ class _Teller:
             return False
         if self._alive(key) or (entity.character and noun_of(entity.noun) is not None):
             return True
-        if name in _MOVES and not in_table("skip", entity.noun) and noun_of(entity.name, entity.noun) is not None:
-            if entity.sort != "body" and entity.kind != "place":
-                return True
+        solid = entity.sort != "body" and entity.kind != "place" and not in_table("skip", entity.noun)
+        if name in _MOVES and solid and noun_of(entity.name, entity.noun) is not None:
+            return True
         self._thing(entity, None, "object")
         return False
 
@@ -420,6 +443,8 @@ class _Teller:
         """A living thing that is eaten or carried as food stays a thing; a group noun of things is none."""
         assert role.entity is not None
         entity = self._entity(role.entity)
+        if entity.name not in _QUOTED.sub("", self.prompt) and entity.name in self.prompt:
+            return False  # a word that is only said: "Boo!"
         return bool(entity.noun or entity.named or role.entity in self.named or entity.character)
 
     def _objects(self, event: Event, row: Deed, holder: str, agents: Sequence[str]) -> str | None:
@@ -436,9 +461,10 @@ class _Teller:
         for role in event.all("place", "goal", "source", "companion"):
             on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
             on = on or (main is None and self._is_own(role, row))
-            if row.own is not None and role.preposition in ("through", "with") and not event.all("instrument"):
+            noun = noun_of(role.head)
+            if role.preposition in ("through", "with") and noun is not None and noun.kind in ("tool", "device"):
                 self._role_thing(role, holder, "instrument")
-            if place_of(role.head) is not None and row.id not in _INSIDE and find_noun(role.head) is None:
+            if place_of(role.head) is not None and find_noun(role.head) is None:
                 continue
             if self._is_setting(role, row):
                 continue
@@ -455,10 +481,11 @@ class _Teller:
 
     def _is_setting(self, role: Role, row: Deed) -> bool:
         """Whether somebody is in a thing that is a place as well: a boat, a castle, a garden with a fence."""
+        noun = noun_of(role.head)
+        if row.id in _INSIDE and noun is not None and noun.kind in ("vehicle", "animal"):
+            return False
         inside = role.preposition in _WITHIN
-        return (
-            inside and row.id not in _INSIDE and place_of(role.head) is not None and not in_table("captors", role.head)
-        )
+        return inside and place_of(role.head) is not None and not in_table("captors", role.head)
 
     def _role_thing(self, role: Role, holder: str | None, what: Literal["object", "instrument"]) -> str | None:
         if role.entity is None or self._alive(role.entity):
@@ -525,7 +552,7 @@ class _Teller:
             if entity.kind in _LIVING and not entity.members:
                 self._id(entity.id)
             elif place_of(entity.noun) is None:
-                self._thing(entity, None, "scenery")
+                self._thing(entity, None, "object")
         self._had()
 
     def _had(self) -> None:
@@ -570,14 +597,14 @@ class _Teller:
         for phrase in self.request.must_show:
             words = _bare(phrase)
             place = place_of(words)
-            if len(words.split()) > 5 or (place is not None and (place == setting or find_noun(words) is None)):
+            if len(words.split()) > _PHRASE or (place is not None and (place == setting or find_noun(words) is None)):
                 continue
             noun = noun_of(words.split(" of ")[-1])
             if any(words == actor.id or words in actor.id.split() for actor in self.actors.values()):
                 continue
-            if noun is None:
+            if noun is None and len(words.split()) < _SENTENCE:
                 self.missing.append(phrase)
-            elif (
+            elif noun is not None and (
                 noun.word.lower() not in drawn
                 and noun.pictogram not in figures
                 and concept_of(noun.word) not in figures
@@ -589,8 +616,10 @@ class _Teller:
                         f"shown {words}", noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object"
                     )
 
-    def _scenery(self) -> tuple[SceneThing, ...]:
-        return tuple(self.things.values())
+    def _scenery(self, setting: str | None) -> tuple[SceneThing, ...]:
+        """The things; a whole house is not drawn before its own door or among others."""
+        housed = setting in ("doorstep", "street", "village", "city")
+        return tuple(one for one in self.things.values() if not (housed and one.kind == "building" and one.cm > 250))
 
     # Where and when.
 
@@ -598,9 +627,10 @@ class _Teller:
         """The panel's place, else what holds in the reading, else what the words name."""
         if self.request.place:
             found = place_of(self.request.place)
-            if found is None and noun_of(self.request.place) is None:
+            if found is not None:
+                return found
+            if noun_of(self.request.place) is None:
                 self.missing.append(self.request.place)
-            return found
         if self.reading is None:
             return place_of(self.prompt)
         held = [sentence.place for sentence in reversed(self.reading.sentences) if sentence.place is not None]
