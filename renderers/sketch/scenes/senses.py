@@ -167,7 +167,7 @@ def singular(word: str) -> str:
 
 @cache
 def _sets() -> Mapping[str, frozenset[str]]:
-    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors")}
+    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts")}
 
 
 @cache

@@ -21,7 +21,7 @@ Face = tuple[float, float, float]
 
 _HELD = 0.5
 """A held thing is at most this share of its holder's height."""
-_CAPTIVE = 0.75
+_CAPTIVE = 0.56
 """A net or cage is this share of the height of whom it holds, so that the face is seen."""
 _LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
 _LIMITS: Mapping[str, tuple[float, float]] = {

@@ -36,7 +36,7 @@ from katha.renderers.sketch.scenes.senses import (
     time_of,
 )
 from katha.schema import Character
-from katha.text import read_text
+from katha.text import read_story
 from katha.text.types import Entity, Event, Reading, Role, Sentence
 from katha.text.words import load_words
 
@@ -49,6 +49,9 @@ _SHOT = re.compile(
 )
 _THIRD = re.compile(r"\b([a-z]{2,})\b(?=[ ,.;!]|$)")
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
+_TO_BE = re.compile(r"\b(?:is|are|stands?) ")
+_PLACED = re.compile(r"\b(?:in|on|at|inside|into|through|to|across|from|near) ((?:[\w'-]+ ){0,3}[\w'-]+)\b")
 _TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
 _LIVING = frozenset({"person", "animal", "being", "group"})
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
@@ -64,7 +67,7 @@ _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
 )
 _MUTUAL = frozenset({"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play"})
-_MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "swim", "climb", "drive", "shiver", "stand"})
+_MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "swim", "climb", "drive", "shiver"})
 """What a thing without life can do of its own accord; anything else it only stands there."""
 _GOING = frozenset(
     {"go", "come", "chase", "travel", "follow", "race", "arrive", "return", "leave", "run", "rush", "hurry", "move"}
@@ -108,13 +111,13 @@ def tell(request: FrameRequest) -> Told:
 def _read(prompt: str) -> Reading | None:
     """The prompt's reading. A present tense that the parser took for a plural ("The mouse bites the rope") is tried
     once more as "is biting": that has one reading only."""
-    _, reading = read_text(prompt)
-    if reading is None:
+    if not re.search(r"[A-Za-z]{2}", prompt):
         return None
+    reading = read_story(prompt)
     again = _progressive(prompt, reading)
     if again != prompt:
-        _, second = read_text(again)
-        if second is not None and _deeds(second) > _deeds(reading):
+        second = read_story(again)
+        if _deeds(second) > _deeds(reading):
             return second
     return reading
 
@@ -277,8 +280,13 @@ class _Teller:
         found: list[str] = []
         for key in keys:
             members = self._entity(key).members
-            found += [member for member in (members or (key,)) if member not in found]
+            found += [one for one in (members or (key,)) if one not in found and not self._only_said(one)]
         return found
+
+    def _only_said(self, key: str) -> bool:
+        """Whether a name stands in quotes and nowhere else: "Boo!"."""
+        name = self._entity(key).name
+        return name in self.prompt and name not in _QUOTED.sub("", self.prompt)
 
     def _entity(self, key: str) -> Entity:
         assert self.reading is not None
@@ -313,14 +321,15 @@ class _Teller:
             if named is not None or verb in ("be", "become", "seem", "feel"):
                 return named or "stand"
         patients = event.all("patient")
-        if event.passive and not event.who("agent"):
+        if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
             return state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}") or "stand"
         about = [word for role in patients or event.all("recipient", "goal") for word in self._sorts(role)]
         special = object_deed(event.predicate, about) or (object_deed(verb, about) if not event.particle else None)
         phrases = [f"{verb} {role.head}" for role in event.all("patient", "place", "goal", "companion")]
         phrases += [f"{verb} {event.particle}"] if event.particle else []
-        if verb not in _PLACING:  # "put it on the shelf" is not "put it on"
-            phrases += [f"{verb} {role.preposition}" for role in event.roles if role.preposition]
+        told = sorted((role.preposition for role in event.roles if role.preposition), key=lambda one: one != "through")
+        if verb not in _PLACING and (not patients or verb == "take"):  # "put it on the shelf" is not "put it on"
+            phrases += [f"{verb} {preposition}" for preposition in told]
         if verb == "be":
             return special or "stand"
         if verb == "have" and not special:
@@ -443,8 +452,6 @@ class _Teller:
         """A living thing that is eaten or carried as food stays a thing; a group noun of things is none."""
         assert role.entity is not None
         entity = self._entity(role.entity)
-        if entity.name not in _QUOTED.sub("", self.prompt) and entity.name in self.prompt:
-            return False  # a word that is only said: "Boo!"
         return bool(entity.noun or entity.named or role.entity in self.named or entity.character)
 
     def _objects(self, event: Event, row: Deed, holder: str, agents: Sequence[str]) -> str | None:
@@ -503,7 +510,11 @@ class _Teller:
             return None
         noun = noun_of(entity.name, entity.noun, head)
         if noun is None:
-            if entity.kind in ("abstract", "place") or entity.sort in ("abstract", "time", "event", ""):
+            if (
+                entity.kind in ("abstract", "place")
+                or entity.sort in ("abstract", "time", "event")
+                or (not entity.sort and holder is None)
+            ):
                 return None
             self.missing.append(head)
         count = min(entity.count or 3, 3)
@@ -521,7 +532,7 @@ class _Teller:
         """Who is ridden stands on four legs."""
         entity, actor = self._entity(key), self.actors[key]
         noun = noun_of(entity.noun)
-        if actor.kind == "figure" and noun is not None and noun.kind == "animal":
+        if actor.kind == "figure" and noun is not None and in_table("mounts", noun.word):
             self.actors[key] = SceneActor(actor.id, "pictogram", pictogram=noun.pictogram, kind_of="animal", cm=noun.cm)
 
     # What else is there.
@@ -529,11 +540,14 @@ class _Teller:
     def _present(self, event: Event, *, acted: bool) -> None:
         """Everybody of an event, with the feeling that it tells; things of states and of events not chosen."""
         feeling = mood_of(word for text in event.state for word in text.lower().split()) or event.feeling
+        told = bool(event.state or event.manner)
         for key in self._spread(event.who("agent", "patient", "recipient", "companion")):
             if not self._alive(key):
                 continue
             self._id(key)
             if key in self._spread(event.who("agent")) and feeling and not event.negated:
+                if self.actors[key].mood and not told:
+                    continue  # a verb's own feeling ("smiled") says less than "the sly fox"
                 self.actors[key] = replace(self.actors[key], mood=_known_mood(feeling))
         if acted:
             return
@@ -591,16 +605,15 @@ class _Teller:
     def _must_show(self, setting: str | None) -> None:
         """Things that the panel has to show and the text did not bring."""
         drawn = {thing.word.lower() for thing in self.things.values()}
-        figures = {actor.pictogram for actor in self.actors.values()} | {
-            actor.concept for actor in self.actors.values()
-        }
+        figures = {name for actor in self.actors.values() for name in (actor.pictogram, actor.concept) if name}
         for phrase in self.request.must_show:
             words = _bare(phrase)
             place = place_of(words)
             if len(words.split()) > _PHRASE or (place is not None and (place == setting or find_noun(words) is None)):
                 continue
             noun = noun_of(words.split(" of ")[-1])
-            if any(words == actor.id or words in actor.id.split() for actor in self.actors.values()):
+            ids = {word for actor in self.actors.values() for word in actor.id.split()}
+            if words in ids or _TO_BE.search(words) or (len(words.split()) > 1 and words.split()[0] in ids):
                 continue
             if noun is None and len(words.split()) < _SENTENCE:
                 self.missing.append(phrase)
@@ -649,9 +662,21 @@ class _Teller:
                     return found
         bare = [sentence for sentence in self.reading.sentences if not sentence.events]
         named = next((found for found in (place_of(_placed(sentence.text)) for sentence in bare) if found), None)
+        named = named or self._lexical()
         if named is None and held and held[0].sort in ("building", "land", "water") and held[0].noun not in self.roads:
             self._unknown_place(held[0].noun)
         return named
+
+    def _lexical(self) -> str | None:
+        """The place after a preposition that the parse gave to something else: "played the violin on the stage"."""
+        drawn = {thing.word.lower() for thing in self.things.values()}
+        for found in _PLACED.finditer(_QUOTED.sub("", self.prompt).lower()):
+            words = found.group(1).split()
+            for size in range(1, len(words) + 1):
+                phrase = " ".join(words[:size])
+                if place_of(phrase) is not None and phrase.split()[-1] not in drawn:
+                    return place_of(phrase)
+        return None
 
     def _unknown_place(self, noun: str) -> None:
         """A place that has no stage: its picture stands behind, or its word is kept."""
