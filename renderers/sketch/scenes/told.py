@@ -62,6 +62,7 @@ _WITHIN = frozenset(
 )
 _INSIDE = frozenset({"ride", "drive", "board", "row", "sail"})
 """Deeds whose vehicle is drawn from outside, so that it is not the place."""
+_TOOLS = frozenset({"tool", "device", "thing", "toy", "container"})
 _TAKING = frozenset({"take", "carry", "hold", "serve", "lift", "pick", "show"})
 _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
@@ -469,7 +470,7 @@ class _Teller:
             on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
             on = on or (main is None and self._is_own(role, row))
             noun = noun_of(role.head)
-            if role.preposition in ("through", "with") and noun is not None and noun.kind in ("tool", "device"):
+            if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
                 self._role_thing(role, holder, "instrument")
             if place_of(role.head) is not None and find_noun(role.head) is None:
                 continue
