@@ -107,6 +107,11 @@ def words(scene: Scene) -> set[str]:
     return {thing.word for thing in scene.things}
 
 
+def png(asked: FrameRequest, argument: str | None = None) -> bytes:
+    """The picture of a request."""
+    return next(iter(SketchRenderer(argument).render_board([asked])))
+
+
 def only(scene: Scene) -> SceneActor:
     """The one actor."""
     (actor,) = scene.actors
@@ -243,19 +248,17 @@ def test_the_renderer_tells_what_it_cannot_draw_once() -> None:
 
 def test_a_bridge_is_drawn_as_a_scene_is() -> None:
     asked, renderer = request("The girl kicked the ball."), SketchRenderer()
-    (png,) = renderer.render_board([asked])
-    assert renderer.insert_frame(replace(asked, kind="bridge"), BoardContext((), (), 0)) == png
+    assert renderer.insert_frame(replace(asked, kind="bridge"), BoardContext((), (), 0)) == png(asked)
 
 
 def test_seeds_and_fields_change_the_picture_and_loose_frames_otherwise() -> None:
     asked = request("The girl kicked the ball in the park.")
-    draw = lambda one, renderer=SketchRenderer(): next(iter(renderer.render_board([one])))  # noqa: E731, B008
-    frames = {draw(replace(asked, seed=seed)) for seed in range(4)}
+    frames = {png(replace(asked, seed=seed)) for seed in range(4)}
     assert len(frames) == 4
-    assert draw(asked) == draw(asked)
-    assert draw(replace(asked, place="the moon")) != draw(asked)
-    assert draw(asked, SketchRenderer("loose")) != draw(asked)
-    assert draw(asked, SketchRenderer("ink")) != draw(asked)
+    assert png(asked) == png(asked)
+    assert png(replace(asked, place="the moon")) != png(asked)
+    assert png(asked, "loose") != png(asked)
+    assert png(asked, "ink") != png(asked)
 
 
 def test_keys_of_renderers_that_do_not_draw_the_fields_stay() -> None:
