@@ -85,12 +85,18 @@ class RunRecord(State):
     failures: list[Mapping[str, object]] = []
     services: list[ServiceUse] = []
     redone: list[Mapping[str, object]] = []
+    coverage: Mapping[str, object] | None = None
+    """How many of the story's sentences were read and drawn, and which were not."""
 
     @model_serializer(mode="wrap")
     def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
         """A run that no service drew for, that nobody changed, with an answer to every question, has no such keys."""
         dump: dict[str, object] = handler(self)
-        return {key: value for key, value in dump.items() if value or key not in ("services", "redone", "failures")}
+        return {
+            key: value
+            for key, value in dump.items()
+            if value or key not in ("services", "redone", "failures", "coverage")
+        }
 
     @property
     def subject(self) -> str:

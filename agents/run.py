@@ -98,6 +98,7 @@ def finish(context: RunContext, folder: RunFolder, state: RunRecord) -> RunResul
         "paid": paid(context.store, result.candidates, folder.read_answers()),
         "services": by_service(context.store, drawn) or state.services,
         "failures": result.outcome.failures(),
+        "coverage": result.coverage.model_dump(mode="json") if result.coverage is not None else None,
     }
     folder.finish(state.model_copy(update=account), result.outcome.status())
     return result
@@ -117,6 +118,7 @@ def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) 
         candidates=Candidates.model_validate(read_json(folder.candidates)),
         board=Board.model_validate(read_json(folder.storyboard)),
         reused=reused,
+        coverage=Plan.model_validate(read_json(folder.plan)).coverage,
     )
 
 

@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from katha.errors import PlanError, UsageError
-from katha.language import SceneReading, load_vocabulary, read_scene
-from katha.language.tokens import split_sentences
+from katha.language import SceneReading, read_scene
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, Scene, StoryRecord
 
@@ -18,7 +17,6 @@ WORD = re.compile(r"[^\W\d_]+")
 ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 WIDE = 0x2E80
 """The first letter of the scripts that put no blanks between words."""
-_FEWEST_KNOWN = 0.3
 
 
 def _check_text(record: StoryRecord, planner: str) -> None:
@@ -31,19 +29,6 @@ def _check_text(record: StoryRecord, planner: str) -> None:
     if len(words) < 2:
         said = "is empty" if not words else f"has one word ({words[0][:40]!r})"
         raise PlanError(f"Story {record.story_id!r} {said}.", hint="Tell who does what in a few sentences.")
-
-
-def reads_as_english(record: StoryRecord) -> bool:
-    """Return whether enough of the text's words are English function words or in the vocabulary."""
-    vocabulary = load_vocabulary()
-    closed = frozenset().union(*vocabulary.grammar.words.values(), vocabulary.grammar.pronouns)
-    sentences = split_sentences(record.story_text)
-    words = [word.lower for sentence in sentences for word in sentence.words if word.text[0].isalpha()]
-    function = sum(word in closed for word in words)
-    known = sum(word in closed or word in vocabulary.senses for word in words)
-    foreign = sum(1 for word in WORD.findall(record.story_text) if not word.isascii())
-    few = known < _FEWEST_KNOWN * len(words) or (len(words) >= 12 and function < 0.12 * len(words))
-    return bool(words) and not few and foreign <= len(words)
 
 
 def _check_scenes(record: StoryRecord, panels: int) -> None:

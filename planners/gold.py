@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from katha.errors import PlanError
 from katha.language import Actor, SceneReading, describe_actor, describe_scene, load_vocabulary, read_phrase, read_scene
 from katha.language.looks import clash
 from katha.planners.base import ARTICLE, NEGATIVE_PROMPT, LadderPlanner, as_sentence, capital, covered, fit, named
-from katha.planners.moments import in_order, scene_texts
+from katha.planners.moments import scene_texts
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Scene, StoryRecord, Transition
 
@@ -77,6 +77,12 @@ def sheets_of(story: StoryRecord) -> Sheets:
     return Sheets(tuple(_sheet(name, actor) for name, actor in known.items()), actors, _places(readings))
 
 
+def _in_order(looks: Iterable[str]) -> tuple[str, ...]:
+    """Looks in the vocabulary's order."""
+    order = {concept.id: at for at, concept in enumerate(load_vocabulary().concepts("attribute"))}
+    return tuple(sorted(looks, key=order.__getitem__))
+
+
 def _looks(name: str, told: Sequence[Actor]) -> Actor | None:
     """Return the character as the vocabulary knows it, with every look told that does not clash with an earlier one."""
     known = read_scene(f"{capital(named(name))}.").actors
@@ -86,7 +92,7 @@ def _looks(name: str, told: Sequence[Actor]) -> Actor | None:
     for actor in told:
         if actor.concept == known[0].concept and (actor.count > 1) == (known[0].count > 1):
             looks += tuple(look for look in actor.attributes if look not in looks and not clash(looks, (look,)))
-    return Actor(known[0].concept, attributes=in_order(looks), count=known[0].count)
+    return Actor(known[0].concept, attributes=_in_order(looks), count=known[0].count)
 
 
 def _sheet(name: str, actor: Actor | None) -> Character:

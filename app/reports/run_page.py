@@ -129,6 +129,7 @@ def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
         run=found,
         title=found.story.title or found.story.story_id,
         verdict=_verdict(found),
+        coverage=found.plan.coverage,
         found_in=strips.found_in,
         unscored=unscored(found.scores),
         before=headline(found.scores, "base"),
@@ -232,6 +233,8 @@ def _asked(run: Run, strips: Strips) -> object:
     return {
         "reporting": answered.table(story, reporting, columns_of(boards), flags=True),
         "steering": answered.table(story, steering, guiding),
+        "own": sum(bool((item.model_extra or {}).get("made_from")) for item in questions),
+        "unread": sum((item.model_extra or {}).get("made_from") == "sentence" for item in questions),
     }
 
 

@@ -231,3 +231,19 @@ def test_an_odd_text_is_read_without_a_fault() -> None:
     for text in ("", "   \n\n ", "?!", '"', "Hm.", "A.\n\nB.", '"Unclosed he said. And on', "🙂 ran.", "the " * 300):
         reading = read_story(text)
         assert len(reading.sentences) >= reading.coverage[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "agent"),
+    [
+        ("The crab bites the crane on the mountain.", "bite", "the crab"),
+        ("The grasshopper dances in the meadow.", "dance", "the grasshopper"),
+        ("Amina and the goalkeeper hug on the wet grass.", "hug", "Amina"),
+    ],
+)
+def test_a_verb_that_looks_like_a_noun_is_found(text: str, verb: str, agent: str) -> None:
+    reading = read_story(text)
+    (event,) = reading.events
+    assert event.verb == verb
+    assert reading.entity(event.who("agent")[0]).name == agent
+    assert len(event.all("agent")) == 1 + (" and " in text)

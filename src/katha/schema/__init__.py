@@ -175,6 +175,49 @@ class Panel(Record):
     links: list[Link] = []
 
 
+class Coverage(Record):
+    """How much of a story's text a plan holds: of the sentences that tell something visible, how many were read, and
+    how many are in a picture. `note` says what kind of text it is where that is no plain story."""
+
+    visible: int = Field(ge=0)
+    read: int = Field(ge=0)
+    drawn: int = Field(ge=0)
+    not_read: list[str] = []
+    not_drawn: list[str] = []
+    note: str = ""
+
+    @property
+    def share(self) -> float:
+        """Return the sentences in a picture, of those that tell something visible, in percentage points."""
+        return 100.0 * self.drawn / self.visible if self.visible else 100.0
+
+    @property
+    def low(self) -> bool:
+        """Whether so little is drawn that a headline has to say so."""
+        return self.share < _LOW_COVERAGE
+
+    def warning(self) -> str:
+        """Return what a headline has to say of a board that leaves much of its story out; "" of any other."""
+        return f"Only {self.drawn} of {self.visible} sentences are in this board." if self.low else ""
+
+    def told(self) -> str:
+        """Return it in a sentence: "Read 13 of 14 sentences; not drawn: ..."."""
+        said = f"Read {self.read} of {self.visible} sentences that tell something to see; {self.drawn} are drawn"
+        shown = [f'"{_short(text)}"' for text in self.not_drawn[:_FEW_SENTENCES]]
+        rest = len(self.not_drawn) - len(shown)
+        lost = f"; not drawn: {', '.join(shown)}{f' and {rest} more' if rest else ''}" if shown else ""
+        return f"{said}{lost}."
+
+
+_LOW_COVERAGE = 80.0
+_FEW_SENTENCES = 3
+_LONGEST_QUOTE = 60
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE].rsplit(" ", 1)[0] + " ..."
+
+
 class Plan(Record):
     """A drawable plan of one story.
 
@@ -194,6 +237,7 @@ class Plan(Record):
     transitions_from: str = ""
     questions: list[Question] = []
     replanned: tuple[int, int] | None = None
+    coverage: Coverage | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 # Images are files named by the sha256 of their bytes; records hold names, never pixels.

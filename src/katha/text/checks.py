@@ -36,7 +36,7 @@ _BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)]|\[[ x]?\])\s+")
 _ENDS = re.compile(r"[.!?…][\"')\]]*$")
 _LONG = 3_000
 _FEWEST_WORDS = 2
-_FEWEST_ENGLISH = 0.2
+_FEWEST_ENGLISH = 0.15
 
 
 @dataclass(frozen=True)
