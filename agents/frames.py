@@ -23,6 +23,7 @@ _END = b"IEND\xaeB`\x82"
 _FLAT_LEVELS = 2
 _SMALL = 2048
 _FLAT_RATIO = 200
+_PANEL_FIELDS = frozenset({"place", "time_of_day", "shot_size", "shot_angle", "must_show"})
 """A picture of one colour takes a tiny part of its pixels' bytes as PNG; only such small files are looked into."""
 
 
@@ -207,16 +208,24 @@ def _put(context: RunContext, renderer: Renderer, png: bytes) -> str:
     return sha256
 
 
-def _dump(request: FrameRequest) -> dict[str, object]:
-    """A request as JSON; whose story it is does not change what is drawn."""
-    fields = {name: value for name, value in vars(request).items() if name != "story_id"}
+def _dump(request: FrameRequest, panel: bool) -> dict[str, object]:
+    """A request as JSON; whose story it is does not change what is drawn.
+
+    The panel's fields count where the renderer draws them (`panel`) and where they say something: frames that other
+    renderers drew before these fields were there are found again.
+    """
+    fields = {
+        name: value
+        for name, value in vars(request).items()
+        if name != "story_id" and (name not in _PANEL_FIELDS or (panel and value))
+    }
     return {**fields, "characters": [item.model_dump(mode="json") for item in request.characters]}
 
 
 def _keys(renderer: Renderer, requests: Sequence[FrameRequest]) -> list[str]:
     """The cache key of each request of one board."""
     spec = dict(renderer.spec())
-    dumps = [_dump(request) for request in requests]
+    dumps = [_dump(request, renderer.capabilities.panel) for request in requests]
     batch = dumps if together(renderer) else None
     return [
         digest({"batch": batch, "place": place if batch else None, "renderer": spec, "request": dump})
@@ -285,8 +294,10 @@ def _insert_once(
     asked = replace(request, width=drawn[0], height=drawn[1])
     # It depends on its request, and on its surroundings unless the renderer draws it alone.
     alone = renderer.capabilities.insertion == "alone"
-    beside = [list(map(_dump, around.requests)), [frame.sha256 for frame in board.frames], around.position]
-    parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec()), "request": _dump(asked)}
+    panel = renderer.capabilities.panel
+    others = [_dump(item, panel) for item in around.requests]
+    beside = [others, [frame.sha256 for frame in board.frames], around.position]
+    parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec()), "request": _dump(asked, panel)}
     key = digest(parts if size == drawn else {**parts, "cut": size})
     who = str(context.config.renderer if renderer is context.plugins.renderer else context.config.bridge_renderer)
     with context.store.claim("frames:" + key):
@@ -328,7 +339,23 @@ def redraw(
 
 def _scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
     what = Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters))
-    return _request(context, what, seed, scene=panel.index)
+    return replace(
+        _request(context, what, seed, scene=panel.index),
+        place=panel.place,
+        time_of_day=panel.time_of_day,
+        shot_size=panel.shot_size,
+        shot_angle=panel.shot_angle,
+        must_show=tuple(panel.must_show),
+    )
+
+
+def _inserted_request(
+    context: RunContext, what: Insertion, seed: int, pair: tuple[int, int], kind: FrameKind
+) -> FrameRequest:
+    """A frame between two scenes: where and when the first of them is, as far as the plan says."""
+    panel = context.plan().panels[pair[0] - 1]
+    request = _request(context, what, seed, kind=kind)
+    return replace(request, place=panel.place, time_of_day=panel.time_of_day)
 
 
 def _request(
@@ -414,7 +441,8 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     pair = (first, second)  # a checkpoint gives tuples back as lists, and a list is equal to no tuple
     what = insertion_of(context, pair, task["prompt"])
     kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
-    request = _request(context, what, _seed_of(context, task) if what.other_seed else task["seed"], kind=kind)
+    seed = _seed_of(context, task) if what.other_seed else task["seed"]
+    request = _inserted_request(context, what, seed, pair, kind)
     method = inserted_name(context.mode.insert, board, task["seed"])
     replaced = _weaker(context, board, pair) if context.mode.place == "instead" else None
     if replaced is not None:
@@ -463,6 +491,7 @@ def board_requests(context: RunContext, board: Board) -> list[FrameRequest]:
         if frame.scene is not None and frame.transition is None:
             found.append(_scene_request(context, context.plan().panels[frame.scene - 1], frame.seed))
         else:
-            what = insertion_of(context, frame.transition or (1, 2), frame.prompt)
-            found.append(_request(context, what, frame.seed, kind=frame.kind))
+            pair = frame.transition or (1, 2)
+            what = insertion_of(context, pair, frame.prompt)
+            found.append(_inserted_request(context, what, frame.seed, pair, frame.kind))
     return found

@@ -10,19 +10,31 @@ from typing import Any
 
 from katha.errors import UsageError
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.sketch.compose import compose, rasterise
+from katha.renderers.sketch.compose import rasterise
 from katha.renderers.sketch.looks import LOOKS, in_look
+from katha.renderers.sketch.scenes import frame_scene, tell
 
 __all__ = ["SketchRenderer"]
 
-_VERSION = "2"
+_VERSION = "3"
+_LOOSE = "loose"
 _SMALLEST, _LARGEST = 64, 4096
+_TABLES = (
+    "katha.language.vocabulary",
+    "katha.text",
+    "katha.renderers.sketch.deeds",
+    "katha.renderers.sketch.pictograms",
+    "katha.renderers.sketch.places",
+    "katha.renderers.sketch.scenes",
+)
+"""Packages whose data say what words mean and how things are drawn."""
 
 
 class SketchRenderer:
-    """Draws what each prompt says and nothing else; the seed chooses the camera. Every frame stands alone.
+    """Draws what each prompt and panel says and nothing else; the seed chooses the shot. Every frame stands alone.
 
-    `argument` names a style (`sketch:ink`) used for requests that bring none.
+    `argument` names a style (`sketch:ink`) used for requests that bring none, or `loose`: framing as careless as a
+    text-to-image model's, with heads cut off and things left out, for experiments.
     """
 
     capabilities = Capabilities(
@@ -33,12 +45,17 @@ class SketchRenderer:
         default_size=(768, 512),
         prompt_tokens=None,
         deterministic=True,
+        panel=True,
     )
 
     def __init__(self, argument: str | None = None) -> None:
-        if argument is not None and argument not in LOOKS:
-            raise UsageError(f"The sketch renderer has no style {argument!r}.", hint=f"Styles: {', '.join(LOOKS)}.")
-        self._style = argument or "colour"
+        if argument is not None and argument not in (*LOOKS, _LOOSE):
+            styles = ", ".join((*LOOKS, _LOOSE))
+            raise UsageError(f"The sketch renderer has no style {argument!r}.", hint=f"Styles: {styles}.")
+        self._loose = argument == _LOOSE
+        self._style = argument if argument is not None and not self._loose else "colour"
+        self._unsaid: dict[str, None] = {}
+        self._said: set[str] = set()
 
     def spec(self) -> Mapping[str, Any]:
         """Name, version, default style and the hash of the vocabulary that says how everything is drawn."""
@@ -48,6 +65,7 @@ class SketchRenderer:
             "name": "sketch",
             "version": _VERSION,
             "style": self._style,
+            "framing": "loose" if self._loose else "careful",
             "vocabulary": _vocabulary_hash(),
             "resvg": resvg_py.__version__,
         }
@@ -65,6 +83,13 @@ class SketchRenderer:
         """The PNG of one more frame; the others are not needed and do not change."""
         return self._draw(request)
 
+    def remarks(self) -> Sequence[str]:
+        """What the frames since the last call asked for and the sketch cannot draw, once for each word."""
+        words = list(self._unsaid)
+        self._said |= set(words)
+        self._unsaid.clear()
+        return [f"The sketch has no picture for {', '.join(words)}: plain shapes or poses stand in."] if words else []
+
     def _draw(self, request: FrameRequest) -> bytes:
         width, height = request.width, request.height
         if not (_SMALLEST <= width <= _LARGEST and _SMALLEST <= height <= _LARGEST):
@@ -72,14 +97,17 @@ class SketchRenderer:
                 f"The sketch cannot draw {width}x{height} pixels.",
                 hint=f"Each side may be {_SMALLEST} to {_LARGEST}.",
             )
-        frame = compose(request.prompt, request.seed, width, height)
+        told = tell(request)
+        self._unsaid |= dict.fromkeys(word for word in told.not_drawn if word not in self._said)
+        frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose)
         return rasterise(in_look(frame.svg, request.style or self._style), width, height)
 
 
 @cache
 def _vocabulary_hash() -> str:
-    folder = resources.files("katha.language.vocabulary")
     digest = hashlib.sha256()
-    for name in sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".yaml")):
-        digest.update(name.encode() + b"\0" + folder.joinpath(name).read_bytes())
+    for package in _TABLES:
+        folder = resources.files(package)
+        for name in sorted(entry.name for entry in folder.iterdir() if entry.name.endswith((".yaml", ".tsv", ".json"))):
+            digest.update(name.encode() + b"\0" + folder.joinpath(name).read_bytes())
     return digest.hexdigest()

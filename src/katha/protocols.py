@@ -50,6 +50,7 @@ class Capabilities:
     `bank`, `reference`: the board around it), or `none` when it cannot add one. source: `found` when the pictures are
     there already: a story has one board, of its own size, whatever the seed, and nothing is cached. sizes: allowed
     (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for none.
+    panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
     """
 
     identity: Literal["none", "batch", "bank", "reference"] = "none"
@@ -60,12 +61,17 @@ class Capabilities:
     default_size: tuple[int, int] = (768, 512)
     prompt_tokens: int | None = None
     deterministic: bool = True
+    panel: bool = False
 
 
 @dataclass(frozen=True)
 class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
-    find pictures; what is drawn must not depend on it."""
+    find pictures; what is drawn must not depend on it.
+
+    `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` are the panel's own; a renderer may leave them
+    alone, as most draw from the prompt.
+    """
 
     prompt: str
     seed: int
@@ -77,6 +83,11 @@ class FrameRequest:
     scene: int | None = None
     characters: tuple[Character, ...] = ()
     story_id: str = ""
+    place: str = ""
+    time_of_day: str = ""
+    shot_size: str = ""
+    shot_angle: str = ""
+    must_show: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,20 @@ from random import Random
 from typing import Any
 
 from katha.renderers.sketch.deeds.data import people
+from katha.renderers.sketch.figures.accessories import draw_accessories
 from katha.renderers.sketch.figures.around import Around
+from katha.renderers.sketch.figures.attributes import dressed
+from katha.renderers.sketch.figures.data import drawing
 from katha.renderers.sketch.figures.emanata import draw_emanata
 from katha.renderers.sketch.figures.ink import Box, Ink, Point, Sheet
 from katha.renderers.sketch.figures.pose import face_of
 from katha.renderers.sketch.figures.rig import FigureSpec, Joints, Pose
-from katha.renderers.sketch.figures.upright import draw_upright
+from katha.renderers.sketch.figures.rigs import RIGS
 from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.style import OUTLINE
 from katha.renderers.sketch.svg import group, number
 
-__all__ = ["Body", "Look", "base_of", "by_rig", "draw_person", "look_of", "with_phase"]
+__all__ = ["Body", "Look", "base_of", "by_rig", "draw_creature", "draw_person", "has_hands", "look_of", "with_phase"]
 
 _THINNEST = 0.62
 _MOODS: Mapping[str, str] = {
@@ -97,16 +100,46 @@ def draw_person(
     Raises:
         RenderError: no such mood.
     """
-    draw = look_of(look, name)
-    face = face_of(FigureSpec("man", emotion=_MOODS.get(mood, mood) if mood else None, phase=phase), pose)
+    return _drawn(look_of(look, name), FigureSpec("man", emotion=_emotion(mood), facing=facing, phase=phase), pose)
+
+
+def draw_creature(
+    concept: str,
+    attributes: tuple[str, ...],
+    pose: Pose,
+    mood: str | None = None,
+    facing: int = 1,
+    phase: float = 0.0,
+) -> Body:
+    """Draw a character of the vocabulary (an animal, a king) in a deed's pose; the same arguments, the same bytes.
+
+    Raises:
+        RenderError: no such character, attribute or mood.
+    """
+    spec = FigureSpec(concept, attributes, emotion=_emotion(mood), facing=facing, phase=phase)
+    return _drawn(dressed(spec), spec, pose)
+
+
+def has_hands(concept: str) -> bool:
+    """Whether a character of the vocabulary holds things in its hands; others have a beak or a mouth for it."""
+    return bool(drawing("characters", concept).get("rig") == "upright")
+
+
+def _emotion(mood: str | None) -> str | None:
+    return _MOODS.get(mood, mood) if mood else None
+
+
+def _drawn(draw: Mapping[str, Any], spec: FigureSpec, pose: Pose) -> Body:
+    facing, phase = spec.facing, spec.phase
+    face, rig = face_of(spec, pose), RIGS[draw["rig"]]
     scale = float(draw.get("scale", 1.0))
     sheet, behind = Sheet(), Sheet()
     weight = OUTLINE * min(1.25, max(_THINNEST, math.sqrt(scale)))
     pen = Ink(sheet, weight=weight).at(sx=scale * facing, sy=scale)
-    spec = FigureSpec("man", facing=facing, phase=phase)
     own_hat = draw.get("hat") in people()["hats"]
     rigged = {key: value for key, value in draw.items() if not (own_hat and key == "hat")}
-    joints = draw_upright(pen, spec, rigged, pose, face)
+    joints = rig(pen, spec, rigged, pose, face)
+    draw_accessories(pen, draw.get("wears", ()), joints)
     solid = sheet.box or (0.0, 0.0, 0.0, 0.0)
     x0, y0, x1, y1 = (value / scale for value in solid)
     body = (x0, y0, x1, y1) if facing > 0 else (-x1, y0, -x0, y1)
@@ -132,9 +165,9 @@ def _points(pen: Ink, joints: Joints) -> Mapping[str, Point]:
         "far": joints.hand_far or joints.hand,
         "mouth": joints.mouth,
         "crown": joints.crown[:2],
-        "hip": joints.extra["hip"],
-        "shoulder": joints.extra["shoulder"],
-        "foot": max((joints.extra["foot"], joints.extra["foot_far"]), key=lambda point: point[0]),
+        "hip": joints.extra.get("hip", joints.back),
+        "shoulder": joints.extra.get("shoulder", joints.neck[:2]),
+        "foot": max((joints.extra.get("foot", (0, 0)), joints.extra.get("foot_far", (0, 0))), key=lambda at: at[0]),
     }
     return {name: pen.map(*point) for name, point in named.items()}
 

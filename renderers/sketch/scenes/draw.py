@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from katha.renderers.sketch.camera import Land, point_camera, roll
 from katha.renderers.sketch.compose import border
 from katha.renderers.sketch.deeds import deed
+from katha.renderers.sketch.pieces import Piece
 from katha.renderers.sketch.places import Place, draw_place, place_data
-from katha.renderers.sketch.scenes.framing import Framing, Subject, choose_framing
+from katha.renderers.sketch.scenes.framing import Framing, Shot, Subject, Taste, choose_framing
 from katha.renderers.sketch.scenes.record import Scene
 from katha.renderers.sketch.scenes.stage import arrange
 from katha.renderers.sketch.scenes.things import Box, Sprite
@@ -38,8 +40,13 @@ def draw_scene(scene: Scene, width: int, height: int, seed: int) -> str:
     return frame_scene(scene, width, height, seed).svg
 
 
-def frame_scene(scene: Scene, width: int, height: int, seed: int, previous: Framing | None = None) -> Frame:
+def frame_scene(
+    scene: Scene, width: int, height: int, seed: int, previous: Framing | None = None, *, loose: bool = False
+) -> Frame:
     """The scene as SVG with its camera; `previous` is the camera of the frame before it.
+
+    The seed varies the shot and the composition. `loose` frames without care: small figures in a corner, heads and
+    things cut off.
 
     Raises:
         RenderError: the scene names a place, deed, mood or pictogram that does not exist.
@@ -50,18 +57,43 @@ def frame_scene(scene: Scene, width: int, height: int, seed: int, previous: Fram
     sprites = arrange(scene, rng, previous)
     felt = any(actor.mood and actor.deed in (*_FELT, "stand") for actor in scene.actors)
     stand = place_data(scene.setting).stand if scene.setting else None
-    framing = choose_framing(
-        [_subject(sprite) for sprite in sprites],
-        width,
-        height,
-        asked=scene.shot,
-        felt=felt,
-        stand=stand,
-        previous=previous,
-    )
+    if loose:
+        framing = _careless(sprites, scene, rng, place, width, height)
+    else:
+        framing = choose_framing(
+            [_subject(sprite) for sprite in sprites],
+            width,
+            height,
+            asked=scene.shot,
+            felt=felt,
+            stand=stand,
+            previous=previous,
+            taste=_taste(rng),
+        )
     sprites = [_afloat(sprite, scene, place, framing) for sprite in sprites]
     svg = _sheet(sprites, framing, place, width, height)
     return Frame(svg, framing, tuple((sprite.id, framing.box(sprite.box)) for sprite in sprites))
+
+
+def _taste(rng: Random) -> Taste:
+    return Taste(rng.random(), rng.uniform(-1.0, 1.0), rng.uniform(-1.0, 1.0))
+
+
+_SHOTS: Mapping[str, Shot] = {"wide": "wide", "medium": "medium", "close_up": "close"}
+
+
+def _careless(sprites: Sequence[Sprite], scene: Scene, rng: Random, place: Place, width: int, height: int) -> Framing:
+    """The old camera: any shot, aimed at anybody, without a look at what it cuts off."""
+    asked = {shot: name for name, shot in _SHOTS.items()}.get(scene.shot) if scene.shot else None
+    dice = roll(rng, asked)
+    pieces = [
+        Piece(sprite.id, "character" if sprite.acts else "prop", "", sprite.local, sprite.depth, sprite.x, sprite.y,
+              head_local=sprite.face_local, rank=rank)
+        for rank, sprite in enumerate(sprites)
+    ]  # fmt: skip
+    shore = place.water[1] + 0.06 * height if place.water else place.horizon
+    camera = point_camera(pieces, dice, Land(place.horizon, shore), width, height)
+    return Framing(_SHOTS[camera.shot], camera.k, camera.left, camera.ground, camera.zoom)
 
 
 def _subject(sprite: Sprite) -> Subject:

@@ -16,14 +16,17 @@ Shot = Literal["wide", "medium", "close"]
 class SceneActor:
     """Somebody who does something. `id` is the character's name for the whole story and fixes its look.
 
-    kind: a person is drawn by the rig in its `look`; anything else by its `pictogram` (None: a stand-in of `kind_of`
-    and `cm`). deed: an id of deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame.
-    facing: 1 right, -1 left, None free. count: how many of them.
+    kind: a person is drawn by the rig in its `look`; a figure is the vocabulary's `concept` with its `attributes` (a
+    lion, a king); anything else is drawn by its `pictogram` (None: a stand-in of `kind_of` and `cm`). deed: an id of
+    deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame. facing: 1 right, -1 left,
+    None free. count: how many of them.
     """
 
     id: str
-    kind: Literal["person", "pictogram"] = "person"
+    kind: Literal["person", "figure", "pictogram"] = "person"
     look: Look = field(default_factory=Look)
+    concept: str = ""
+    attributes: tuple[str, ...] = ()
     pictogram: str | None = None
     kind_of: str = "animal"
     cm: float | None = None

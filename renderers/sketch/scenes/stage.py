@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from katha.renderers.sketch.deeds import Body, Deed, deed, draw_person, people, pieces, with_phase
+from katha.renderers.sketch.deeds import (
+    Body,
+    Deed,
+    deed,
+    draw_creature,
+    draw_person,
+    has_hands,
+    people,
+    pieces,
+    with_phase,
+)
 from katha.renderers.sketch.figures.rig import Pose
 from katha.renderers.sketch.pictograms import act_pictogram, draw_stand_in, pictogram, stage_height
 from katha.renderers.sketch.pictograms.acting import MOODS
@@ -20,6 +30,12 @@ __all__ = ["arrange"]
 
 _COPIES = 4
 _GAP = 14.0
+_ALOFT = -26.0
+"""How far above the ground a bird of the rig flies."""
+_BEAKS: Mapping[str, str] = dict.fromkeys(
+    ("hand", "hands", "above", "above_front", "table", "body", "ear", "eyes", "staff", "foot", "flying"), "mouth"
+)
+"""Where those without hands have what others have there."""
 _LARGE = 120.0
 """A vehicle taller than this shows its driver in a window."""
 _CARRIED = 0.62
@@ -142,7 +158,10 @@ def _cluster(scene: Scene, actor: SceneActor, facing: int, lent: Pose | None = N
     doored = row.own == "door" and scene.setting in _DOORS
     if not tools and row.own is not None and not doored and not (objects and row.far == row.thing):
         tools = [_implied(row.own, actor)]
-    if actor.kind == "person":
+    if actor.kind == "figure" and not has_hands(actor.concept):
+        row = replace(row, thing=_BEAKS.get(row.thing, row.thing), far=_BEAKS.get(row.far, row.far), set=None)
+        tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
+    if actor.kind != "pictogram":
         return _person(actor, row, objects, tools, facing, has_object)
     return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
 
@@ -169,8 +188,9 @@ def _person(
         pose = replace(pose, emanata=())
     if row.set is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "stool"))
-    body = draw_person(actor.look, actor.id, pose, actor.mood, facing)
-    lift = -max((seat_of(thing, sized(thing, "under", 100.0)) - 8 for thing in sits_on), default=0.0)
+    body = _body(actor, actor.id, pose, facing)
+    lift = _ALOFT if actor.kind == "figure" and actor.deed == "fly" else 0.0
+    lift -= max((seat_of(thing, sized(thing, "under", 100.0)) - 8 for thing in sits_on), default=0.0)
     sprites = [_figure_sprite(actor, body, facing, lift)]
     if around:
         return _driver(actor, row, around[0], body, facing)
@@ -183,7 +203,7 @@ def _person(
     for thing in tools:
         sprite = put_thing(thing, row.far, row, body, facing)
         if sprite is not None:
-            sprites.append(replace(sprite, key=False))
+            sprites.append(replace(sprite, key=False).moved(0.0, lift))
     if row.set is not None and not sits_on:
         sprites.append(_furniture(row.set, facing))
     if row.thing == "thought" and objects:
@@ -193,6 +213,12 @@ def _person(
     sprites += [held] if held is not None else []
     solid = union([body.solid, *(sprite.box for sprite in sprites[1:] if sprite.depth > -2 and sprite.id != "thought")])
     return _Cluster(actor, facing, sprites, body, solid, holds=bool(objects))
+
+
+def _body(actor: SceneActor, name: str, pose: Pose, facing: int) -> Body:
+    if actor.kind == "figure":
+        return draw_creature(actor.concept, actor.attributes, pose, actor.mood, facing, Random(name).random())
+    return draw_person(actor.look, name, pose, actor.mood, facing)
 
 
 def _where(thing: SceneThing, row: Deed) -> str:
@@ -208,7 +234,7 @@ def _crowd(actor: SceneActor, pose: Pose, facing: int, lift: float) -> list[Spri
     """More of the same: each a little different, a little behind."""
     more = []
     for nth in range(1, min(actor.count, _COPIES)):
-        body = draw_person(actor.look, f"{actor.id}{nth}", with_phase(pose, 0.3 * nth), actor.mood, facing)
+        body = _body(actor, f"{actor.id}{nth}", with_phase(pose, 0.3 * nth), facing)
         step = 0.8 * (body.solid[2] - body.solid[0])
         sprite = _figure_sprite(actor, body, facing, lift)
         more.append(replace(sprite, depth=-0.3 * nth).moved(-facing * step * nth, -4.0 * (nth % 2)))
@@ -249,7 +275,8 @@ def _driver(actor: SceneActor, row: Deed, thing: SceneThing, body: Body, facing:
     if drawn is None:
         return _Cluster(actor, facing, [_figure_sprite(actor, body, facing, 0.0)], body, body.solid)
     drawn = replace(drawn, key=True)
-    if height > _LARGE:
+    closed = thing.kind == "vehicle" and thing.stands == "ground"
+    if height > _LARGE or closed:
         return _Cluster(
             actor, facing, [replace(drawn, depth=0.0), _window(actor, body, drawn, facing)], body, drawn.box
         )
@@ -264,8 +291,9 @@ def _window(actor: SceneActor, body: Body, vehicle: Sprite, facing: int) -> Spri
     """The driver's face in a round window of a large vehicle."""
     x0, y0, x1, y1 = vehicle.box
     cx, cy, r = body.head
-    reach = max(13.0, 0.11 * (y1 - y0))
-    x, y = (x0 + x1) / 2 + facing * 0.08 * (x1 - x0), y0 + 0.42 * (y1 - y0)
+    large = y1 - y0 > _LARGE
+    reach = max(13.0, (0.11 if large else 0.24) * (y1 - y0))
+    x, y = (x0 + x1) / 2 + facing * 0.08 * (x1 - x0), y0 + (0.42 if large else 0.3) * (y1 - y0)
     name, scale = f"window-{number(x)}-{number(y)}".replace(".", "_"), 0.8 * reach / r
     clip = f'<clipPath id="{name}">{circle(x, y, reach, fill="#ffffff", stroke=None)}</clipPath>'
     face = group(body.svg, transform=f"translate({number(x)} {number(y)}) scale({scale:.4f}) "

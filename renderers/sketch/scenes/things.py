@@ -21,8 +21,13 @@ Face = tuple[float, float, float]
 
 _HELD = 0.5
 """A held thing is at most this share of its holder's height."""
+_CAPTIVE = 0.56
+"""A net or cage is this share of the height of whom it holds, so that the face is seen."""
 _LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
-_LIMITS: Mapping[str, tuple[float, float]] = {"thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0)}
+_LIMITS: Mapping[str, tuple[float, float]] = {
+    "thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0),
+    "under": (13.0, 96.0), "ahead": (22.0, 170.0), "front": (18.0, 170.0), "ground": (18.0, 170.0),
+}  # fmt: skip
 """How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
 _UNHANDY: Mapping[str, float] = {"vehicle": 140.0, "building": 90.0, "landscape": 90.0, "sky": 140.0, "plant": 250.0}
 """Kinds of things that nobody holds when they are taller than this (centimetres)."""
@@ -97,6 +102,8 @@ def sized(thing: SceneThing, where: str, body_height: float) -> float:
     height = stage_height(thing.cm)
     if where in _HELD_WHERE:
         return min(max(height, _LEAST_HELD), _HELD * body_height)
+    if where == "over":
+        return _CAPTIVE * body_height
     least, most = _LIMITS.get(where, (_LEAST, _LARGEST))
     return min(max(height, least), most)
 
@@ -256,6 +263,10 @@ def _cover(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[flo
     return f * 0.3 * wide, 3.0, 2.0
 
 
+def _over(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return (body.solid[0] + body.solid[2]) / 2, 4.0, 2.5
+
+
 def _thought(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     cx, cy, r = body.head
     return cx + f * (r + 0.5 * wide + 16), cy - r - 2, 3.0
@@ -286,7 +297,7 @@ _PLACES: Mapping[str, Where] = {
     "mouth_front": _mouth_front, "head": _above, "body": _body, "back": _behind_back, "foot": _foot, "flying": _flying,
     "front": _front, "table": _table, "ground": _ground, "ground_front": _ground_front, "under": _under,
     "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
-    "eyes": _eyes, "climbed": _climbed, "staff": _staff, "roof": _roof,
+    "eyes": _eyes, "climbed": _climbed, "over": _over, "staff": _staff, "roof": _roof,
 }  # fmt: skip
 
 

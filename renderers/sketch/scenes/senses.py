@@ -1,0 +1,203 @@
+"""The tables of senses.yaml with those of deeds, places, nouns and the vocabulary behind them: words to ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from katha.language import load_vocabulary
+from katha.renderers.sketch.deeds import deed_words
+from katha.renderers.sketch.pictograms import Noun, find_noun
+from katha.renderers.sketch.places import place_words
+from katha.renderers.sketch.scenes.record import Shot
+
+__all__ = [
+    "attributes_in",
+    "base_form",
+    "colours_of",
+    "concept_of",
+    "deed_of_verb",
+    "implied_place",
+    "in_table",
+    "mood_of",
+    "noun_of",
+    "object_deed",
+    "place_of",
+    "shot_of",
+    "singular",
+    "state_deed",
+    "time_of",
+]
+
+_WORD = re.compile(r"[a-zé'-]+")
+_NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman", "farmer"})
+"""People of the vocabulary whom the scene's own rig draws better."""
+_OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
+_AFTER = re.compile(r"^(the|a|an|some|his|her|their|its|my|our|your|this|that|two|three|four|five|many|several) ")
+
+
+def in_table(name: str, word: str) -> bool:
+    """Whether a list of senses.yaml ("weak", "skip", "captors") holds a word."""
+    return word in _sets()[name]
+
+
+def deed_of_verb(*phrases: str) -> str | None:
+    """The deed of the first of `phrases` ("take off", "look at", "look") that any table lists."""
+    for phrase in phrases:
+        found = deed_words().get(phrase) or _verbs().get(phrase)
+        if found is not None:
+            return found
+    return None
+
+
+def base_form(verb: str) -> str:
+    """The base of a past form that the parser left as it is ("drank")."""
+    found: str = _data()["irregular"].get(verb, verb)
+    return found
+
+
+def object_deed(verb: str, words: Iterable[str]) -> str | None:
+    """What a verb is when it is done to one of these: words or kinds, the nearest first."""
+    rows: Mapping[str, str] = _data()["by_object"].get(verb, {})
+    return next((rows[word] for word in words if word in rows), None)
+
+
+def state_deed(words: Iterable[str]) -> str | None:
+    """The deed that "is asleep" or "was trapped" shows."""
+    found = (name for word in words for name, listed in _data()["by_state"].items() if word in listed.split())
+    return next(found, None)
+
+
+def mood_of(words: Iterable[str]) -> str | None:
+    """The mood of an adjective, where the reader's feelings are too coarse for it."""
+    found = (name for word in words for name, listed in _data()["moods"].items() if word in listed.split())
+    return next(found, None)
+
+
+def implied_place(deed: str) -> str | None:
+    """Where a deed happens when nothing says where."""
+    found: str | None = _data()["implied"].get(deed)
+    return found
+
+
+def place_of(phrase: str) -> str | None:
+    """The place that a phrase names ("the old library", "a train station at night"): its head comes first."""
+    for part in _OF.split(phrase.lower()):
+        words, known = _WORD.findall(part), _places()
+        for size in (3, 2, 1):
+            for at in range(len(words) - size, -1, -1):
+                spelt = " ".join(words[at : at + size])
+                found = known.get(spelt) or known.get(singular(spelt))
+                if found is not None:
+                    return found
+    return None
+
+
+def time_of(phrase: str) -> str | None:
+    """The time of day that a word of the phrase names, as places know it."""
+    words = set(_WORD.findall(phrase.lower()))
+    return next((name for name, listed in _data()["times"].items() if words & set(listed.split())), None)
+
+
+def shot_of(phrase: str) -> Shot | None:
+    """The shot that a phrase asks for ("close-up", "extreme wide shot")."""
+    words = set(_WORD.findall(phrase.lower().replace("close up", "close-up")))
+    shots: dict[Shot, str] = _data()["shots"]
+    return next((name for name, listed in shots.items() if words & set(listed.split())), None)
+
+
+def colours_of(phrase: str) -> dict[str, str]:
+    """The colours of clothes and hair that a phrase tells: {"dress": "#d8584f"} of "a girl in a red coat"."""
+    words, found = _WORD.findall(phrase.lower()), dict[str, str]()
+    colours: Mapping[str, str] = _data()["colours"]
+    for at, word in enumerate(words):
+        for part, listed in _data()["clothes"].items():
+            shade = next((one for one in reversed(words[max(0, at - 3) : at]) if one in colours), None)
+            if word in listed.split() and shade is not None:
+                found.setdefault(part, colours[shade])
+    return found
+
+
+def noun_of(*phrases: str) -> Noun | None:
+    """The entry of the first phrase that the noun table has, whole or by its last words."""
+    for phrase in phrases:
+        words = _AFTER.sub("", phrase.lower().strip()).split()
+        for at in range(len(words)):
+            spelt = " ".join(words[at:])
+            found = find_noun(spelt) or find_noun(singular(spelt))
+            if found is not None:
+                return found
+    return None
+
+
+def concept_of(*phrases: str) -> str | None:
+    """The figure of the vocabulary (lion, king, sun) that the first known phrase names."""
+    for phrase in phrases:
+        words = _AFTER.sub("", phrase.lower().strip()).split()
+        for at in range(len(words)):
+            spelt = " ".join(words[at:])
+            found = _concepts().get(spelt) or _concepts().get(singular(spelt))
+            if found is not None:
+                return None if found in _NOT_FIGURES else found
+    return None
+
+
+def attributes_in(phrase: str) -> tuple[str, ...]:
+    """The looks of the vocabulary that a phrase names ("a small brown mouse with a red scarf")."""
+    spelt, found = f" {phrase.lower()} ", []
+    for words, name in _attributes():
+        if f" {words} " in spelt:
+            found.append(name)
+            spelt = spelt.replace(f" {words} ", "  ")
+    return tuple(dict.fromkeys(found))
+
+
+def singular(word: str) -> str:
+    """A plural without its ending, roughly: tables decide whether that is a word."""
+    for ending, instead in (("ies", "y"), ("ves", "f"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("ses", "s")):
+        if word.endswith(ending):
+            return word[: -len(ending)] + instead
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+@cache
+def _sets() -> Mapping[str, frozenset[str]]:
+    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts")}
+
+
+@cache
+def _verbs() -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for name, listed in _data()["verbs"].items():
+        for word in listed.split():
+            found.setdefault(word.replace("_", " "), name)
+    return found
+
+
+@cache
+def _places() -> Mapping[str, str]:
+    more = {word.replace("_", " "): name for name, listed in _data()["places"].items() for word in listed.split()}
+    return {**more, **place_words()}
+
+
+@cache
+def _concepts() -> Mapping[str, str]:
+    return {word: concept.id for concept in load_vocabulary().concepts("character") for word in concept.words}
+
+
+@cache
+def _attributes() -> tuple[tuple[str, str], ...]:
+    pairs = [(word, concept.id) for concept in load_vocabulary().concepts("attribute") for word in concept.words]
+    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+
+@cache
+def _data() -> Mapping[str, Any]:
+    text = resources.files("katha.renderers.sketch.scenes").joinpath("senses.yaml").read_text(encoding="utf-8")
+    data: Mapping[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return data
