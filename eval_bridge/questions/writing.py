@@ -18,7 +18,8 @@ from katha.errors import ModelError, ReplyError
 from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
 from katha.eval_bridge.packets.packets import make_packet
-from katha.eval_bridge.questions.build import gives_away, new_question, prepare_questions
+from katha.eval_bridge.questions.build import new_question, prepare_questions
+from katha.eval_bridge.questions.told import gives_away
 from katha.eval_bridge.questions.wording import reworded, sentence, swaps
 from katha.jsonio import loads
 from katha.language import read_scene
