@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from PIL import Image
 
-from katha.eval_bridge.reader.network import Concepts, FrameReading
+from katha.eval_bridge.reader.network import (
+    CLOSE_SIDE,
+    Concepts,
+    FigureReading,
+    FrameReading,
+    PropReading,
+    Reader,
+    cut,
+    softmax,
+    window_on,
+)
+from training.reader.drawing import Drawn
 from training.reader.labels import FrameLabels, Item
 
-__all__ = ["Counts", "calibrate", "f1_table", "macro", "measure"]
+__all__ = ["Counts", "calibrate", "f1_table", "macro", "measure", "sharpest"]
 
-Read = Callable[[Sequence[NDArray[np.uint8]]], list[FrameReading]]
 _NEAR = 20.0
+_SHARPNESSES = (8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 30.0, 40.0)
 _CANDIDATES = np.round(np.arange(0.1, 0.85, 0.025), 3)
 
 
@@ -60,22 +71,27 @@ def _judged(table: dict[str, Counts], truth: str, said: str) -> None:
 
 
 def _figures(tables: Table, labels: FrameLabels, reading: FrameReading) -> None:
-    """Actions and emotions of the characters that were found where they are."""
+    """Actions and emotions of those that were found where they are; of pictograms what they do is "act"."""
     for item in labels.items:
-        if item.kind != "character" or not item.counts:
+        if not item.counts:
             continue
+        rigged = item.kind == "character"
+        found: Sequence[FigureReading | PropReading] = reading.figures if rigged else reading.props
+        x, y = (item.x, item.y) if rigged else item.window[:2]
         near = [
             one
-            for one in reading.figures
-            if one.concept == item.concept and max(abs(one.x - item.x), abs(one.y - item.y)) < max(_NEAR, item.radius)
+            for one in found
+            if one.concept == item.concept and max(abs(one.x - x), abs(one.y - y)) < max(_NEAR, item.radius)
         ]
+        best = max(near, key=lambda one: one.p, default=None)
         for kind, truth in (("action", item.action), ("emotion", item.emotion)):
             if truth is None:
                 continue
-            if near:
-                _judged(tables[kind], truth, getattr(max(near, key=lambda one: one.p), kind))
-            else:
-                tables[kind][truth].missed += 1
+            table = tables[kind if rigged else {"action": "act", "emotion": "sign"}[kind]]
+            if best is None:
+                table[truth].missed += 1
+            elif said := getattr(best, f"{kind}s"):
+                _judged(table, truth, max(said, key=lambda name: said[name]))
 
 
 def measure(labels: Sequence[FrameLabels | None], readings: Sequence[FrameReading]) -> Table:
@@ -109,24 +125,49 @@ def f1_table(table: Mapping[str, Counts]) -> dict[str, dict[str, Any]]:
     }
 
 
-def calibrate(
-    concepts: Concepts, labels: Sequence[FrameLabels | None], peaks: Sequence[Mapping[str, float]]
-) -> Concepts:
-    """`concepts` with the threshold for characters and the one for props that give the best macro-F1 on these frames.
+def sharpest(reader: Reader, drawn: Drawn) -> Concepts:
+    """The reader's concepts with the sharpness by which the names of these frames' pictograms are likeliest."""
+    places = {name: nth for nth, name in enumerate(reader.gallery.words)}
+    rows, wanted = [np.zeros((0, len(places)), np.float32)], []
+    for pixels, label in zip(drawn.pixels, drawn.labels, strict=True):
+        items = [item for item in label.items if item.kind == "prop" and item.counts] if label is not None else []
+        if not items:
+            continue
+        picture = Image.fromarray(pixels)
+        windows = [window_on("prop", *item.window) for item in items]
+        views = np.stack([cut(picture, one.x, one.y, one.half, CLOSE_SIDE) for one in windows])
+        seen = reader.vectors((views.transpose(0, 3, 1, 2) / 255).astype(np.float32))
+        rows.append(reader.gallery.likeness(seen))
+        wanted += [places[item.concept] for item in items]
+    if not wanted:
+        return reader.concepts
+    cosines = np.concatenate(rows)
+    losses = {}
+    for sharpness in _SHARPNESSES:
+        chances = softmax(sharpness * cosines)[np.arange(len(wanted)), wanted]
+        losses[sharpness] = float(-np.log(np.maximum(chances, 1e-9)).mean())
+    return replace(reader.concepts, sharpness=min(losses, key=lambda one: losses[one]))
+
+
+def calibrate(reader: Reader, drawn: Drawn) -> Concepts:
+    """The reader's concepts with the threshold for characters and the one for props that give the best macro-F1 on
+    these frames.
 
     One a kind: a concept of its own would be set by thirty examples, and does worse on frames that were not looked at.
     """
+    every = replace(reader.concepts, thresholds={"character": 0.0, "prop": 0.0})
+    reader.concepts = every
     pairs: dict[str, dict[str, list[tuple[float, bool]]]] = {"character": {}, "prop": {}}
-    for label, peak in zip(labels, peaks, strict=True):
+    for pixels, label in zip(drawn.pixels, drawn.labels, strict=True):
         if label is None:
             continue
+        peak = reader.read_pixels(pixels).peaks
         asked = {f"{item.kind}/{item.concept}" for item in label.items if item.counts}
         silent = {f"{item.kind}/{item.concept}" for item in label.items if not item.counts}
-        for key, value in peak.items():
-            if key not in silent and (value > 0 or key in asked):
-                kind, _, name = key.partition("/")
-                pairs[kind].setdefault(name, []).append((value, key in asked))
-    return replace(concepts, thresholds={kind: _best(list(found.values())) for kind, found in pairs.items()})
+        for key in {*peak, *asked} - silent:
+            kind, _, name = key.partition("/")
+            pairs[kind].setdefault(name, []).append((peak.get(key, 0.0), key in asked))
+    return replace(every, thresholds={kind: _best(list(found.values())) for kind, found in pairs.items()})
 
 
 def _best(concepts: Sequence[Sequence[tuple[float, bool]]]) -> float:
