@@ -194,7 +194,7 @@ def test_the_prompt_may_name_the_shot() -> None:
 def test_a_character_is_who_the_plan_says() -> None:
     ada = Character(name="Ada", kind="old woman", appearance="an old woman in a red coat with white hair")
     actor = only(scene_of(request("Ada ate an apple.", characters=(ada,))))
-    assert (actor.look.base, actor.look.dress, actor.look.hair) == ("old_woman", "#d8584f", "#f6f2ea")
+    assert (actor.look.base, actor.look.features, actor.look.hair) == ("old_woman", ("coat:#d8584f",), "#f6f2ea")
     assert only(scene_of(request("Ada ate an apple."))).look.base == "person"
     he = Character(name="Rex", kind="dog", appearance="a small brown dog")
     alone = only(scene_of(request("He ran.", characters=(he,))))

@@ -46,6 +46,8 @@ class Deed:
     trail: str | None = None
     insists: bool = False
     lends: Pose | None = None
+    close: float | None = None
+    clasp: bool = False
 
 
 def deed_ids() -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from katha.language import load_vocabulary
-from katha.renderers.sketch.deeds import deed_words
+from katha.renderers.sketch.deeds import deed_words, people
 from katha.renderers.sketch.pictograms import Noun, find_noun
 from katha.renderers.sketch.places import place_words
 from katha.renderers.sketch.scenes.record import Shot
@@ -19,9 +19,10 @@ from katha.renderers.sketch.scenes.record import Shot
 __all__ = [
     "attributes_in",
     "base_form",
-    "colours_of",
     "concept_of",
     "deed_of_verb",
+    "features_of",
+    "hair_of",
     "implied_place",
     "in_table",
     "mood_of",
@@ -111,16 +112,42 @@ def shot_of(phrase: str) -> Shot | None:
     return next((name for name, listed in shots.items() if words & set(listed.split())), None)
 
 
-def colours_of(phrase: str) -> dict[str, str]:
-    """The colours of clothes and hair that a phrase tells: {"dress": "#d8584f"} of "a girl in a red coat"."""
-    words, found = _WORD.findall(phrase.lower()), dict[str, str]()
-    colours: Mapping[str, str] = _data()["colours"]
+def hair_of(phrase: str) -> str | None:
+    """The colour of hair that a phrase tells ("a boy with red hair")."""
+    words, colours = _WORD.findall(phrase.lower()), _data()["colours"]
     for at, word in enumerate(words):
-        for part, listed in _data()["clothes"].items():
+        if word in _data()["hair"].split():
             shade = next((one for one in reversed(words[max(0, at - 3) : at]) if one in colours), None)
-            if word in listed.split() and shade is not None:
-                found.setdefault(part, colours[shade])
-    return found
+            if shade is not None:
+                return str(colours[shade])
+    return None
+
+
+def features_of(phrase: str) -> tuple[str, ...]:
+    """What a description says of somebody's clothes and body, as ids of people.yaml's features with their colours:
+    ("coat:#f0bf4c", "glasses") of "a girl in a yellow raincoat and glasses"."""
+    colours: Mapping[str, str] = _data()["colours"]
+    words: list[str] = []
+    shades: list[str | None] = []
+    shade: str | None = None
+    for word in _WORD.findall(phrase.lower()):
+        if word in colours:
+            shade = shade if word in ("dark", "fair") and shade else word
+            continue
+        words.append(word)
+        shades.append(shade)
+        shade = None
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        size, name = next(
+            ((n, _features()[key]) for n in (3, 2, 1) if (key := " ".join(words[at : at + n])) in _features()), (1, "")
+        )
+        if name:
+            near = [one for one in shades[max(0, at - 1) : at + size] if one]
+            found.append(f"{name}:{colours[near[-1]]}" if near else name)
+        at += size
+    return tuple(dict.fromkeys(found))
 
 
 def noun_of(*phrases: str) -> Noun | None:
@@ -167,7 +194,7 @@ def singular(word: str) -> str:
 
 @cache
 def _sets() -> Mapping[str, frozenset[str]]:
-    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts")}
+    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts", "teen")}
 
 
 @cache
@@ -188,6 +215,11 @@ def _places() -> Mapping[str, str]:
 @cache
 def _concepts() -> Mapping[str, str]:
     return {word: concept.id for concept in load_vocabulary().concepts("character") for word in concept.words}
+
+
+@cache
+def _features() -> Mapping[str, str]:
+    return {word: name for name, row in people()["features"].items() for word in row["words"]}
 
 
 @cache

@@ -12,9 +12,9 @@ import yaml
 from katha.renderers.sketch.deeds import Body, Deed, pieces
 from katha.renderers.sketch.pictograms import Picture, draw_pictogram, draw_stand_in, stage_height
 from katha.renderers.sketch.scenes.record import SceneThing
-from katha.renderers.sketch.svg import circle, ellipse, group, line, number
+from katha.renderers.sketch.svg import circle, ellipse, group, line, number, path, trace
 
-__all__ = ["Box", "Sprite", "bubble", "draw_thing", "put_thing", "seat_of", "sized", "union"]
+__all__ = ["Box", "Sprite", "draw_thing", "put_thing", "seat_of", "sized", "speech_bubble", "think_bubble", "union"]
 
 Box = tuple[float, float, float, float]
 Face = tuple[float, float, float]
@@ -26,7 +26,8 @@ _CAPTIVE = 0.56
 _LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
 _LIMITS: Mapping[str, tuple[float, float]] = {
     "thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0),
-    "under": (13.0, 96.0), "ahead": (22.0, 170.0), "front": (18.0, 170.0), "ground": (18.0, 170.0),
+    "under": (13.0, 96.0), "around": (46.0, 170.0), "ahead": (22.0, 170.0),
+    "front": (18.0, 170.0), "ground": (18.0, 170.0),
 }  # fmt: skip
 """How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
 _UNHANDY: Mapping[str, float] = {"vehicle": 140.0, "building": 90.0, "landscape": 90.0, "sky": 140.0, "plant": 250.0}
@@ -119,6 +120,8 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         return None
     if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind]:
         where = "ahead"
+    if where == "ahead" and row.id == "look" and thing.stands == "hand" and stage_height(thing.cm) < _HANDY:
+        where = "hand"
     if where == "front" and thing.stands in ("hand", "table") and stage_height(thing.cm) < _HANDY:
         where = "hands"
     tall = body.solid[3] - body.solid[1]
@@ -343,12 +346,25 @@ def _drops(facing: int, wide: float, tall: float) -> str:
     return "".join(ellipse(a, b - 0.2 * tall, 2.2, 3.6, fill="#8fc3d8", width=1.2) for a, b in spots)
 
 
-def bubble(x: float, y: float, reach: float, facing: int) -> str:
-    """A bubble of thought around (x, y) with small ones toward the head."""
+def think_bubble(thought: Sprite, facing: int) -> Sprite:
+    """The bubble of thought around a picture, with small ones toward the head."""
+    x0, y0, x1, y1 = thought.box
+    x, y, reach = (x0 + x1) / 2, (y0 + y1) / 2, 0.72 * max(x1 - x0, y1 - y0) + 4
     trail = "".join(
         circle(x - facing * (reach + 4 + 7 * nth), y + 0.7 * reach + 6 * nth, 4.0 - nth, fill="#fffdf6", width=1.6)
         for nth in range(3)
     )
-    return trail + group(
-        ellipse(0, 0, reach * 1.15, reach, fill="#fffdf6", width=2.0), transform=f"translate({number(x)} {number(y)})"
-    )
+    cloud = ellipse(0, 0, reach * 1.15, reach, fill="#fffdf6", width=2.0)
+    svg = trail + group(cloud, transform=f"translate({number(x)} {number(y)})")
+    box = (x - 1.3 * reach, y - reach, x + 1.3 * reach, y + reach + 12)
+    return Sprite("thought", svg, box, thought.depth - 0.1, grounded=False)
+
+
+def speech_bubble(x: float, y: float, mouth: tuple[float, float], wide: float, tall: float) -> str:
+    """An empty bubble of speech around (x, y) with its tail to a mouth."""
+    (mx, my), foot = mouth, x + (mouth[0] - x) * 0.5
+    left, right = (foot - 6, y + 0.5 * tall), (foot + 7, y + 0.6 * tall)
+    tail = trace("M", left, "L", (mx, my), "L", right, "Z")
+    filled = {"fill": "#fffdf6"}
+    outlined = path(tail, width=2.0, **filled) + ellipse(x, y, wide, tall, width=2.0, **filled)
+    return outlined + path(tail, stroke=None, **filled) + ellipse(x, y, wide - 1.2, tall - 1.2, stroke=None, **filled)

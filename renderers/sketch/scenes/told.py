@@ -22,9 +22,10 @@ from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing, 
 from katha.renderers.sketch.scenes.senses import (
     attributes_in,
     base_form,
-    colours_of,
     concept_of,
     deed_of_verb,
+    features_of,
+    hair_of,
     implied_place,
     in_table,
     mood_of,
@@ -80,7 +81,8 @@ _MALE = frozenset({"king", "thief", "woodcutter", "fisherman", "shepherd", "hunt
 _ROYAL = frozenset({"king", "queen"})
 _SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
           "clothing": 50.0, "music": 60.0, "container": 35.0, "animal": 60.0}  # fmt: skip
-_BASES = {("male", "child"): "boy", ("female", "child"): "girl", (None, "child"): "child", ("male", "old"): "old_man",
+_BASES = {("male", "teen"): "teen_boy", ("female", "teen"): "teen_girl", (None, "teen"): "teen",
+          ("male", "child"): "boy", ("female", "child"): "girl", (None, "child"): "child", ("male", "old"): "old_man",
           ("female", "old"): "old_woman", ("male", None): "man", ("female", None): "woman"}  # fmt: skip
 _OWN = {base: nature for nature, base in _BASES.items()}
 _LEVEL = frozenset({"", "eye level", "eye-level", "front", "frontal", "straight", "straight on", "level", "normal"})
@@ -250,7 +252,7 @@ class _Teller:
         words = f"{' '.join(phrases)} {looks}"
         sex, age = _nature(words)
         if entity is not None:
-            sex, age = entity.sex or sex, entity.age or age
+            sex, age = entity.sex or sex, age if age == "teen" else entity.age or age
         concept, noun = concept_of(*phrases), noun_of(*phrases)
         trade = noun is not None and noun.kind == "person" and noun.pictogram in people()["outfits"]
         if concept is not None and not (sex == "female" and concept in _MALE) and (not trade or concept in _ROYAL):
@@ -462,6 +464,8 @@ class _Teller:
         if row.thing == "thought":
             patients += event.all("topic")
         for role in patients:
+            if row.id in ("wear", "stand") and self._put_on(role, agents):
+                continue
             key = self._role_thing(role, holder if main is None else None, "object")
             main = main or key
         for role in event.all("instrument"):
@@ -481,6 +485,15 @@ class _Teller:
         if row.id in _INSIDE and main is not None:
             self.roads.add(self.things[main].word)
         return main
+
+    def _put_on(self, role: Role, agents: Sequence[str]) -> bool:
+        """Whether a garment is drawn on those who wear it, in the colour told."""
+        features = features_of(_phrase(self._entity(role.entity)) if role.entity else role.text)
+        worn = [key for key in agents if self._id(key) and self.actors[key].kind == "person"] if features else []
+        for key in worn:
+            look = self.actors[key].look
+            self.actors[key] = replace(self.actors[key], look=replace(look, features=(*look.features, *features)))
+        return bool(worn)
 
     def _is_own(self, role: Role, row: Deed) -> bool:
         """Whether a thing is what the deed implies: the door of "knocked at the door"."""
@@ -578,6 +591,8 @@ class _Teller:
         for entity in self.reading.entities:
             if entity.kind != "thing" or entity.id in used or entity.id in self.things or not entity.sentences:
                 continue
+            if features_of(_phrase(entity)) and any(actor.kind == "person" for actor in self.actors.values()):
+                continue
             told = any(_shown(event) for event in self.reading.of(entity.sentences[0]))
             if told and place_of(entity.noun) not in inside - {None}:
                 holder = self._with(entity)
@@ -614,6 +629,8 @@ class _Teller:
                 continue
             noun = noun_of(words.split(" of ")[-1])
             ids = {word for actor in self.actors.values() for word in actor.id.split()}
+            if features_of(words) and any(actor.kind == "person" for actor in self.actors.values()):
+                continue
             if words in ids or _TO_BE.search(words) or (len(words.split()) > 1 and words.split()[0] in ids):
                 continue
             if noun is None and len(words.split()) < _SENTENCE:
@@ -721,6 +738,11 @@ def _shown(event: Event) -> bool:
     return not event.negated or event.modality in ("can", "try") or event.verb == "be"
 
 
+def _phrase(entity: Entity) -> str:
+    """A thing with what is said of its looks: "red helmet"."""
+    return f"{' '.join(entity.looks)} {entity.noun or entity.name}"
+
+
 def _is_body(entity: Entity) -> bool:
     return entity.sort == "body" or entity.noun in ("hand", "head", "neck", "arm", "paw", "face", "cheek", "back")
 
@@ -753,16 +775,18 @@ def _known_mood(feeling: str) -> str | None:
     return "calm" if feeling == "bored" else feeling
 
 
-def _nature(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["child", "adult", "old"] | None]:
+def _nature(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["child", "teen", "adult", "old"] | None]:
     """Sex and age that the words of a phrase tell ("old woman", "Mrs Lee, a teacher")."""
     words, tables = re.findall(r"[a-z-]+", phrase.lower()), load_words()
     sex: Literal["male", "female"] | None = None
-    age: Literal["child", "adult", "old"] | None = None
+    age: Literal["child", "teen", "adult", "old"] | None = None
     for word in words:
         if any(tables.has(name, word) for name in ("male", "kin.male", "titles.male")) or word in ("he", "his", "him"):
             sex = sex or "male"
         if any(tables.has(name, word) for name in ("female", "kin.female", "titles.female")) or word in ("she", "her"):
             sex = sex or "female"
+        if in_table("teen", word):
+            age = "teen"
         if tables.has("child", word):
             age = age or "child"
         if tables.has("old", word) or tables.has("old_looks", word) or tables.has("kin_old", word):
@@ -775,9 +799,9 @@ def _dressed(usual: SceneActor, sex: str | None, age: str | None, words: str) ->
     base = usual.look.base
     if base != "baby":
         own_sex, own_age = _OWN.get(base, (None, None))
-        years = age if age in ("child", "old") else (own_age if age is None else None)
+        years = age if age in ("child", "teen", "old") else (own_age if age is None else None)
         base = _BASES.get((sex or own_sex, years), "child" if years == "child" else "person")
-    return replace(usual.look, base=base, **colours_of(words))
+    return replace(usual.look, base=base, hair=hair_of(words), features=features_of(words))
 
 
 def _attributes(looks: str) -> tuple[str, ...]:
