@@ -29,7 +29,8 @@ class Concepts:
     Characters are what the sketch draws by a rig: creatures, people by trade or by sex and age. Props are pictograms,
     named by the gallery. `actions` are deeds, then what an actor without a rig does ("act:run"); `emotions` begins with
     "none", `settings` ends with it. `sharpness` makes cosines to the gallery probabilities. `acting` are the props that
-    are looked at for what they do and feel. `trained_on` names the drawings' version.
+    are looked at for what they do and feel. `alike` are actions that are drawn so alike that one is taken for another.
+    `trained_on` names the drawings' version.
     """
 
     characters: tuple[str, ...]
@@ -39,6 +40,7 @@ class Concepts:
     times: tuple[str, ...]
     acting: tuple[str, ...] = ()
     sharpness: float = 16.0
+    alike: tuple[tuple[str, ...], ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
     sketch_threshold: float = 0.5
     version: str = "untrained"

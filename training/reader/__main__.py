@@ -21,7 +21,7 @@ from katha.renderers.sketch.places import place_ids
 from training.reader.card import card_text, measure_card
 from training.reader.drawing import TRAIN, draw_set
 from training.reader.gallery import gallery_bytes, make_gallery
-from training.reader.labels import ALIKE, SIGNS
+from training.reader.labels import ALIKE
 from training.reader.measure import calibrate, sharpest
 from training.reader.scenes import creatures, drawn_pictograms
 from training.reader.work import Task, train_both
@@ -38,7 +38,7 @@ def drawn_concepts() -> Concepts:
     return Concepts(
         characters=(*creatures(), *(name for name in looks if name not in ALIKE)),
         actions=(*deed_ids(), *(f"{ACT}{name}" for name in ACTS)),
-        emotions=("none", *(name for name in MOODS if name not in SIGNS)),
+        emotions=("none", *(name for name in MOODS if name not in ("loving", "worried"))),
         settings=(*place_ids(), "none"),
         times=("day", "dawn", "dusk", "night"),
         acting=tuple(name for name in drawn_pictograms() if pictograms()[name].acts == "yes"),

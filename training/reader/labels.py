@@ -22,7 +22,7 @@ from katha.renderers.sketch.pictograms import pictograms
 from katha.renderers.sketch.scenes import Frame, Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.things import Box, Sprite
 
-__all__ = ["ALIKE", "SIGNS", "FrameLabels", "Item", "label_frame", "person_class"]
+__all__ = ["ALIKE", "FACES", "SIGNS", "FrameLabels", "Item", "label_frame", "person_class"]
 
 HEAD_VISIBLE, HEAD_RADIUS = 0.65, 5.0
 EMOTION_RADIUS = 8.0
@@ -33,9 +33,9 @@ _SOLID = 0.14
 _WINDOW = 0.8
 """A driver's head beside its window."""
 
-ALIKE = {"person": "man", "child": "boy", "older-person": "old_man"}
+ALIKE = {"person": "man", "child": "boy", "teen": "teen_boy"}
 """People that are drawn as others are: the rig has one short haircut and one shirt for both."""
-_FACES = {"loving": "grateful", "puzzled": "surprised", "worried": "afraid", "lonely": "sad", "tired": "calm"}
+FACES = {"loving": "grateful", "puzzled": "surprised", "worried": "afraid", "lonely": "sad", "tired": "calm"}
 """Moods that a face shows as another."""
 SIGNS = {"calm": "none", "worried": "greedy", "loving": "grateful"}
 """Moods that the signs around a pictogram show as another, or not at all."""
@@ -126,7 +126,7 @@ def _figure(sheet: _Sheet, nth: int, sprite: Sprite, actor: SceneActor) -> Item 
     concept = actor.concept if actor.kind == "figure" else person_class(actor.look.base, actor.look.outfit)
     pose = deed(actor.deed).pose
     felt = counts and radius >= EMOTION_RADIUS and not pose.eyes and not pose.mouth
-    mood = _FACES.get(actor.mood or "none", actor.mood or "none")
+    mood = FACES.get(actor.mood or "none", actor.mood or "none")
     window = _square(_inside(box, sheet) or box, sheet.fit)
     return Item(
         concept, "character", x, y, radius, counts, window, actor.deed if body else None, mood if felt else None

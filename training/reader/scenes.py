@@ -5,6 +5,7 @@ Training frames are fuller than the frames of a story, for the sake of what they
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from random import Random
 
@@ -69,6 +70,9 @@ def _actor(rng: Random, nth: int) -> SceneActor:
             look = Look(look.base, rng.choice(list(people()["outfits"])))
         elif rng.random() < 0.3:
             look = Look(look.base, None, dress=rng.choice(_COLOURS), hair=rng.choice((None, *_COLOURS[2:])))
+        if rng.random() < 0.3:
+            worn = rng.sample(list(people()["features"]), rng.choice((1, 1, 2)))
+            look = replace(look, features=tuple(f"{one}:{rng.choice(_COLOURS)}" for one in worn))
         return SceneActor(name, "person", look=look, deed=rng.choice(deed_ids()), mood=mood, count=many)
     if kind == "figure":
         concept = rng.choice(creatures())
@@ -94,10 +98,18 @@ def _thing(rng: Random, name: str, holder: str | None = None, tool: bool = False
     return SceneThing(name, shown.id, shown.id, shown.kind, cm, shown.stands, role, holder, many)  # type: ignore[arg-type]
 
 
+def _placed(rng: Random, things: list[SceneThing]) -> list[SceneThing]:
+    """The scenery, now and then one thing on, in or under another."""
+    if len(things) > 1 and rng.random() < 0.2:
+        where = rng.choice(("on", "in", "under", "above"))
+        things[0] = replace(things[0], at=things[1].id, where=where)  # type: ignore[arg-type]
+    return things
+
+
 def random_scene(rng: Random, full: bool = False) -> Scene:
     """One random moment, `full` or not. Ids are drawn uniformly: rare ones are learnt as well as common ones."""
     actors = [_actor(rng, nth) for nth in range(rng.choice(_FULL_ACTORS if full else _ACTORS))]
-    things = [_thing(rng, f"t{nth}") for nth in range(rng.choice(_FULL_THINGS if full else _THINGS))]
+    things = _placed(rng, [_thing(rng, f"t{nth}") for nth in range(rng.choice(_FULL_THINGS if full else _THINGS))])
     cast = []
     for nth, actor in enumerate(actors):
         others = [one.id for one in actors if one is not actor]

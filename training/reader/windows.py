@@ -83,7 +83,8 @@ def save_windows(folder: Path, start: int, found: Sequence[Windows]) -> None:
 
 
 def load_windows(folder: Path, starts: Iterable[int]) -> Windows:
-    """Every chunk's windows, one after the other, and those of pictograms by themselves; pictures stay on the disk until they are looked at."""
+    """Every chunk's windows, one after the other, and those of pictograms by themselves; pictures stay on the disk
+    until they are looked at."""
     kept = [start for start in starts if (folder / f"names-{start:06}.npz").exists()]
     names = [np.load(folder / f"names-{start:06}.npz") for start in kept]
 
