@@ -69,6 +69,13 @@ def _best(event: Claim, subject: Term | None, asked: Asked, moments: Sequence[Mo
     return max((weight * support(event, moment, subject) for weight, moment in pairs), default=0.0)
 
 
+def _there(event: Claim, subject: Term | None, asked: Asked, moments: Sequence[Moment]) -> float:
+    """How surely somebody is seen of whom something is denied: an empty sheet denies nothing."""
+    who = event.actor or subject
+    pairs = zip(asked.weights, moments, strict=True)
+    return max((weight * moment.presence(who) for weight, moment in pairs), default=0.0) if who is not None else 0.0
+
+
 def _subject(reading: Statement, asked: Asked) -> Term | None:
     return next(iter(reading.living), None) or asked.subject
 
@@ -82,7 +89,7 @@ def _weigh_claims(option: str, asked: Asked, moments: Sequence[Moment]) -> float
     value = 1.0
     for event in reading.claims:
         best = _best(event, subject, asked, moments)
-        value *= 1 - best if event.negated else best
+        value *= _there(event, subject, asked, moments) * (1 - best) if event.negated else best
     fuller = 1 + _FULLER * (len(reading.claims) - 1)
     return asked.relevance(reading) * fuller * math.pow(value, 1 / len(reading.claims))
 
@@ -122,7 +129,9 @@ def _weigh_order(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
     value, other = _in_order(first, second, moments), _in_order(second, first, moments)
     value *= _BOTH_WAYS + (1 - _BOTH_WAYS) * value / (value + other) if value else 0.0
     named = [known for known in asked.given if any(same_claim(known, event) for event in (first, second))]
-    if asked.given:
+    if len(asked.given) == 2:
+        value *= (len(named) / 2) ** 2
+    elif asked.given:
         value *= _UNNAMED + (1 - _UNNAMED) * len(named) / len(asked.given)
     return value * (1 - _TILT + _TILT * _placed(first if asked.tilt < 0 else second, asked, moments))
 

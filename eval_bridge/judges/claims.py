@@ -51,7 +51,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Claim:
-    """One event of a phrase: who, the reader's deed, the mood, to whom or what, where. None for what it leaves open."""
+    """One event of a phrase: who, the reader's deed, the mood, to whom or what, where. None for what it leaves open.
+    `also` are the others that take part."""
 
     actor: Term | None = None
     deed: str | None = None
@@ -59,6 +60,7 @@ class Claim:
     target: Term | None = None
     place: str | None = None
     negated: bool = False
+    also: tuple[Term, ...] = ()
 
     @property
     def tells(self) -> bool:
@@ -162,8 +164,12 @@ def claim_of(reading: Reading, event: Event) -> Claim | None:
         actor = _term(reading, event.who("patient")[0])
     if mood is not None and deed == "stand":
         deed = None
-    target, place = _target(reading, event, words, actor)
-    return Claim(actor, deed, mood, target, place, event.negated)
+    parts = _parts(reading, event, actor)
+    seen = next((term for term in parts if term.looks or term.living), None)
+    said = [part for role in event.all("place", "goal", "source") for part in (role.text, role.head)]
+    place = next((found for part in said if (found := words.place(part))), None)
+    also = tuple(term for term in parts if term is not seen)
+    return Claim(actor, deed, mood, seen, place, event.negated, also)
 
 
 def _deed(reading: Reading, event: Event, words: Words, state: Sequence[str]) -> str | None:
@@ -191,18 +197,17 @@ def _sorts(reading: Reading, role: Role, words: Words) -> list[str]:
     return [role.head, entity.sort] if entity.sort else [role.head]
 
 
-def _target(reading: Reading, event: Event, words: Words, actor: Term | None) -> tuple[Term | None, str | None]:
-    """The first of those done to that the reader can see, and the place that is named."""
-    said = [part for role in event.all("place", "goal", "source") for part in (role.text, role.head)]
-    place = next((found for part in said if (found := words.place(part))), None)
+def _parts(reading: Reading, event: Event, actor: Term | None) -> list[Term]:
+    """Those done to, the nearest first: whom, with whom, with what, where."""
+    found: list[Term] = []
     for name in _TARGETS:
         for role in event.all(name):  # type: ignore[arg-type]
             if role.entity is None or role.entity in event.who("agent"):
                 continue
             term = _term(reading, role.entity)
-            if term is not None and term != actor and (term.looks or term.living):
-                return term, place
-    return None, place
+            if term is not None and term != actor and (term.looks or not load_words().place(role.text)):
+                found.append(term)
+    return found
 
 
 def _named(entity: Entity) -> bool:

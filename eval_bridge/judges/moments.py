@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -24,8 +25,10 @@ __all__ = ["Moment", "Seen", "from_frames", "from_scenes", "from_story", "stems"
 _WORD = re.compile(r"[a-z]+")
 _ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
 _SHORTEST = 4
-_TARGET_SHARE, _PLACE_SHARE = 0.55, 0.3
-"""How much of a claim's support depends on its target and its place being there too."""
+_TARGET_SHARE, _PLACE_SHARE, _ALSO_SHARE = 0.55, 0.3, 0.25
+"""How much of a claim's support depends on its target, its place and the others that take part being there too."""
+_UNKNOWN = 0.5
+"""Presence of a thing that the reader has no picture of."""
 _PRESENT = 0.45
 """Support of a claim that only says that somebody is there."""
 _UNLIKE = 0.02
@@ -34,8 +37,11 @@ _UNREAD = 0.35
 _NEARBY = 0.5
 _OTHER_TARGET = 0.3
 """What a target's presence is worth when the action is known to be directed at something else."""
-_ANYBODY, _ANY_BEAST, _ANY_THING = 0.8, 0.5, 0.3
-"""How well somebody of whom the words tell no looks is a person, an animal, a thing that acts."""
+_REGULAR, _ANYBODY, _ANY_BEAST, _ANY_THING = 0.85, 0.6, 0.4, 0.25
+"""How well somebody of whom the words tell no looks is a person who is seen again and again, a person, an animal, a
+thing that acts."""
+_OFTEN = 0.34
+"""The share of frames in which those are seen who are seen again and again."""
 _OTHER_CLOTHES = 0.45
 """How well a person who is named by sex and age, or by a trade, is a person who looks otherwise: in a picture a teacher
 may be no more than a woman, and a woman a teacher."""
@@ -46,7 +52,7 @@ class Seen:
     """One character in a moment, how sure, and probabilities of what it does and feels.
 
     looks: the reader's classes that it has. names: what the text calls it; pictures have none. acts: whether its deeds
-    can be seen.
+    can be seen. regular: whether somebody who looks so is in many frames.
     """
 
     looks: frozenset[str]
@@ -56,6 +62,7 @@ class Seen:
     target: Term | None = None
     names: frozenset[str] = frozenset()
     acts: bool = True
+    regular: bool = False
 
     def likeness(self, term: Term) -> float:
         """Return how well this can be the one that a phrase names, 0 to 1."""
@@ -68,7 +75,7 @@ class Seen:
         if not term.living:
             return 0.0
         if _is_person(self.looks):
-            return _ANYBODY
+            return _REGULAR if self.regular else _ANYBODY
         return _ANY_BEAST if any(key.startswith("character/") for key in self.looks) else _ANY_THING
 
     def doing(self, deed: str) -> float:
@@ -131,9 +138,17 @@ class Moment:
 def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
     """Return one moment a frame."""
     moments = []
+    often = Counter(name for reading in readings for name in {one.concept for one in reading.figures})
     for place, reading in enumerate(readings, 1):
         figures = [
-            Seen(frozenset({f"character/{one.concept}"}), one.p, one.actions, one.emotions) for one in reading.figures
+            Seen(
+                frozenset({f"character/{one.concept}"}),
+                one.p,
+                one.actions,
+                one.emotions,
+                regular=often[one.concept] >= _OFTEN * len(readings),
+            )
+            for one in reading.figures
         ]
         figures += [
             Seen(frozenset({f"prop/{one.concept}"}), one.p, one.actions, one.emotions, acts=bool(one.actions))
@@ -220,6 +235,9 @@ def _figure_support(claim: Claim, figure: Seen, moment: Moment, wanted: Term | N
         value *= _PRESENT
     if claim.target is not None:
         value *= 1 - _TARGET_SHARE + _TARGET_SHARE * _directed(claim.target, figure, moment)
+    if claim.also:
+        there = [moment.presence(term, figure) if term.looks or term.living else _UNKNOWN for term in claim.also]
+        value *= 1 - _ALSO_SHARE + _ALSO_SHARE * sum(there) / len(there)
     if claim.place is not None:
         value *= 1 - _PLACE_SHARE + _PLACE_SHARE * moment.settings.get(claim.place, 0.0)
     return value

@@ -526,6 +526,13 @@ class Reader:
         """Return version and hash of weights and gallery: everything that can change a reading."""
         return {"name": "sketch-reader", "version": self.concepts.version, "weights": self._sha256}
 
+    def figures(self, heads: Array, bodies: Array) -> tuple[Array, Array, Array]:
+        """Return the logits of characters, actions and emotions of n figures, given their windows in 0..1: heads
+        (n, 3, side, side), bodies (n, 4, side, side) with the mark of the head."""
+        none = np.zeros((1, 3, CLOSE_SIDE, CLOSE_SIDE), np.float32)
+        seen = self._namer.run(list(NAMER_OUTPUTS[:3]), dict(zip(NAMER_INPUTS, (heads, bodies, none), strict=True)))
+        return seen[0], seen[1], seen[2]
+
     def vectors(self, windows: Array) -> Array:
         """Return what things look like to the namer, (m, VECTOR), given their windows (m, 3, side, side) in 0..1."""
         none = (

@@ -8,7 +8,6 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -22,14 +21,14 @@ from training.reader.card import card_text, measure_card
 from training.reader.drawing import TRAIN, draw_set
 from training.reader.gallery import gallery_bytes, make_gallery
 from training.reader.labels import ALIKE
-from training.reader.measure import calibrate, sharpest
-from training.reader.scenes import creatures, drawn_pictograms
+from training.reader.measure import alike_groups, calibrate, sharpest
+from training.reader.scenes import creatures, drawn_pictograms, held_out
+from training.reader.words import words_table
 from training.reader.work import Task, train_both
 
-__all__ = ["drawn_concepts", "held_out", "main", "train"]
+__all__ = ["drawn_concepts", "main", "train"]
 
 ROOT = Path(__file__).parents[2]
-_ONE_IN = 20
 
 
 def drawn_concepts() -> Concepts:
@@ -45,11 +44,6 @@ def drawn_concepts() -> Concepts:
     )
 
 
-def held_out(name: str) -> bool:
-    """Whether the namer never learns from a pictogram: one in twenty, to measure what the gallery alone can do."""
-    return crc32(name.encode()) % _ONE_IN == 0
-
-
 def _losses(name: str, losses: list[float]) -> dict[str, Any]:
     tenth = max(1, len(losses) // 10)
     first, last = (round(float(np.mean(part)), 3) for part in (losses[:tenth], losses[-tenth:]))
@@ -58,7 +52,8 @@ def _losses(name: str, losses: list[float]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to make where: `counts` are training, calibration and test frames; see `Task` for the rest."""
+    """What to make where: `counts` are training, calibration and test frames, `pictograms` how many the gallery holds
+    (all); see `Task` for the rest."""
 
     out: Path
     data: Path
@@ -67,6 +62,7 @@ class Plan:
     minutes: float = 40.0
     workers: int = 2
     start: Path | None = None
+    pictograms: int | None = None
 
 
 def train(plan: Plan) -> dict[str, Any]:
@@ -85,9 +81,11 @@ def train(plan: Plan) -> dict[str, Any]:
     task = Task(plan.data, plan.counts[0], key, concepts, props, plan.effort, plan.minutes, plan.start)
     (finder, found, one), (namer, named, two) = train_both(task)
     concepts = replace(concepts, version=f"{drawings['version']}-{len(found)}-{len(named)}", trained_on=drawings)
-    gallery = make_gallery(Reader(finder, namer, concepts, _empty(), threads=2))
-    concepts = sharpest(Reader(finder, namer, concepts, gallery, threads=2), sets["calibration"])
-    concepts = calibrate(Reader(finder, namer, concepts, gallery, threads=2), sets["calibration"])
+    gallery = make_gallery(Reader(finder, namer, concepts, _empty(), threads=2), drawn_pictograms()[: plan.pictograms])
+    reader = Reader(finder, namer, concepts, gallery, threads=2)
+    reader.concepts = replace(concepts, alike=alike_groups(reader, windows))
+    reader.concepts = sharpest(reader, sets["calibration"])
+    concepts = calibrate(reader, sets["calibration"])
     models = {"finder.onnx": finder, "namer.onnx": namer, "gallery.npz": gallery_bytes(gallery)}
     facts = {
         "train_frames": plan.counts[0],
@@ -105,6 +103,7 @@ def train(plan: Plan) -> dict[str, Any]:
     for name, model in models.items():
         write_bytes_atomic(plan.out / name, model)
     write_json(plan.out / "concepts.json", asdict(concepts))
+    write_json(plan.out / "words.json", words_table())
     write_json(plan.out / "card.json", card)
     write_bytes_atomic(plan.out / "CARD.md", card_text(card).encode("utf-8"))
     return card
@@ -125,11 +124,13 @@ def main() -> None:
     parser.add_argument("--effort", type=float, default=1.0, help="multiplies how often the frames are seen")
     parser.add_argument("--minutes", type=float, default=40.0, help="the most that training may take")
     parser.add_argument("--workers", type=int, default=2, help="processes that draw")
+    parser.add_argument("--pictograms", type=int, help="how many pictograms the gallery holds (all)")
     parser.add_argument("--afresh", action="store_true", help="begin from nothing, not from the reader that ships")
     given = parser.parse_args()
     counts = (given.frames, given.test_frames, given.test_frames)
     start = None if given.afresh else shipped
-    card = train(Plan(given.out, given.data, counts, given.effort, given.minutes, given.workers, start))
+    plan = Plan(given.out, given.data, counts, given.effort, given.minutes, given.workers, start, given.pictograms)
+    card = train(plan)
     print(card["macro_f1"], card["taken_for_sketches"], f"{card['core_minutes']} core-minutes, {card['bytes']:,} bytes")
 
 

@@ -6,6 +6,7 @@ import datetime
 import io
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from PIL import Image
 
 from katha.eval_bridge.reader.network import Reader
 from training.reader.drawing import Drawn
-from training.reader.measure import f1_table, macro, measure
+from training.reader.measure import f1_table, grouped, macro, measure
 from training.reader.negatives import TEST_PHOTOS, jpeg, photographs
 
 __all__ = ["card_text", "measure_card"]
@@ -68,7 +69,8 @@ def measure_card(
     pictures = [_png(pixels) for pixels in drawn.pixels]
     readings = reader.read_many(pictures)
     seconds = time.perf_counter() - start
-    tables = measure(drawn.labels, readings)
+    pairs: Counter[tuple[str, str]] = Counter()
+    tables = measure(drawn.labels, readings, pairs)
     few = Drawn(drawn.pixels[: max(1, len(drawn.labels) // 5)], drawn.labels[: max(1, len(drawn.labels) // 5)])
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -78,6 +80,8 @@ def measure_card(
         "ms_per_panel_batched": round(1000 * seconds / len(drawn.labels), 1),
         "macro_f1": {kind: round(macro(tables[kind]), 4) for kind in KINDS},
         "targets": TARGETS,
+        "alike": [list(group) for group in reader.concepts.alike],
+        "action_macro_f1_alike_as_one": round(grouped(tables["action"], reader.concepts.alike, pairs), 4),
         "prop_macro_f1": {
             "learnt": round(macro({k: v for k, v in tables["prop"].items() if not held_out(k)}), 4),
             "never learnt": round(macro({k: v for k, v in tables["prop"].items() if held_out(k)}), 4),
@@ -103,7 +107,7 @@ def card_text(card: dict[str, Any]) -> str:
         "renderer made. It sees pixels and nothing else. It is a default and a test bed; it refuses other pictures.",
         "",
         f"Trained {card['date']} on {card['train_frames']:,} frames in {card['core_minutes']} core-minutes "
-        f"({card['machine']}); "
+        f"({card['machine']}), beginning from {card['began_from']}; "
         f"measured on {card['test_frames']:,} frames with other seeds and other compositions, thresholds chosen on "
         f"{card['calibration_frames']:,} further ones.",
         "",
@@ -116,8 +120,17 @@ def card_text(card: dict[str, Any]) -> str:
     lines += [
         "",
         "Only what a person could read counts: a head that is 65% uncovered and at least 5 pixels in radius (8 for",
-        "the emotion), a figure of which 60% is visible (for the action), a prop of which 55% is visible and 10 pixels",
-        "long, all in the reader's 336x224 input. The rules are code: `training/reader/labels.py`.",
+        "the emotion), a figure of which 60% is visible (for the action), a pictogram of which 55% is visible and 12",
+        "pixels long (24 for what it does), all in the reader's 336x224 input. The rules are code:",
+        "`training/reader/labels.py`. `prop` are pictograms, named by the gallery; `act` and `sign` are what",
+        "pictograms that act do and feel.",
+        "",
+        f"Pictograms that the namer learnt from: {card['prop_macro_f1']['learnt']:.3f}; the one in twenty that it "
+        f"never saw, named by the gallery alone: {card['prop_macro_f1']['never learnt']:.3f}.",
+        "",
+        f"Actions that are drawn alike counted as one: {card['action_macro_f1_alike_as_one']:.3f}. They are: "
+        + "; ".join(", ".join(group) for group in card["alike"])
+        + ".",
         "",
         "Share of pictures taken for sketches: "
         + ", ".join(f"{k} {v}" for k, v in card["taken_for_sketches"].items())

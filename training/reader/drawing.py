@@ -34,7 +34,7 @@ _SHARE_FULL = 0.75
 _SHARE_WORN = 0.3
 _STEP = 100
 _POSED = 16
-"""Windows of each pictogram by itself."""
+"""The most windows of each pictogram by itself."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,17 @@ def draw_set(folder: Path, split: str, count: int, key: str, workers: int = 2) -
         np.memmap(picture_file, dtype=np.uint8, mode="w+", shape=_shape(split, count)).flush()
         rows = list(_draw_rows(folder, split, count, workers))
         if split == TRAIN:
-            pose_set(folder, np.memmap(picture_file, np.uint8, "r", shape=_shape(split, count)), _POSED, workers)
+            pose_set(folder, np.memmap(picture_file, np.uint8, "r", shape=_shape(split, count)), _each(count), workers)
         known = {"key": key, "count": count, "labels": rows}
         label_file.write_text(json.dumps(known))
     pixels = np.memmap(picture_file, dtype=np.uint8, mode="r", shape=_shape(split, count))
     windows = load_windows(folder, range(0, count, _STEP)) if split == TRAIN else None
     return Drawn(pixels, [_labels(row) for row in known["labels"]], windows)
+
+
+def _each(count: int) -> int:
+    """How many windows of each pictogram by itself go with `count` frames."""
+    return max(1, min(_POSED, count // 100))
 
 
 def _draw_rows(folder: Path, split: str, count: int, workers: int) -> Iterator[dict[str, Any] | None]:

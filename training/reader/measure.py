@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from katha.eval_bridge.reader.network import (
+    BODY_SIDE,
     CLOSE_SIDE,
     Concepts,
     FigureReading,
@@ -18,15 +20,18 @@ from katha.eval_bridge.reader.network import (
     PropReading,
     Reader,
     cut,
+    discs,
     softmax,
     window_on,
 )
 from training.reader.drawing import Drawn
 from training.reader.labels import FrameLabels, Item
+from training.reader.windows import Windows
 
-__all__ = ["Counts", "calibrate", "f1_table", "macro", "measure", "sharpest"]
+__all__ = ["Counts", "alike_groups", "calibrate", "f1_table", "grouped", "macro", "measure", "sharpest"]
 
 _NEAR = 20.0
+_ALIKE, _LARGEST_GROUP = 0.5, 5
 _SHARPNESSES = (8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 30.0, 40.0)
 _CANDIDATES = np.round(np.arange(0.1, 0.85, 0.025), 3)
 
@@ -62,7 +67,9 @@ def _names(items: Iterable[Item], kind: str, counts: bool) -> set[str]:
     return {item.concept for item in items if item.kind == kind and item.counts == counts}
 
 
-def _judged(table: dict[str, Counts], truth: str, said: str) -> None:
+def _judged(table: dict[str, Counts], truth: str, said: str, pairs: Counter[tuple[str, str]] | None = None) -> None:
+    if pairs is not None:
+        pairs[truth, said] += 1
     if truth == said:
         table[truth].hit += 1
     else:
@@ -70,7 +77,7 @@ def _judged(table: dict[str, Counts], truth: str, said: str) -> None:
         table[said].false += 1
 
 
-def _figures(tables: Table, labels: FrameLabels, reading: FrameReading) -> None:
+def _figures(tables: Table, labels: FrameLabels, reading: FrameReading, pairs: Counter[tuple[str, str]]) -> None:
     """Actions and emotions of those that were found where they are; of pictograms what they do is "act"."""
     for item in labels.items:
         if not item.counts:
@@ -91,11 +98,16 @@ def _figures(tables: Table, labels: FrameLabels, reading: FrameReading) -> None:
             if best is None:
                 table[truth].missed += 1
             elif said := getattr(best, f"{kind}s"):
-                _judged(table, truth, max(said, key=lambda name: said[name]))
+                _judged(table, truth, max(said, key=lambda name: said[name]), pairs if kind == "action" else None)
 
 
-def measure(labels: Sequence[FrameLabels | None], readings: Sequence[FrameReading]) -> Table:
-    """Counts by kind and concept; pictures that are no sketch are left to the is-sketch figures."""
+def measure(
+    labels: Sequence[FrameLabels | None],
+    readings: Sequence[FrameReading],
+    pairs: Counter[tuple[str, str]] | None = None,
+) -> Table:
+    """Counts by kind and concept; pictures that are no sketch are left to the is-sketch figures. `pairs` is given how
+    often each action was said for each."""
     tables: Table = defaultdict(lambda: defaultdict(Counts))
     for label, reading in zip(labels, readings, strict=True):
         if label is None:
@@ -105,7 +117,7 @@ def measure(labels: Sequence[FrameLabels | None], readings: Sequence[FrameReadin
             ("prop", {one.concept for one in reading.props}),
         ):
             _presence(tables[kind], found, _names(label.items, kind, True), _names(label.items, kind, False))
-        _figures(tables, label, reading)
+        _figures(tables, label, reading, Counter() if pairs is None else pairs)
         _judged(tables["setting"], label.setting, reading.setting)
         _judged(tables["time"], label.time, reading.time)
     return tables
@@ -123,6 +135,67 @@ def f1_table(table: Mapping[str, Counts]) -> dict[str, dict[str, Any]]:
         name: {"f1": None if c.f1 is None else round(c.f1, 3), "hit": c.hit, "missed": c.missed, "false": c.false}
         for name, c in sorted(table.items())
     }
+
+
+def alike_groups(reader: Reader, windows: Windows, most: int = 3000) -> tuple[tuple[str, ...], ...]:
+    """The actions of which one is taken for another so often that they are drawn alike, by what the namer says of
+    figures that it learnt from: two are when, together, at least `_ALIKE` of their probability goes to the other."""
+    names = reader.concepts.actions
+    index = {name: nth for nth, name in enumerate(names)}
+    picked = [nth for nth, row in enumerate(windows.figures) if row[1] in index][:most]
+    mass, counts = np.zeros((len(names), len(names))), np.zeros(len(names))
+    for start in range(0, len(picked), 64):
+        some = picked[start : start + 64]
+        chances = softmax(reader.figures(*_cropped(windows, some))[1])
+        for row, nth in zip(chances, some, strict=True):
+            truth = index[windows.figures[nth][1]]
+            mass[truth] += row
+            counts[truth] += 1
+    shares = mass / np.maximum(1, counts)[:, None]
+    both = np.triu(shares + shares.T, 1)
+    groups = {name: {name} for name in names}
+    for flat in np.argsort(-both, axis=None):
+        one, two = (int(part) for part in np.unravel_index(flat, both.shape))
+        if both[one, two] < _ALIKE:
+            break
+        first, second = groups[names[one]], groups[names[two]]
+        if first is not second and len(first) + len(second) <= _LARGEST_GROUP:
+            first |= second
+            groups |= dict.fromkeys(first, first)
+    found = {id(group): tuple(sorted(group)) for group in groups.values() if len(group) > 1}
+    return tuple(sorted(found.values()))
+
+
+def _cropped(windows: Windows, picked: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Windows of figures as the reader cuts them, out of the stored ones with room around them."""
+
+    def middle(stored: Sequence[NDArray[np.uint8]], side: int) -> NDArray[np.float32]:
+        edge = (stored[picked[0]].shape[0] - side) // 2
+        views = np.stack([stored[nth][edge : edge + side, edge : edge + side] for nth in picked])
+        return (views.transpose(0, 3, 1, 2) / 255).astype(np.float32)
+
+    disc = discs(windows.marks[list(picked)], BODY_SIDE)[:, None]
+    heads, bodies = middle(windows.heads, CLOSE_SIDE), middle(windows.bodies, BODY_SIDE)
+    return heads, np.concatenate([bodies, disc], axis=1).astype(np.float32)
+
+
+def grouped(
+    table: Mapping[str, Counts], groups: Sequence[Sequence[str]], pairs: Mapping[tuple[str, str], int]
+) -> float:
+    """Macro-F1 with the classes of a group counted as one; `pairs` counts (true, said) of those that were found."""
+    of = {name: group[0] for group in groups for name in group}
+    merged: dict[str, Counts] = defaultdict(Counts)
+    for (truth, said), count in pairs.items():
+        one, other = of.get(truth, truth), of.get(said, said)
+        if one == other:
+            merged[one].hit += count
+        else:
+            merged[one].missed += count
+            merged[other].false += count
+    for name, counts in table.items():
+        unseen = counts.hit + counts.missed - sum(count for (truth, _), count in pairs.items() if truth == name)
+        merged[of.get(name, name)].missed += unseen
+    return macro(merged)
 
 
 def sharpest(reader: Reader, drawn: Drawn) -> Concepts:
