@@ -23,12 +23,15 @@ __all__ = [
     "deed_of_verb",
     "features_of",
     "hair_of",
+    "how_many",
     "implied_place",
     "in_table",
     "mood_of",
     "noun_of",
     "object_deed",
+    "place_by_things",
     "place_of",
+    "seen_from_outside",
     "shot_of",
     "singular",
     "state_deed",
@@ -93,10 +96,18 @@ def place_of(phrase: str) -> str | None:
         for size in (3, 2, 1):
             for at in range(len(words) - size, -1, -1):
                 spelt = " ".join(words[at : at + size])
-                found = known.get(spelt) or known.get(singular(spelt))
+                if at > 0 and words[at - 1] == "toy":
+                    continue
+                found = known.get(spelt) or known.get(singular(spelt)) or known.get(f"{spelt}s")
                 if found is not None:
                     return found
     return None
+
+
+def seen_from_outside(place: str) -> str:
+    """Where a vehicle is whose inside is a place: who drives it is drawn from outside."""
+    found: str = _data()["outside"].get(place, place)
+    return found
 
 
 def time_of(phrase: str) -> str | None:
@@ -195,6 +206,17 @@ def singular(word: str) -> str:
 @cache
 def _sets() -> Mapping[str, frozenset[str]]:
     return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts", "teen")}
+
+
+def how_many(noun: str) -> int | None:
+    """How many are drawn of a noun that means many (crowd, team, twins)."""
+    return next((int(count) for count, words in _data()["many"].items() if noun in words.split()), None)
+
+
+def place_by_things(pictograms: Iterable[str]) -> str | None:
+    """Where a scene is that has these things and no place named."""
+    shown = set(pictograms)
+    return next((name for name, listed in _data()["implied_by"].items() if shown & set(listed.split())), None)
 
 
 @cache
