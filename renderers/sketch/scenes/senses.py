@@ -197,7 +197,15 @@ def attributes_in(phrase: str) -> tuple[str, ...]:
 
 def singular(word: str) -> str:
     """A plural without its ending, roughly: tables decide whether that is a word."""
-    for ending, instead in (("ies", "y"), ("ves", "f"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("ses", "s")):
+    for ending, instead in (
+        ("oes", "o"),
+        ("ies", "y"),
+        ("ves", "f"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("xes", "x"),
+        ("ses", "s"),
+    ):
         if word.endswith(ending):
             return word[: -len(ending)] + instead
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
@@ -205,7 +213,7 @@ def singular(word: str) -> str:
 
 @cache
 def _sets() -> Mapping[str, frozenset[str]]:
-    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts", "teen")}
+    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts", "teen", "single")}
 
 
 def how_many(noun: str) -> int | None:

@@ -52,7 +52,7 @@ _BEAKS: Mapping[str, str] = dict.fromkeys(
 """Where those without hands have what others have there."""
 _WATERY = frozenset({"under_water"})
 """Places where a swimmer has water all around and needs none drawn."""
-_SPOKEN = 25.0
+_SPOKEN, _SMALL = 25.0, 60.0
 _BUBBLES = frozenset({"thought", "speech"})
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
@@ -143,6 +143,8 @@ def _cluster(
         found = pictogram(row.own)
         objects = [replace(thing, pictogram=found.id, cm=found.cm, stands=found.stands) for thing in objects]
     has_object = bool(objects) or any(other.id == actor.target for other in scene.actors)
+    fellows = {other.id for other in scene.actors if other.deed == actor.deed}
+    has_object = has_object or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
     if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
         row = replace(row, own=None)
     doored = row.own == "door" and scene.setting in _DOORS
@@ -187,6 +189,8 @@ def _person(
     if actor.says is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "speech"))
     body = _body(actor, actor.id, pose, facing)
+    if actor.kind == "figure" and body.solid[3] - body.solid[1] < _SMALL:
+        row = replace(row, set=None)  # nobody of a mouse's size works at a sink
     lift = _ALOFT if actor.kind == "figure" and actor.deed == "fly" else 0.0
     lift -= max((seat_of(thing, sized(thing, "under", 100.0)) - 8 for thing in sits_on), default=0.0)
     sprites = [_figure_sprite(actor, body, facing, lift)]
@@ -274,7 +278,7 @@ def _speech(name: str, body: Body, facing: int) -> Sprite:
     x, y = cx + facing * (r + 30), cy - 1.25 * r
     put = f"translate({number(x)} {number(y + 0.5 * _SPOKEN * wide)}) scale({wide:.3f})"
     svg = speech_bubble(x, y, (mx + 3 * facing, my), 28.0, 21.0) + group(picture.svg, transform=put)
-    return Sprite("speech", svg, (x - 30, y - 23, x + 30, y + 23), 3.0, grounded=False)
+    return Sprite("speech", svg, (x - 30, y - 23, x + 30, y + 23), 3.0, key=True, grounded=False)
 
 
 def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], facing: int) -> Cluster:

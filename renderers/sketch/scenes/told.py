@@ -137,9 +137,12 @@ _AT: Mapping[str, Literal["on", "in", "under", "above"]] = {
 }  # fmt: skip
 """Where a preposition has one thing beside another."""
 _RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
+_HE, _SHE = frozenset({"he", "his", "him", "male"}), frozenset({"she", "her", "female"})
 _CROWD = 8
 _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
+_LOOSE = frozenset({"tooth", "bone", "skull", "feather", "egg"})
+"""Parts of a body that lie about by themselves."""
 _FLAT = frozenset({"table", "desk"})
 _MOST = 5
 """More actors than this are too small to tell apart."""
@@ -228,6 +231,7 @@ class _Teller:
         self.things: dict[str, SceneThing] = {}
         self.missing: list[str] = []
         self.roads: set[str] = set()
+        self.pictured: set[str] = set()
         self.named = self._match()
 
     def told(self) -> Told:
@@ -263,7 +267,9 @@ class _Teller:
         angle = self.request.shot_angle.strip().lower()
         if angle not in _LEVEL:
             self.missing.append(self.request.shot_angle)
-        scene = Scene(setting, weather, time, tuple(self.actors.values())[:_MOST], self._scenery(setting), self.shot)
+        cast = [one for one in self.actors.values() if one.kind != "pictogram" or setting is None or one.deed != "stand"
+                or place_of(one.id) != setting]  # fmt: skip
+        scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot)
         return Told(scene, tuple(dict.fromkeys(self.missing)))
 
     def _settle(self) -> None:
@@ -319,11 +325,11 @@ class _Teller:
         count = entity.count if entity.count else 3
         if entity.kind == "group" and count == 1 and load_words().has("group", entity.noun):
             count = 3
-        count = how_many(entity.noun) or count
         if character is not None and entity.name == character.name and entity.name.istitle() and not entity.noun:
             count = 1
         if character is not None and entity.count == 1:
             count = _NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
+        count = how_many(entity.noun) or count
         actor = self._cast(name, [phrase for phrase in phrases if phrase], looks, entity)
         mood = mood_of(entity.looks) or next(
             (load_words().feelings[w] for w in entity.looks if w in load_words().feelings), None
@@ -334,7 +340,12 @@ class _Teller:
         """Somebody called `name` that is one of `phrases`, by the vocabulary's figures, the rig, or a pictogram."""
         words = f"{' '.join(phrases)} {looks}"
         sex, age = _nature(words)
-        if entity is not None:
+        character = self.named.get(entity.id) if entity is not None else None
+        if entity is not None and character is not None:
+            # The plan's sheet is the story's; a sentence by itself may be read wrongly.
+            told = _nature(f"{character.kind} {character.appearance} {character.name}")
+            sex, age = told[0] or entity.sex, told[1] or entity.age
+        elif entity is not None:
             sex, age = entity.sex or sex, age if age == "teen" else entity.age or age
         concept, noun = concept_of(*phrases), noun_of(*phrases)
         trade = noun is not None and noun.kind == "person" and noun.pictogram in people()["outfits"]
@@ -454,6 +465,7 @@ class _Teller:
         )
         agents = [key for key in agents if self._fits(key, name)]
         if not agents:
+            self._present(event, acted=False)
             return
         if unknown:
             self.missing.append(event.predicate)
@@ -466,6 +478,8 @@ class _Teller:
         ):
             name, row = "put_in", deed("put_in")
         if name in ("draw", "paint") and held is not None:
+            for key in others:
+                del self.actors[key]
             others, targets = [], []
         astride = name in _INSIDE and event.verb != "ride" and held is not None
         for key in agents:
@@ -658,6 +672,7 @@ class _Teller:
             noun = noun_of(self._entity(role.entity).noun if role.entity else "", role.head)
             if noun is not None and not in_table("skip", role.head):
                 key = f"picture {noun.word}"
+                self.pictured |= {role.entity or "", noun.word}
                 self.things[key] = SceneThing(
                     key, noun.word, noun.pictogram, noun.kind, noun.cm, "hand", "object", holder
                 )
@@ -698,7 +713,7 @@ class _Teller:
         head = entity.noun or head
         if entity.id in self.things or entity.id in self.actors:
             return None
-        if not head or in_table("skip", head) or entity.sort == "body":
+        if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
             return None
         noun = noun_of(entity.name, entity.noun, head)
         if noun is None:
@@ -709,7 +724,7 @@ class _Teller:
             ):
                 return None
             self.missing.append(head)
-        count = min(entity.count or 3, 3)
+        count = 1 if in_table("single", head) else min(entity.count or 3, 3)
         if noun is not None:
             thing = SceneThing(
                 entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count
@@ -734,7 +749,7 @@ class _Teller:
         feeling = mood_of(word for text in event.state for word in text.lower().split()) or event.feeling
         told = bool(event.state or event.manner)
         for key in self._spread(event.who("agent", "patient", "recipient", "companion")):
-            if not self._alive(key):
+            if not self._alive(key) or key in self.pictured:
                 continue
             self._id(key)
             if key in self._spread(event.who("agent")) and feeling and not event.negated:
@@ -801,7 +816,7 @@ class _Teller:
 
     def _panel_cast(self) -> None:
         """Characters of the panel whom the prompt does not name."""
-        there = {_bare(actor.id) for actor in self.actors.values()}
+        there = {_bare(actor.id) for actor in self.actors.values()} | self.pictured
         for character in self.request.characters:
             if _bare(character.name) not in there and not _has(self.named, character):
                 name = _bare(character.name)
@@ -840,9 +855,12 @@ class _Teller:
                     )
 
     def _scenery(self, setting: str | None) -> tuple[SceneThing, ...]:
-        """The things; a whole house is not drawn before its own door or among others."""
+        """The things; a whole house is not drawn before its own door or among others, nor a train in its carriage."""
         housed = setting in ("doorstep", "street", "village", "city")
-        return tuple(one for one in self.things.values() if not (housed and one.kind == "building" and one.cm > 250))
+        loose = [one for one in self.things.values() if one.held_by is None and setting is not None]
+        around = {one.id for one in loose if place_of(one.word) == setting and one.kind in ("vehicle", "building")}
+        around |= {one.id for one in self.things.values() if housed and one.kind == "building" and one.cm > 250}
+        return tuple(one for one in self.things.values() if one.id not in around)
 
     # Where and when.
 
@@ -978,9 +996,9 @@ def _nature(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["chi
     sex: Literal["male", "female"] | None = None
     age: Literal["child", "teen", "adult", "old"] | None = None
     for word in words:
-        if any(tables.has(name, word) for name in ("male", "kin.male", "titles.male")) or word in ("he", "his", "him"):
+        if any(tables.has(name, word) for name in ("male", "kin.male", "titles.male")) or word in _HE:
             sex = sex or "male"
-        if any(tables.has(name, word) for name in ("female", "kin.female", "titles.female")) or word in ("she", "her"):
+        if any(tables.has(name, word) for name in ("female", "kin.female", "titles.female")) or word in _SHE:
             sex = sex or "female"
         if in_table("teen", word):
             age = "teen"
