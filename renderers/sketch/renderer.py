@@ -10,9 +10,9 @@ from typing import Any
 
 from katha.errors import UsageError
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.sketch.compose import rasterise
 from katha.renderers.sketch.looks import LOOKS, in_look
 from katha.renderers.sketch.scenes import frame_scene, tell
+from katha.renderers.sketch.svg import rasterise
 
 __all__ = ["SketchRenderer"]
 

@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from katha.errors import RenderError
-from katha.renderers.sketch.compose import rasterise
 from katha.renderers.sketch.deeds import Look
 from katha.renderers.sketch.looks import in_look
 from katha.renderers.sketch.pictograms import find_noun
@@ -25,6 +24,7 @@ from katha.renderers.sketch.scenes import (
     frame_scene,
     thing_of,
 )
+from katha.renderers.sketch.svg import rasterise
 
 Box = tuple[float, float, float, float]
 

@@ -13,20 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from katha.protocols import FrameRequest
-from katha.renderers.sketch.deeds import Deed, Look, deed, people
-from katha.renderers.sketch.figures.data import drawings
+from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.places import place_data
-from katha.renderers.sketch.scenes.casting import actor_of
+from katha.renderers.sketch.scenes.cast import NUMBERS, Cast, bare, has
+from katha.renderers.sketch.scenes.prompts import read_prompt
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
-    attributes_in,
     base_form,
     concept_of,
     deed_of_verb,
     features_of,
-    hair_of,
-    how_many,
     implied_place,
     in_table,
     mood_of,
@@ -37,12 +34,9 @@ from katha.renderers.sketch.scenes.senses import (
     seen_from_outside,
     shot_of,
     state_deed,
-    time_of,
 )
-from katha.schema import Character
-from katha.text import read_story
-from katha.text.types import Entity, Event, Reading, Role, Sentence
-from katha.text.words import load_words
+from katha.renderers.sketch.scenes.where import Where
+from katha.text.types import Entity, Event, Role
 
 __all__ = ["Told", "scene_of", "tell"]
 
@@ -51,15 +45,9 @@ _SHOT = re.compile(
     r"(?: of |: |, )",
     re.IGNORECASE,
 )
-_THIRD = re.compile(r"\b([a-z]{2,})\b(?=[ ,.;!]|$)")
-_BEFORE_NOUN = re.compile(
-    r"\b(?:the|a|an|his|her|its|their|my|our|your|some|two|three|of|in|on|at|with|into) $", re.IGNORECASE
-)
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
 _TO_BE = re.compile(r"\b(?:is|are|stands?) ")
-_PLACED = re.compile(r"\b(?:in|on|at|inside|into|through|to|across|from|near) ((?:[\w'-]+ ){0,3}[\w'-]+)\b")
-_TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
 _LIVING = frozenset({"person", "animal", "being", "group"})
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
@@ -119,16 +107,9 @@ _GOING = frozenset(
 _PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
 _STRADDLED = 135.0
 """A vehicle lower than this is sat on, a larger one sat in (centimetres)."""
-_MALE = frozenset({"king", "thief", "woodcutter", "fisherman", "shepherd", "hunter", "merchant", "sage", "soldier"})
-_ROYAL = frozenset({"king", "queen"})
 _SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
           "clothing": 50.0, "music": 60.0, "container": 35.0, "animal": 60.0}  # fmt: skip
-_BASES = {("male", "teen"): "teen_boy", ("female", "teen"): "teen_girl", (None, "teen"): "teen",
-          ("male", "child"): "boy", ("female", "child"): "girl", (None, "child"): "child", ("male", "old"): "old_man",
-          ("female", "old"): "old_woman", ("male", None): "man", ("female", None): "woman"}  # fmt: skip
-_OWN = {base: nature for nature, base in _BASES.items()}
 _LEVEL = frozenset({"", "eye level", "eye-level", "front", "frontal", "straight", "straight on", "level", "normal"})
-_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 4, "six": 4, "seven": 4, "many": 4, "several": 3, "some": 3}
 _PHRASE, _SENTENCE = 5, 3
 """A phrase of must_show longer than the first tells what the prompt tells; one as long as the second may."""
 _AT: Mapping[str, Literal["on", "in", "under", "above"]] = {
@@ -137,12 +118,11 @@ _AT: Mapping[str, Literal["on", "in", "under", "above"]] = {
 }  # fmt: skip
 """Where a preposition has one thing beside another."""
 _RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
-_HE, _SHE = frozenset({"he", "his", "him", "male"}), frozenset({"she", "her", "female"})
-_CROWD = 8
 _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
 _LOOSE = frozenset({"tooth", "bone", "skull", "feather", "egg"})
 """Parts of a body that lie about by themselves."""
+_HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
 _FLAT = frozenset({"table", "desk"})
 _MOST = 5
 """More actors than this are too small to tell apart."""
@@ -166,58 +146,6 @@ def tell(request: FrameRequest) -> Told:
     return _Teller(request).told()
 
 
-def _read(prompt: str) -> Reading | None:
-    """The prompt's reading. A present tense that the parser took for a plural ("The mouse bites the rope") is tried
-    once more as "is biting": that has one reading only."""
-    if not re.search(r"[A-Za-z]{2}", prompt):
-        return None
-    reading = read_story(prompt)
-    again = _progressive(prompt, reading)
-    if again != prompt:
-        second = read_story(again)
-        if _deeds(second) > _deeds(reading):
-            return second
-    return reading
-
-
-def _deeds(reading: Reading) -> int:
-    """How many events have somebody who does them."""
-    return sum(event.visible and bool(event.who("agent")) for event in reading.events)
-
-
-def _progressive(prompt: str, reading: Reading) -> str:
-    verbs = {event.verb for event in reading.events if event.who("agent")}
-
-    def instead(found: re.Match[str]) -> str:
-        word = found.group(1)
-        stems = (
-            [word[:-1], word[:-2]] if word.endswith("s") and not _BEFORE_NOUN.search(prompt[: found.start()]) else []
-        )
-        stems += [word[:-3] + "y"] if stems and word.endswith("ies") else []
-        stem = next((one for one in stems if deed_of_verb(one) is not None), None)
-        if stem is None or stem in verbs or (noun_of(stem) is not None and not _after_noun(prompt, found.start())):
-            return word
-        return f"is {_gerund(stem)}"
-
-    return _THIRD.sub(instead, prompt)
-
-
-def _after_noun(prompt: str, at: int) -> bool:
-    """Whether the word before is a noun of the tables or "and"."""
-    before = prompt[:at].split()
-    return bool(before) and (before[-1].lower() == "and" or noun_of(before[-1]) is not None or before[-1].istitle())
-
-
-def _gerund(verb: str) -> str:
-    if verb.endswith("ie"):
-        return verb[:-2] + "ying"
-    if verb.endswith("e") and not verb.endswith(("ee", "ye", "oe")):
-        return verb[:-1] + "ing"
-    if re.fullmatch(r"[^aeiou]*[aeiou][bdgmnprt]", verb):
-        return verb + verb[-1] + "ing"
-    return verb + "ing"
-
-
 class _Teller:
     """One request on its way to a scene: actors by entity, things, and the words that nothing was found for."""
 
@@ -226,13 +154,14 @@ class _Teller:
         found = _SHOT.match(request.prompt)
         self.prompt = request.prompt[found.end() :] if found else request.prompt
         self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)
-        self.reading = _read(self.prompt)
+        self.reading = read_prompt(self.prompt)
         self.actors: dict[str, SceneActor] = {}
         self.things: dict[str, SceneThing] = {}
         self.missing: list[str] = []
         self.roads: set[str] = set()
         self.pictured: set[str] = set()
-        self.named = self._match()
+        self.cast = Cast(request, self.reading, self.missing)
+        self.named = self.cast.named
 
     def told(self) -> Told:
         """Return the scene and what is not drawn."""
@@ -251,7 +180,8 @@ class _Teller:
         self._panel_cast()
         for event in events:
             self._lying(event)
-        setting, time, weather = self._setting(events), self._time(), self._weather()
+        where = Where(self.request, self.prompt, self.reading, self.things, self.roads, self.missing)
+        setting, time, weather = where.setting(events), where.time(), where.weather()
         self._must_show(setting)
         self._settle()
         if setting is None:
@@ -262,7 +192,7 @@ class _Teller:
             setting = seen_from_outside(setting)
         if setting == "living_room" and any(actor.deed == "knock" for actor in self.actors.values()):
             setting = "doorstep"
-        if weather is None and self._winter() and setting is not None and not place_data(setting).indoors:
+        if weather is None and where.winter() and setting is not None and not place_data(setting).indoors:
             weather = "snow"
         angle = self.request.shot_angle.strip().lower()
         if angle not in _LEVEL:
@@ -286,87 +216,11 @@ class _Teller:
 
     # Who is who.
 
-    def _match(self) -> dict[str, Character]:
-        """Which character of the plan each entity is, by name; "he" alone is the one character that is left."""
-        found: dict[str, Character] = {}
-        if self.reading is None:
-            return found
-        for entity in self.reading.entities:
-            names = {_bare(name) for name in (entity.name, *entity.aliases)} | {entity.noun}
-            for character in self.request.characters:
-                if {_bare(character.name), _bare(character.name).rstrip("s")} & names:
-                    found.setdefault(entity.id, character)
-        for entity in self.reading.entities:
-            names = {_bare(name) for name in (entity.name, *entity.aliases)} | {entity.noun}
-            for character in self.request.characters:
-                if _bare(character.kind) in names and entity.id not in found and not _has(found, character):
-                    found[entity.id] = character
-        for entity in self.reading.entities:
-            alike = [
-                one for one in self.request.characters if not _has(found, one) and _same_kind(one.kind, entity.noun)
-            ]
-            if entity.id not in found and entity.noun and len(alike) == 1 and not entity.named:
-                found[entity.id] = alike[0]
-        for entity in self.reading.entities:
-            rest = [one for one in self.request.characters if not _has(found, one)]
-            if entity.id not in found and entity.character and not entity.noun and not entity.named and rest:
-                sexes = [(one, _nature(f"{one.kind} {one.appearance} {one.name}")[0]) for one in rest]
-                fits = [one for one, sex in sexes if entity.sex is None or sex in (None, entity.sex)]
-                if fits:
-                    found[entity.id] = fits[0]
-        return found
-
-    def _actor(self, entity: Entity) -> SceneActor:
-        """The actor that an entity is, doing nothing yet."""
-        character = self.named.get(entity.id)
-        phrases = [character.kind, entity.noun] if character is not None else [entity.noun]
-        looks = " ".join([*entity.looks, character.appearance if character else "", entity.name])
-        name = _bare(character.name if character else entity.name)
-        count = entity.count if entity.count else 3
-        if entity.kind == "group" and count == 1 and load_words().has("group", entity.noun):
-            count = 3
-        if character is not None and entity.name == character.name and entity.name.istitle() and not entity.noun:
-            count = 1
-        if character is not None and entity.count == 1:
-            count = _NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
-        count = how_many(entity.noun) or count
-        actor = self._cast(name, [phrase for phrase in phrases if phrase], looks, entity)
-        mood = mood_of(entity.looks) or next(
-            (load_words().feelings[w] for w in entity.looks if w in load_words().feelings), None
-        )
-        return replace(actor, count=min(count, _CROWD), mood=actor.mood or mood)
-
-    def _cast(self, name: str, phrases: Sequence[str], looks: str, entity: Entity | None) -> SceneActor:
-        """Somebody called `name` that is one of `phrases`, by the vocabulary's figures, the rig, or a pictogram."""
-        words = f"{' '.join(phrases)} {looks}"
-        sex, age = _nature(words)
-        character = self.named.get(entity.id) if entity is not None else None
-        if entity is not None and character is not None:
-            # The plan's sheet is the story's; a sentence by itself may be read wrongly.
-            told = _nature(f"{character.kind} {character.appearance} {character.name}")
-            sex, age = told[0] or entity.sex, told[1] or entity.age
-        elif entity is not None:
-            sex, age = entity.sex or sex, age if age == "teen" else entity.age or age
-        concept, noun = concept_of(*phrases), noun_of(*phrases)
-        trade = noun is not None and noun.kind == "person" and noun.pictogram in people()["outfits"]
-        if concept is not None and not (sex == "female" and concept in _MALE) and (not trade or concept in _ROYAL):
-            return SceneActor(name, "figure", concept=concept, attributes=_attributes(looks))
-        human = noun is None and (entity is None or entity.kind in ("person", "group") or not phrases)
-        if (noun is not None and noun.kind != "person") or not (human or noun):
-            if noun is None:
-                self.missing.append(phrases[-1])
-            kind = entity.kind if entity is not None and entity.kind in ("animal", "person") else "animal"
-            return actor_of(name, noun.word if noun else " ".join(phrases), kind_of=kind, cm=None if noun else 70.0)
-        if noun is None and phrases and not _plain(phrases[-1]):
-            self.missing.append(phrases[-1])
-        usual = actor_of(name, noun.word if noun else "person")
-        return replace(usual, look=_dressed(usual, sex, age, words)) if usual.kind == "person" else usual
-
     def _id(self, key: str) -> str:
         """The actor of an entity, cast when it is first needed; a group whose members are known is its first."""
         if key not in self.actors:
             assert self.reading is not None
-            actor = self._actor(self.reading.entity(key))
+            actor = self.cast.actor(self.reading.entity(key))
             if any(actor.id == other.id for other in self.actors.values()):
                 actor = replace(actor, id=f"{actor.id} {key}")
             self.actors[key] = actor
@@ -661,8 +515,9 @@ class _Teller:
         """The large thing that something is put into: an oven, a chest, a car."""
         for role in event.all("goal", "place"):
             noun = noun_of(role.head)
-            large = noun is not None and noun.kind in ("furniture", "container", "vehicle", "device") and noun.cm > _LOW
-            if large and role.preposition in ("in", "into", "on", "onto") and noun.pictogram not in _FLAT:
+            if noun is None or noun.cm <= _LOW or noun.pictogram in _FLAT or noun.kind not in _HOLLOW:
+                continue
+            if role.preposition in ("in", "into", "on", "onto"):
                 return role
         return None
 
@@ -816,12 +671,12 @@ class _Teller:
 
     def _panel_cast(self) -> None:
         """Characters of the panel whom the prompt does not name."""
-        there = {_bare(actor.id) for actor in self.actors.values()} | self.pictured
+        there = {bare(actor.id) for actor in self.actors.values()} | self.pictured
         for character in self.request.characters:
-            if _bare(character.name) not in there and not _has(self.named, character):
-                name = _bare(character.name)
-                actor = self._cast(name, [character.kind], character.appearance, None)
-                count = _NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
+            if bare(character.name) not in there and not has(self.named, character):
+                name = bare(character.name)
+                actor = self.cast.one(name, [character.kind], character.appearance, None)
+                count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
                 self.actors[f"panel {name}"] = replace(actor, count=count)
 
     def _must_show(self, setting: str | None) -> None:
@@ -829,7 +684,7 @@ class _Teller:
         drawn = {thing.word.lower() for thing in self.things.values()}
         figures = {name for actor in self.actors.values() for name in (actor.pictogram, actor.concept) if name}
         for phrase in self.request.must_show:
-            words = _bare(phrase)
+            words = bare(phrase)
             place = place_of(words)
             if len(words.split()) > _PHRASE or (place is not None and (place == setting or find_noun(words) is None)):
                 continue
@@ -848,7 +703,7 @@ class _Teller:
                 and concept_of(noun.word) not in figures
             ):
                 if noun.kind == "person" or concept_of(noun.word) is not None:
-                    self.actors[f"shown {words}"] = self._cast(words, [noun.word], phrase, None)
+                    self.actors[f"shown {words}"] = self.cast.one(words, [noun.word], phrase, None)
                 else:
                     self.things[f"shown {words}"] = SceneThing(
                         f"shown {words}", noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object"
@@ -861,84 +716,6 @@ class _Teller:
         around = {one.id for one in loose if place_of(one.word) == setting and one.kind in ("vehicle", "building")}
         around |= {one.id for one in self.things.values() if housed and one.kind == "building" and one.cm > 250}
         return tuple(one for one in self.things.values() if one.id not in around)
-
-    # Where and when.
-
-    def _setting(self, events: Sequence[Event]) -> str | None:
-        """The panel's place, else what holds in the reading, else what the words name."""
-        if self.request.place:
-            found = place_of(self.request.place)
-            if found is not None:
-                return found
-            if noun_of(self.request.place) is None:
-                self.missing.append(self.request.place)
-        if self.reading is None:
-            return place_of(self.prompt)
-        held = [sentence.place for sentence in reversed(self.reading.sentences) if sentence.place is not None]
-        for place in held:
-            found = place_of(place.text) or place_of(place.noun)
-            if place.noun not in self.roads and found is not None:
-                return found
-        for event in events:
-            for role in event.all("place", "goal", "source"):
-                found = place_of(role.head)
-                if (
-                    found is not None
-                    and role.head not in self.roads
-                    and not (role.entity and role.entity in self.things)
-                ):
-                    return found
-        bare = [sentence for sentence in self.reading.sentences if not sentence.events]
-        named = next((found for found in (place_of(_placed(sentence.text)) for sentence in bare) if found), None)
-        named = named or self._lexical()
-        if named is None and held and held[0].sort in ("building", "land", "water") and held[0].noun not in self.roads:
-            self._unknown_place(held[0].noun)
-        return named
-
-    def _lexical(self) -> str | None:
-        """The place after a preposition that the parse gave to something else: "played the violin on the stage"."""
-        drawn = {thing.word.lower() for thing in self.things.values()}
-        for found in _PLACED.finditer(_QUOTED.sub("", self.prompt).lower()):
-            words = found.group(1).split()
-            for size in range(1, len(words) + 1):
-                phrase = " ".join(words[:size])
-                if place_of(phrase) is not None and phrase.split()[-1] not in drawn:
-                    return place_of(phrase)
-        return None
-
-    def _unknown_place(self, noun: str) -> None:
-        """A place that has no stage: its picture stands behind, or its word is kept."""
-        entry = find_noun(noun)
-        if entry is None:
-            if not in_table("skip", noun):
-                self.missing.append(noun)
-        elif noun not in {thing.word for thing in self.things.values()}:
-            self.things[f"place {noun}"] = SceneThing(
-                f"place {noun}", noun, entry.pictogram, entry.kind, entry.cm, entry.stands
-            )
-
-    def _bare_text(self) -> str:
-        sentences: Sequence[Sentence] = self.reading.sentences if self.reading else ()
-        return " ".join(one.text for one in sentences if not one.events)
-
-    def _time(self) -> str | None:
-        if self.request.time_of_day:
-            found = time_of(self.request.time_of_day)
-            if found is None:
-                self.missing.append(self.request.time_of_day)
-            return found
-        held = [one.time for one in reversed(self.reading.sentences) if one.time] if self.reading else []
-        return _TIMES.get(held[0]) if held else time_of(self._bare_text())
-
-    def _weather(self) -> str | None:
-        held = [one.weather for one in reversed(self.reading.sentences) if one.weather] if self.reading else []
-        if held:
-            return held[0]
-        words = re.findall(r"[a-z]+", f"{self._bare_text()} {self.request.place}".lower())
-        return next((found for found in (load_words().group("weather", word) for word in words) if found), None)
-
-    def _winter(self) -> bool:
-        return self.reading is not None and any(one.season == "winter" for one in self.reading.sentences)
 
 
 def _shown(event: Event) -> bool:
@@ -962,63 +739,5 @@ def _is_body(entity: Entity) -> bool:
     return entity.sort == "body" or entity.noun in ("hand", "head", "neck", "arm", "paw", "face", "cheek", "back")
 
 
-def _plain(word: str) -> bool:
-    """Whether a word says no more of a person than that it is one, or several."""
-    return word in ("narrator", "person", "i", "someone") or load_words().has("group", word)
-
-
-def _same_kind(kind: str, noun: str) -> bool:
-    """Whether two words are one kind of person or animal: grandpa, grandfather."""
-    one, other = noun_of(kind), noun_of(noun) if noun else None
-    return one is not None and other is not None and one.pictogram == other.pictogram != "person"
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"^(the|a|an|my|his|her|their|our) ", "", name.strip().lower())
-
-
-def _has(found: dict[str, Character], character: Character) -> bool:
-    return any(one.name == character.name for one in found.values())
-
-
-def _placed(text: str) -> str:
-    """The part of a fragment that can name a place: "In the forest by day." ends before the time."""
-    return re.split(r"\b(?:by day|at night|at dawn|at dusk|in the (?:morning|evening))\b", text.lower())[0]
-
-
 def _known_mood(feeling: str) -> str | None:
     return "calm" if feeling == "bored" else feeling
-
-
-def _nature(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["child", "teen", "adult", "old"] | None]:
-    """Sex and age that the words of a phrase tell ("old woman", "Mrs Lee, a teacher")."""
-    words, tables = re.findall(r"[a-z-]+", phrase.lower()), load_words()
-    sex: Literal["male", "female"] | None = None
-    age: Literal["child", "teen", "adult", "old"] | None = None
-    for word in words:
-        if any(tables.has(name, word) for name in ("male", "kin.male", "titles.male")) or word in _HE:
-            sex = sex or "male"
-        if any(tables.has(name, word) for name in ("female", "kin.female", "titles.female")) or word in _SHE:
-            sex = sex or "female"
-        if in_table("teen", word):
-            age = "teen"
-        if tables.has("child", word):
-            age = age or "child"
-        if tables.has("old", word) or tables.has("old_looks", word) or tables.has("kin_old", word):
-            age = age or "old"
-    return sex, age
-
-
-def _dressed(usual: SceneActor, sex: str | None, age: str | None, words: str) -> Look:
-    """The look of a person: the noun's own, corrected by what the story says of sex, age, clothes and hair."""
-    base = usual.look.base
-    if base != "baby":
-        own_sex, own_age = _OWN.get(base, (None, None))
-        years = age if age in ("child", "teen", "old") else (own_age if age is None else None)
-        base = _BASES.get((sex or own_sex, years), "child" if years == "child" else "person")
-    return replace(usual.look, base=base, hair=hair_of(words), features=features_of(words))
-
-
-def _attributes(looks: str) -> tuple[str, ...]:
-    known = drawings("attributes")
-    return tuple(name for name in attributes_in(looks.replace(",", " ").replace(".", " ")) if name in known)
