@@ -99,7 +99,7 @@ class SketchRenderer:
             )
         told = tell(request)
         self._unsaid |= dict.fromkeys(word for word in told.not_drawn if word not in self._said)
-        frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose)
+        frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose, scene_number=request.scene)
         return rasterise(in_look(frame.svg, request.style or self._style), width, height)
 
 

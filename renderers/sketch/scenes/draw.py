@@ -39,17 +39,25 @@ def draw_scene(scene: Scene, width: int, height: int, seed: int) -> str:
 
 
 def frame_scene(
-    scene: Scene, width: int, height: int, seed: int, previous: Framing | None = None, *, loose: bool = False
+    scene: Scene,
+    width: int,
+    height: int,
+    seed: int,
+    previous: Framing | None = None,
+    *,
+    loose: bool = False,
+    scene_number: int | None = None,
 ) -> Frame:
     """The scene as SVG with its camera; `previous` is the camera of the frame before it.
 
-    The seed varies the shot and the composition. `loose` frames without care: small figures in a corner, heads and
+    The seed varies the shot and the composition, and so does `scene_number`, the panel's place on the board: neighbours
+    that tell the same are not the same picture. `loose` frames without care: small figures in a corner, heads and
     things cut off.
 
     Raises:
         RenderError: the scene names a place, deed, mood or pictogram that does not exist.
     """
-    digest = hashlib.sha256(f"{scene!r}\n{seed}".encode()).digest()
+    digest = hashlib.sha256(f"{scene!r}\n{seed}\n{scene_number}".encode()).digest()
     rng = Random(int.from_bytes(digest[:8], "big"))
     shown = frozenset(thing.pictogram for thing in scene.things if thing.pictogram is not None)
     place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed, shown)

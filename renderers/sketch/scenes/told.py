@@ -38,6 +38,7 @@ _LEVEL = frozenset({"", "eye level", "eye-level", "front", "frontal", "straight"
 _PHRASE, _SENTENCE = 5, 3
 """A phrase of must_show longer than the first tells what the prompt tells; one as long as the second may."""
 _MOST = 5
+"""More actors than this are too small to tell apart."""
 
 
 @dataclass(frozen=True)
