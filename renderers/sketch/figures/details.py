@@ -15,7 +15,7 @@ Part = Callable[[Ink, Mapping[str, Any]], None]
 
 def _glasses(ink: Ink, draw: Mapping[str, Any]) -> None:
     for x in (-0.24, 0.46):
-        ink.ellipse(x, -0.04, 0.31, width=0.9)
+        ink.ellipse(x, -0.04, 0.35, stroke="#8a4428", width=0.75)
     ink.draw("M 0.07 -0.06 Q 0.11 -0.12 0.15 -0.06 M -0.55 -0.06 L -0.92 -0.12", width=0.9)
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
-
-import yaml
 
 from katha.language import load_vocabulary
 from katha.renderers.sketch.deeds import deed_words, people
 from katha.renderers.sketch.pictograms import Noun, find_noun
 from katha.renderers.sketch.places import place_words
 from katha.renderers.sketch.scenes.record import Shot
+from katha.renderers.sketch.tables import load_table
 
 __all__ = [
     "attributes_in",
@@ -23,12 +21,15 @@ __all__ = [
     "deed_of_verb",
     "features_of",
     "hair_of",
+    "how_many",
     "implied_place",
     "in_table",
     "mood_of",
     "noun_of",
     "object_deed",
+    "place_by_things",
     "place_of",
+    "seen_from_outside",
     "shot_of",
     "singular",
     "state_deed",
@@ -93,10 +94,18 @@ def place_of(phrase: str) -> str | None:
         for size in (3, 2, 1):
             for at in range(len(words) - size, -1, -1):
                 spelt = " ".join(words[at : at + size])
-                found = known.get(spelt) or known.get(singular(spelt))
+                if at > 0 and words[at - 1] == "toy":
+                    continue
+                found = known.get(spelt) or known.get(singular(spelt)) or known.get(f"{spelt}s")
                 if found is not None:
                     return found
     return None
+
+
+def seen_from_outside(place: str) -> str:
+    """Where a vehicle is whose inside is a place: who drives it is drawn from outside."""
+    found: str = _data()["outside"].get(place, place)
+    return found
 
 
 def time_of(phrase: str) -> str | None:
@@ -186,7 +195,15 @@ def attributes_in(phrase: str) -> tuple[str, ...]:
 
 def singular(word: str) -> str:
     """A plural without its ending, roughly: tables decide whether that is a word."""
-    for ending, instead in (("ies", "y"), ("ves", "f"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("ses", "s")):
+    for ending, instead in (
+        ("oes", "o"),
+        ("ies", "y"),
+        ("ves", "f"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("xes", "x"),
+        ("ses", "s"),
+    ):
         if word.endswith(ending):
             return word[: -len(ending)] + instead
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
@@ -194,7 +211,18 @@ def singular(word: str) -> str:
 
 @cache
 def _sets() -> Mapping[str, frozenset[str]]:
-    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts", "teen")}
+    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts", "teen", "single")}
+
+
+def how_many(noun: str) -> int | None:
+    """How many are drawn of a noun that means many (crowd, team, twins)."""
+    return next((int(count) for count, words in _data()["many"].items() if noun in words.split()), None)
+
+
+def place_by_things(pictograms: Iterable[str]) -> str | None:
+    """Where a scene is that has these things and no place named."""
+    shown = set(pictograms)
+    return next((name for name, listed in _data()["implied_by"].items() if shown & set(listed.split())), None)
 
 
 @cache
@@ -228,8 +256,5 @@ def _attributes() -> tuple[tuple[str, str], ...]:
     return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
 
 
-@cache
 def _data() -> Mapping[str, Any]:
-    text = resources.files("katha.renderers.sketch.scenes").joinpath("senses.yaml").read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return data
+    return load_table("scenes", "senses.yaml")

@@ -29,6 +29,7 @@ from katha.renderers.sketch.scenes.things import (
     Box,
     Sprite,
     draw_thing,
+    lay,
     put_thing,
     seat_of,
     sized,
@@ -51,20 +52,20 @@ _BEAKS: Mapping[str, str] = dict.fromkeys(
 """Where those without hands have what others have there."""
 _WATERY = frozenset({"under_water"})
 """Places where a swimmer has water all around and needs none drawn."""
-_SPOKEN = 25.0
+_SPOKEN, _SMALL = 25.0, 60.0
 _BUBBLES = frozenset({"thought", "speech"})
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
 
 
-def arrange(scene: Scene, rng: Random, previous: Framing | None = None) -> list[Sprite]:
-    """Every actor and thing of the scene as sprites, the farthest first."""
+def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: int = 0) -> list[Sprite]:
+    """Every actor and thing of the scene as sprites, the farthest first; the `seed` says who is on which side."""
     scene = replace(scene, actors=tuple(one for actor in scene.actors for one in _each(actor)))
     aboard = passengers_of(scene)
     seated = {actor.id for riders in aboard.values() for actor in riders}
     scene = replace(scene, actors=tuple(actor for actor in scene.actors if actor.id not in seated))
     groups = groups_of(scene)
-    turned = _directions(groups, rng, previous)
+    turned = _directions(groups, seed, previous)
     lent = _lent(scene)
     clusters = {
         actor.id: _cluster(scene, actor, turned[actor.id], lent.get(actor.id), aboard.get(actor.id, ()))
@@ -88,14 +89,15 @@ def _each(actor: SceneActor) -> tuple[SceneActor, ...]:
     return (replace(actor, count=1, target=other), replace(actor, id=other, count=1, target=actor.id))
 
 
-def _directions(groups: Sequence[Sequence[SceneActor]], rng: Random, previous: Framing | None) -> Mapping[str, int]:
-    """Which way everybody looks: the lead as asked or as before, partners as the deed has it, others to the lead."""
+def _directions(groups: Sequence[Sequence[SceneActor]], seed: int, previous: Framing | None) -> Mapping[str, int]:
+    """Which way everybody looks: the lead as asked, as before or on its own side of the board, partners as the deed has
+    it, others to the lead."""
     chosen: dict[str, int] = {}
     for nth, group_ in enumerate(groups):
         first = group_[0]
         kept = keep_direction(first.id, first.facing, previous if nth == 0 else None)
         if nth == 0:
-            usual = {"left": 1, "right": -1}.get(first.place or "") or rng.choice((1, -1))
+            usual = {"left": 1, "right": -1}.get(first.place or "") or _side(group_, seed)
         elif deed(first.deed).pose.moving:
             usual = chosen[groups[0][0].id]
         else:
@@ -105,6 +107,15 @@ def _directions(groups: Sequence[Sequence[SceneActor]], rng: Random, previous: F
             same = at > 0 or deed(first.deed).partner in ("side", "ahead", "behind", "under", "carried")
             chosen[other.id] = other.facing or chosen[first.id] * (1 if same else -1)
     return chosen
+
+
+def _side(group_: Sequence[SceneActor], seed: int) -> int:
+    """Which way the lead looks, the same in all frames of a board: alone to one side, with a partner as the two always
+    stand (who is left of whom does not change across a cut)."""
+    if len(group_) > 1 and deed(group_[0].deed).partner == "front":
+        one, other = (Random(f"{actor.id}/{seed}").random() for actor in group_[:2])
+        return 1 if one < other else -1
+    return 1 if Random(f"way/{seed}").random() < 0.5 else -1
 
 
 def _lent(scene: Scene) -> Mapping[str, Pose]:
@@ -132,6 +143,10 @@ def _cluster(
         found = pictogram(row.own)
         objects = [replace(thing, pictogram=found.id, cm=found.cm, stands=found.stands) for thing in objects]
     has_object = bool(objects) or any(other.id == actor.target for other in scene.actors)
+    fellows = {other.id for other in scene.actors if other.deed == actor.deed}
+    has_object = has_object or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
+    if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
+        row = replace(row, own=None)
     doored = row.own == "door" and scene.setting in _DOORS
     if not tools and row.own is not None and not doored and not (objects and row.far == row.thing):
         tools = [_implied(row.own, actor)]
@@ -163,7 +178,7 @@ def _person(
 ) -> Cluster:
     actor = actors[0]
     pose = replace(row.pose, tool=None if holds else row.tool)
-    sits_on = [thing for thing in objects if row.thing == "under"]
+    sits_on = [thing for thing in (*objects, *tools) if _where(thing, row) == "under"]
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
     if sits_on:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in ("stool", "saddle", "pillow")))
@@ -174,6 +189,8 @@ def _person(
     if actor.says is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "speech"))
     body = _body(actor, actor.id, pose, facing)
+    if actor.kind == "figure" and body.solid[3] - body.solid[1] < _SMALL:
+        row = replace(row, set=None)  # nobody of a mouse's size works at a sink
     lift = _ALOFT if actor.kind == "figure" and actor.deed == "fly" else 0.0
     lift -= max((seat_of(thing, sized(thing, "under", 100.0)) - 8 for thing in sits_on), default=0.0)
     sprites = [_figure_sprite(actor, body, facing, lift)]
@@ -261,7 +278,7 @@ def _speech(name: str, body: Body, facing: int) -> Sprite:
     x, y = cx + facing * (r + 30), cy - 1.25 * r
     put = f"translate({number(x)} {number(y + 0.5 * _SPOKEN * wide)}) scale({wide:.3f})"
     svg = speech_bubble(x, y, (mx + 3 * facing, my), 28.0, 21.0) + group(picture.svg, transform=put)
-    return Sprite("speech", svg, (x - 30, y - 23, x + 30, y + 23), 3.0, grounded=False)
+    return Sprite("speech", svg, (x - 30, y - 23, x + 30, y + 23), 3.0, key=True, grounded=False)
 
 
 def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], facing: int) -> Cluster:
@@ -306,7 +323,12 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
     drawn: list[Sprite] = []
     boxes = [sprite.box for sprite in sprites if sprite.acts] or [(-30.0, -60.0, 30.0, 0.0)]
     left, _, right, _ = union(boxes)
-    for thing in (thing for thing in scene.things if thing.id not in used):
+    loose = [thing for thing in scene.things if thing.id not in used]
+    for thing in sorted(loose, key=lambda one: one.at is not None):
+        there = next((one for one in (*sprites, *drawn) if one.id == thing.at), None)
+        if there is not None:
+            drawn.append(lay(thing, there))
+            continue
         size = stage_height(thing.cm)
         for _ in range(min(thing.count, 3)):
             picture = draw_thing(thing, size, rng.choice((1, -1)))
