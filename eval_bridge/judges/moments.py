@@ -33,7 +33,7 @@ _PRESENT = 0.45
 """Support of a claim that only says that somebody is there."""
 _UNLIKE = 0.02
 _UNREAD = 0.35
-"""What a deed is worth of a thing whose deeds cannot be seen (a ball that flies)."""
+"""What a deed is worth of a thing whose deeds cannot be seen (a ball that flies), and one never learnt."""
 _NEARBY = 0.5
 _OTHER_TARGET = 0.3
 """What a target's presence is worth when the action is known to be directed at something else."""
@@ -80,7 +80,7 @@ class Seen:
 
     def doing(self, deed: str) -> float:
         """Return how surely it does a deed, or one that looks like it."""
-        if not self.acts:
+        if not self.acts or deed not in load_concepts().actions:
             return _UNREAD
         act = f"{ACT}{load_words().acts.get(deed, '')}"
         return min(1.0, sum(self.actions.get(name, 0.0) for name in (*_alike(deed), act)))
