@@ -17,8 +17,8 @@ from katha.schema import Dimension
 
 __all__ = ["Choice", "choose", "reverse_support"]
 
-_ENOUGH = 0.14
-_CLEARLY = 0.02
+_ENOUGH = 0.08
+_CLEARLY = 0.01
 _BOTH_WAYS = 0.5
 """What an order is worth at least when the other order is supported far better."""
 _FULLER = 0.06

@@ -34,6 +34,9 @@ _PRESENT = 0.45
 _UNLIKE = 0.02
 _UNREAD = 0.35
 """What a deed is worth of a thing whose deeds cannot be seen (a ball that flies), and one never learnt."""
+_SURER = 0.5
+"""The power by which a name's probability counts: what was found at all is more than a faint name says, for among a
+hundred kinds of people and nine hundred pictograms the right one is seldom sure."""
 _NEARBY = 0.5
 _OTHER_TARGET = 0.3
 """What a target's presence is worth when the action is known to be directed at something else."""
@@ -143,7 +146,7 @@ def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
         figures = [
             Seen(
                 frozenset({f"character/{one.concept}"}),
-                one.p,
+                one.p**_SURER,
                 one.actions,
                 one.emotions,
                 regular=often[one.concept] >= _OFTEN * len(readings),
@@ -151,12 +154,12 @@ def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
             for one in reading.figures
         ]
         figures += [
-            Seen(frozenset({f"prop/{one.concept}"}), one.p, one.actions, one.emotions, acts=bool(one.actions))
+            Seen(frozenset({f"prop/{one.concept}"}), one.p**_SURER, one.actions, one.emotions, acts=bool(one.actions))
             for one in reading.props
         ]
         props: dict[str, float] = {}
         for one in reading.props:
-            props[f"prop/{one.concept}"] = max(one.p, props.get(f"prop/{one.concept}", 0.0))
+            props[f"prop/{one.concept}"] = max(one.p**_SURER, props.get(f"prop/{one.concept}", 0.0))
         moments.append(Moment(tuple(figures), props, reading.settings, scene=place, scenes=len(readings)))
     return moments
 
