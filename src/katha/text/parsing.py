@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from katha.errors import CorruptEntryError
+from katha.text.words import load_words
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -71,6 +72,10 @@ class Parser:
             import spacy
 
             self._nlp: Language = spacy.load(_folder(), exclude=list(_UNUSED))
+        lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
+        self._index: Mapping[str, Collection[str]] = lemmatizer.lookups.get_table("lemma_index")
+        words = load_words()
+        self._past = {word: words.lemmas.get(word, "") for word in words.sets["past_forms"]}
 
     def parse(self, sentences: Iterable[str]) -> list[Doc]:
         """Return one tree for each sentence."""
@@ -85,79 +90,112 @@ class Parser:
             for token in doc:
                 token.is_sent_start = token.i == 0
         parsed = list(self._nlp.pipe(docs))
-        lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
-        verbs: Collection[str] = lemmatizer.lookups.get_table("lemma_index")["verb"]
-        for doc in parsed:
-            if not any(token.tag_ in _FINITE for token in doc):
-                _find_verb(doc, verbs)
+        hints = {at: found for at, doc in enumerate(parsed) if (found := self._hints(doc))}
+        again = [_with(doc, hints.get(at, {})) for at, doc in enumerate(parsed) if at in hints]
+        for at, doc in zip(hints, self._nlp.pipe(again), strict=True):
+            parsed[at] = _renamed(doc, parsed[at], hints[at])
         return parsed
+
+    def _hints(self, doc: Doc) -> dict[int, Hint]:
+        """The words of a sentence that the tagger must have taken for something else: "Ewa claps, and ..." has a verb."""
+        found: dict[int, Hint] = {}
+        index = self._index
+        told = any(token.tag_ in _FINITE for token in doc)
+        for token in doc:
+            low, tag = token.lower_, token.tag_
+            before, after = doc[token.i - 1] if token.i else None, doc[token.i + 1] if token.i + 1 < len(doc) else None
+            listed = any(low in index[part] for part in ("adj", "adv", "verb", "noun"))
+            if (
+                token.text[0].isupper()
+                and tag in _NO_NAME
+                and low.isalpha()
+                and not (listed or token.is_stop)
+                and len(low) > _SHORT
+            ):
+                found[token.i] = Hint("Anna", "NNP", token.text)
+                continue
+            base = next((one for one in (low, low[:-1], low[:-2], f"{low[:-3]}y") if one in index["verb"]), "")
+            if before is None or token.text != low or not (base or low in self._past):
+                continue
+            named = before.tag_ == "NNP" or before.i in found
+            pronoun = before.lower_ in _DOERS and before.tag_ == "PRP"
+            noun = tag in ("NN", "NNS", "JJ", "NNP", "NNPS")
+            alone = not any(one.tag_ in _FINITE for one in _segment(token))
+            third = low.endswith("s") and low != base
+            joined = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NNS" and third
+            subject = (before.tag_ == "NN" or (before.tag_ == "JJ" and not told)) and any(
+                one.tag_ in ("DT", "PRP$") for one in _segment(token)
+            )
+            row = not told and tag in ("NN", "NNS") and any(one.tag_ == "CC" for one in doc[: token.i])
+            opens = after is None or after.tag_ in _AFTER_VERB
+            wants = after is not None and after.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
+            if (noun and low in self._past and (named or pronoun or before.tag_ in ("CC", ",", "NN", "NNS"))) or (
+                tag == "VBN" and token.dep_ == "acl" and not told and opens
+            ):
+                found[token.i] = Hint("took" if wants else "walked", "VBD", self._past.get(low, base or low))
+            elif noun and pronoun and alone:
+                found[token.i] = Hint("take" if wants else "go", "VBP", base)
+            elif noun and third and opens and alone and (named or (subject and (not told or tag == "NNS"))):
+                found[token.i] = Hint("takes" if wants else "goes", "VBZ", base)
+            elif joined and alone and _determined(token.head) and doc[:].root.tag_ == "VBZ":
+                found[token.i] = Hint("takes" if wants else "goes", "VBZ", base)
+            elif row and opens and not third and before.tag_ in ("NN", "NNP"):
+                found[token.i] = Hint("took" if wants else "walked", "VBP", base)
+        return found
 
 
 _FINITE = frozenset(("VBD", "VBZ", "VBP", "MD", "VB"))
+_NO_NAME = frozenset(("JJ", "RB", "VB", "VBP", "VBN", "VBD", "NN", "NNS", "FW"))
+_AFTER_VERB = frozenset(
+    ("DT", "IN", "TO", "RB", "RP", "PRP", "PRP$", "NNP", "CC", ",", ".", "CD", "JJ", "NNS", "NN", "''")
+)
+_DOERS = frozenset(("i", "he", "she", "we", "they"))
+_SHORT = 2
 
 
-def _find_verb(doc: Doc, verbs: Collection[str]) -> None:
-    """Give a sentence without a verb the noun that must be one: "The crab bites the crane" is no list of two things.
+class Hint(NamedTuple):
+    """Another word with which a sentence is parsed again, and what the word in its place then is."""
 
-    That is a plural right after the singular noun that it was joined to ("crab bites"), or, of several doers, the noun
-    that ends the row ("Ann and the goalkeeper hug").
-    """
-    for token in doc:
-        before = doc[token.i - 1] if token.i else token
-        joined = (
-            before.head == token and before.dep_ in ("compound", "amod", "nmod", "nsubj") and before.i == token.i - 1
-        )
-        base = token.lemma_.lower()
-        if not joined or token.pos_ not in ("NOUN", "PROPN") or base not in verbs:
-            continue
-        row = token.dep_ == "conj" and token.tag_ in ("NN", "NNP")
-        if not row and (token.tag_ not in ("NNS", "NNPS") or token.dep_ not in ("ROOT", "conj")):
-            continue
-        after = doc[token.i + 1] if token.i + 1 < len(doc) else None
-        if after is None or after.pos_ not in (
-            "ADP",
-            "DET",
-            "PUNCT",
-            "ADV",
-            "PRON",
-            "PROPN",
-            "PART",
-            "NUM",
-            "ADJ",
-            "NOUN",
-        ):
-            continue
-        _make_verb(token, before, row)
-        return
+    word: str
+    tag: str
+    lemma: str
 
 
-def _make_verb(token: Token, subject: Token, row: bool) -> None:
-    """Turn a noun into the verb of its sentence, `subject` being who does it: the last of a row, or alone."""
-    first = token.head
-    for child in list(token.children):
-        if child.i < subject.i and child.dep_ in ("det", "amod", "compound", "poss", "nummod", "nmod"):
-            child.head = subject
-        elif child.i > token.i and child.dep_ in ("appos", "conj", "nmod", "dep", "npadvmod") and child.pos_ != "VERB":
-            child.dep_ = "dobj"
-    token.pos_, token.tag_, token.lemma_ = "VERB", "VBP" if row else "VBZ", token.lemma_.lower()
-    if subject.pos_ == "ADJ":
-        subject.pos_, subject.tag_, subject.lemma_ = "NOUN", "NN", subject.lower_
-    subject.dep_ = "nsubj"
-    if row:
-        subject.head, subject.dep_ = first, "conj"
-        top = first
-        while top.dep_ in ("conj", "appos") and top.head.i != top.i:
-            top.dep_ = "conj"
-            top = top.head
-        token.head, token.dep_ = token, "ROOT"
-        top.head, top.dep_ = token, "nsubj"
-        for child in list(top.children):
-            if child.i > token.i:
-                child.head = token
-    elif token.dep_ == "conj" and first.pos_ in ("NOUN", "PROPN") and first.i < subject.i:
-        # "The cake, the tree bites ...": whatever it hung on is no verb either.
-        token.head, token.dep_ = token, "ROOT"
-        first.head, first.dep_ = token, "dep"
+def _segment(token: Token) -> list[Token]:
+    """The words around one up to the next comma or "and", without it."""
+    doc, begin, end = token.doc, token.i, token.i
+    while begin > 0 and doc[begin - 1].tag_ not in ("CC", ",", ":", "``", "''"):
+        begin -= 1
+    while end + 1 < len(doc) and doc[end + 1].tag_ not in ("CC", ",", ".", ":", "``", "''"):
+        end += 1
+    return [one for one in doc[begin : end + 1] if one.i != token.i]
+
+
+def _determined(token: Token) -> bool:
+    return token.pos_ == "PRON" or any(child.tag_ in ("DT", "PRP$") for child in token.children)
+
+
+def _with(doc: Doc, hints: Mapping[int, Hint]) -> Doc:
+    """The sentence with other words in some places, not parsed yet."""
+    words = [hints[token.i].word if token.i in hints else token.text for token in doc]
+    made = type(doc)(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+    for token in made:
+        token.is_sent_start = token.i == 0
+    return made
+
+
+def _renamed(parsed: Doc, doc: Doc, hints: Mapping[int, Hint]) -> Doc:
+    """A parsed sentence with its own words again."""
+    return type(doc)(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        heads=[token.head.i for token in parsed],
+        deps=[token.dep_ for token in parsed],
+        pos=[token.pos_ for token in parsed],
+        tags=[hints[token.i].tag if token.i in hints else token.tag_ for token in parsed],
+        lemmas=[hints[token.i].lemma if token.i in hints else token.lemma_ for token in parsed],
+    )
 
 
 @lru_cache(maxsize=1)

@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
 from katha.text.clauses import Clause, clauses_of, phrase_of
-from katha.text.entities import Resolver, Speaking, finish
+from katha.text.entities import Resolver
+from katha.text.known import Speaking, finish
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
 from katha.text.parsing import load_parser
 from katha.text.sentences import Piece, clean, pieces_of
@@ -36,18 +38,11 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     """Read an English text. scenes: of a script, by its headings; they hold before what the text says itself."""
     words, (title, plain) = load_words(), _titled(clean(text))
     parsed = _parse(pieces_of(plain))
-    sexes: dict[str, str] = {}
-    names: frozenset[str] = frozenset()
-    for _ in range(2):
-        mentions = mentions_of(parsed, words, names)
-        resolver = Resolver(mentions, words, sexes)
-        resolver.told()
-        speaking = _speakers(parsed, mentions, resolver, words)
-        resolver.said(speaking)
-        _ages(parsed, mentions, resolver, words)
-        names = frozenset(name for entity in resolver.entities.values() for name in entity.names)
-        sexes = {name: entity.sex for entity in resolver.entities.values() for name in entity.names if entity.sex}
-    kept = {mention.entity for mention in mentions.values()} | set(resolver.groups)
+    mentions, resolver = _resolved(parsed, words)
+    speaking = _speakers(parsed, mentions, resolver, words)
+    resolver.said(speaking)
+    _ages(parsed, mentions, resolver, words)
+    kept = {mention.entity for mention in mentions.values()} | set(resolver.memory.groups)
     entities = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
     by_id = {entity.id: entity for entity in entities}
     speeches, speech_at = _speeches(parsed, speaking)
@@ -62,6 +57,32 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     ]
     order = sorted(entities, key=lambda entity: (entity.sentences[:1] or (count,), int(entity.id[1:])))
     return Reading(plain, tuple(placed), tuple(events), tuple(order), tuple(speeches), title)
+
+
+def _resolved(parsed: Sequence[Parsed], words: Words) -> tuple[dict[Key, Mention], Resolver]:
+    """What the narrator tells of, with those sexes for whom the text names none with which its pronouns fit best."""
+    mentions: dict[Key, Mention] = {}
+
+    def once(names: frozenset[str], sexes: Mapping[Key, str]) -> Resolver:
+        mentions.update(mentions_of(parsed, words, names))
+        resolver = Resolver(mentions, words, sexes)
+        resolver.told()
+        return resolver
+
+    first = once(frozenset(), {})
+    known = list(first.entities.values())
+    names = frozenset(name for entity in known for name in entity.names)
+    first = once(names, {})
+    told = [one for one in first.entities.values() if one.first is not None and one.alive and not one.narrator]
+    sure = {one.first.key: one.told_sex for one in told if one.first and one.told_sex and one.names}
+    open_ = [one for one in told if max(one.votes.values(), default=0.0) < _CERTAIN and not one.first.pronoun]
+    open_.sort(key=lambda one: (not one.names, -len(one.sentences)))
+    keys = [one.first.key for one in open_[: _MOST_OPEN if len(parsed) < _LONG else 0] if one.first is not None]
+    best = max(
+        ({**sure, **dict(zip(keys, sexes, strict=True))} for sexes in product(("male", "female"), repeat=len(keys))),
+        key=lambda supposed: once(names, supposed).pronouns.total,
+    )
+    return mentions, once(names, best)
 
 
 def _titled(text: str) -> tuple[str, str]:
@@ -85,6 +106,9 @@ def _heading(at: int, scene: Scene, words: Words) -> Setting:
 
 
 _GROWN, _AGED = 15, 60
+_CERTAIN = 2.5
+_MOST_OPEN = 4
+_LONG = 80
 _LONGEST_TITLE = 10
 
 
