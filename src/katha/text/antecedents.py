@@ -17,6 +17,8 @@ from katha.text.types import EntityKind
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
+    from katha.text.clauses import Clause
+
 __all__ = ["Antecedents"]
 
 _SEX = {"he": "male", "she": "female"}
@@ -24,7 +26,8 @@ _ROLES = {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}
 _UNLIKELY = -1.6
 _NOBODY = -2.0
 _MOST = 1.5
-_EVERYBODY = ("everyone", "everybody", "all", "others", "both", "rest")
+_EVERYBODY = ("everyone", "everybody", "all", "others", "both", "rest", "some", "most", "many", "few", "several")
+_COUNTS = ("some", "most", "many", "few", "several")
 _ONES = ("one", "each", "another", "none", "other")
 
 
@@ -75,12 +78,15 @@ class Antecedents:
         last = entity.last
         if last is None:
             return -9.0
-        score = -0.8 * max(0, mention.sentence - entity.at(mention.sentence))
-        score += _ROLES.get(last.role, 0.0)
+        at = entity.at(mention.sentence)
+        score = -0.8 * max(0, mention.sentence - at)
+        # Who was last one of "they" is hardly "she" next.
+        score += _ROLES.get(last.role, 0.0) if last.sentence >= at or mention.pronoun == "they" else -0.6
         score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
         score += 0.1 if entity.names else 0.0
-        score += 0.03 * min(len(entity.sentences), 5)
-        score += 0.25 if last.pronoun == mention.pronoun and last.sentence >= mention.sentence - 1 else 0.0
+        score += 0.06 * min(len(entity.sentences), 6)
+        if last.pronoun == mention.pronoun and last.sentence >= mention.sentence - 1:
+            score += 0.25 if mention.pronoun == "it" else 0.15
         score -= 1.2 if entity.unreal else 0.0
         if last.key[0] == mention.key[0]:
             score -= 0.01 * abs(mention.key[1] - last.key[1])
@@ -97,7 +103,10 @@ class Antecedents:
             return 0.0
         verb = clause.lemma
         alive = entity.kind in (*ALIVE, "group") or entity.acts
-        if mention.role == "agent" and not words.has("things_do", verb) and not clause.passive:
+        things = words.has("things_do", verb) and (bool(clause.state) or not words.has("look_verbs", verb))
+        if mention.role == "agent" and not things and not clause.passive:
+            return 0.5 if alive else -0.9
+        if mention.role == "recipient" and mention.preposition != "for":
             return 0.5 if alive else -0.9
         score = 0.0
         if mention.role == "patient" and not clause.passive:
@@ -115,6 +124,12 @@ class Antecedents:
         """Whether an entity is of a kind that a verb asks for: "food", "alive", "opens"."""
         if kind == "alive":
             return entity.kind in (*ALIVE, "group")
+        if kind == "small":
+            return entity.kind in ("thing", "animal", "being") and self.words.sort(entity.noun) not in (
+                "vehicle",
+                "building",
+                "structure",
+            )
         words, nouns = self.words, [noun for noun in (entity.noun, *entity.nouns) if noun]
         return any(words.is_a(kind, noun) for noun in nouns)
 
@@ -137,17 +152,32 @@ class Antecedents:
     def _barred(self, mention: Mention) -> set[str]:
         """Entities of the same clause that a pronoun which is not possessive cannot mean; nor does "they" mean those who
         cheer when they win."""
-        clause, memory = mention.clause, self.memory
+        clause, memory = self._clause(mention), self.memory
         if clause is None or mention.form == "poss":
             owned = memory.owned.get(mention.key)
-            return {owned.entity} if owned is not None and owned.entity is not None else set()
+            mine = [owned] if owned is not None else []
+            if mention.pronoun == "they":
+                mine += [memory.mentions.get((mention.key[0], token.i)) for token in self._head_agents(mention)]
+            ids = {one.entity for one in mine if one is not None and one.entity}
+            return {one for one in ids if one in memory.entities and not memory.entities[one].plural}
         tokens = [filler.token for filler in clause.fillers if filler.token.i != mention.token.i]
         parent = clause.parent
+        if parent is not None and any(filler.token.i == mention.token.i for filler in parent.fillers):
+            tokens += [filler.token for filler in parent.fillers if filler.token.i != mention.token.i]
         if parent is not None and clause.link == "advcl" and self.words.has("watchers_do", parent.lemma):
             tokens += parent.of("agent")
         found = (memory.mentions.get((mention.key[0], token.i)) for token in tokens)
         ids = {other.entity for other in found if other is not None and other.owner != mention.key and other.entity}
         return ids | {one for item in ids for one in memory.entities[item].members}
+
+    def _clause(self, mention: Mention) -> Clause | None:
+        """The clause that a pronoun stands in, deep in a noun phrase too: "on top of it"."""
+        token = mention.token
+        while (found := self.memory.mentions.get((mention.key[0], token.i))) is None or found.clause is None:
+            if token.head is token or token.pos_ == "VERB":
+                return None
+            token = token.head
+        return found.clause
 
     # ---- he and she
 
@@ -160,6 +190,9 @@ class Antecedents:
             if (e.alive or (e.acts and e.kind == "thing")) and not e.narrator and e.id not in barred
             if e.sex in (sex, None) and e.last is not None and mention.sentence - e.at(mention.sentence) <= FAR
         )
+        owned = self.memory.owned.get(mention.key)
+        if owned is not None and self.words.has("kin", owned.noun):
+            scored = self._best((score - (0.0 if e.kind == "person" or e.speaks else 0.8), e) for score, e in scored)
         later = self._later(mention) if not scored or scored[0][0] < _UNLIKELY else None
         if later is not None:
             scored = [(1.0, later)]
@@ -176,7 +209,9 @@ class Antecedents:
         known = 0.6 if entity.told_sex == sex else 0.3 if entity.given == sex else 0.0
         if entity.kind == "person" or ((entity.speaks or (entity.names and entity.kind != "thing")) and not entity.its):
             return known
-        return (known if not entity.given else 0.0) - (0.35 if entity.kind in ("animal", "being") else 0.9)
+        return (known if not entity.given else 0.0) - (
+            0.35 if entity.kind in ("animal", "being") and not entity.its else 0.9
+        )
 
     def _later(self, mention: Mention) -> Known | None:
         """Who is named only after the pronoun: "When she got home, Mina lay down"."""
@@ -209,7 +244,7 @@ class Antecedents:
             score = self._score(entity, mention)
             if living and not entity.its:
                 score -= 0.9 if entity.names and entity.kind == "animal" else 0.3 if entity.names else 0.0
-            score -= {"place": 0.6, "abstract": 0.8}.get(entity.kind, 0.0)
+            score -= {"place": 0.6, "abstract": 1.2}.get(entity.kind, 0.0)
             score -= {"body": 0.8, "weather": 0.8}.get(words.sort(entity.noun), 0.0)
             score += 0.3 if mention.form == "poss" and living else 0.0
             scored.append((score, entity))
@@ -301,6 +336,8 @@ class Antecedents:
 
     def _several(self, mention: Mention, barred: set[str]) -> Iterable[tuple[float, Known]]:
         memory, owns = self.memory, mention.form == "poss"
+        owned = memory.owned.get(mention.key)
+        kin = owned is not None and self.words.has("kin", owned.noun)
         for entity in memory.entities.values():
             far = mention.sentence - entity.at(mention.sentence)
             if not (entity.plural or entity.kind == "group") or entity.id in barred or entity.last is None:
@@ -309,6 +346,8 @@ class Antecedents:
             if mine or entity.kind == "abstract" or not -1 < far <= FAR:
                 continue
             living = entity.kind in ("group", *ALIVE) or entity.acts
+            if owns and not living and kin:
+                continue
             score = self._score(entity, mention) + (0.5 if living and owns else -0.6 if owns else 0.0)
             body = self.words.sort(entity.noun) in ("body", "clothing")
             score -= 0.8 if body and mention.role == "agent" else 0.0
@@ -319,30 +358,34 @@ class Antecedents:
         """The two who were spoken of last, persons first, and how likely they are meant."""
         free = [e for e in single if e.id not in barred and mention.sentence - e.at(mention.sentence) <= 4]
         people = [e for e in free if e.kind == "person" or e.speaks]
-        ranked = self._best((self._score(e, mention), e) for e in (people if len(people) > 1 else free))[:2]
+        chosen = people if len(people) > 1 else free
+        ranked = self._best((self._score(e, mention) + (0.8 if e.kind == "person" else 0.0), e) for e in chosen)[:2]
         if len(ranked) < 2:
             return None
         first, second = sorted((e for _, e in ranked), key=lambda e: e.last.key if e.last else (0, 0))
-        return ranked[1][0] - 0.2, (first.id, second.id)
+        return ranked[1][0] - (0.9 if mention.part else 0.2), (first.id, second.id)
 
     def _everyone(self, mention: Mention) -> Known | None:
-        memory = self.memory
+        memory, whole = self.memory, self._of(mention)
+        if whole is not None:
+            return self.noun(whole)
         if mention.pronoun == "both":
             return self._they(mention)
         near = [e for e in memory.near(mention, 2) if e.plural and (e.kind == "group" or e.members)]
         if mention.pronoun in ("others", "rest"):
             parts = [e for e in memory.near(mention, 3) if e.group is not None]
             part = memory.nearest(parts, mention)
+            barred = self._barred(mention)
+            near = [e for e in near if e.id not in barred and e.last and e.last.sentence < mention.sentence]
+            near = [e for e in near if not any(memory.entities[item].narrator for item in e.members)]
             near = [memory.entities[part.group]] if part is not None and part.group is not None else near
-        return memory.nearest(near, mention) or memory.crowd()
+        known = memory.nearest(near, mention)
+        return known or (memory.crowd() if mention.pronoun not in _COUNTS else None)
 
     def _one(self, mention: Mention) -> Known | None:
         """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": another ball."""
         memory = self.memory
-        inner = next(
-            (c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"), None
-        )
-        other = memory.mentions.get((mention.key[0], inner.i)) if inner is not None else None
+        other = self._of(mention)
         if other is None:
             return self._like(mention) if mention.pronoun in ("one", "another", "other") else None
         if mention.pronoun == "none":
@@ -351,6 +394,16 @@ class Antecedents:
         if group is None or mention.pronoun == "each":
             return group
         return self._part(group, self._kind_of(group), whole=group)
+
+    def _of(self, mention: Mention) -> Mention | None:
+        """What is named after "of": a pronoun there stands for what "one" of it does."""
+        inner = next(
+            (c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"), None
+        )
+        other = self.memory.mentions.get((mention.key[0], inner.i)) if inner is not None else None
+        if other is not None and other.clause is None and other.pronoun:
+            other.clause, other.role, other.part = mention.clause, mention.role, True
+        return other
 
     def _part(self, like: Known, kind: EntityKind, whole: Known | None = None) -> Known:
         one = self.memory.new(kind)
@@ -369,7 +422,8 @@ class Antecedents:
             (
                 self._score(e, mention)
                 + (0.6 if e.plural else 0.0)
-                + (0.5 if e.last and e.last.role == "patient" else 0.0),
+                + (0.5 if e.last and e.last.role == "patient" else 0.0)
+                + (0.4 if e.kind == "thing" else 0.0),
                 e,
             )
             for e in self.memory.entities.values()

@@ -22,7 +22,7 @@ __all__ = ["Clause", "Filler", "clauses_of", "conjuncts"]
 _NOT_CLAUSE = frozenset(
     ("acomp", "aux", "auxpass", "amod", "compound", "prep", "det", "case", "punct", "nmod", "npadvmod", "mark", "prt")
 )
-_AT_LAST = frozenset(("at last", "at first", "at once", "at least"))
+_AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "at quarter"))
 _SPAN = frozenset(("after", "before", "during", "until", "since"))
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
@@ -520,8 +520,9 @@ class _Builder:
             clause.add("patient", [noun])
 
     def _object(self, clause: Clause, child: Token) -> None:
+        words = self.words
         if _is_time(child, self.words) and clause.lemma != "spend":
-            clause.time.append(_phrase(child))
+            clause.time += [_phrase(child)] if not words.has("greet_verbs", clause.lemma) else []
             return
         antecedent = self._antecedent(child)
         if clause.passive and self.words.has("give", clause.lemma):
@@ -573,6 +574,8 @@ class _Builder:
         elif dep == "prt" or dep == "advmod":
             self._adverb(clause, child)
         elif dep == "npadvmod":
+            if self.quoted[child.i] and not self.quoted[clause.verb.i]:
+                return
             if _is_time(child, words):
                 clause.time.append(_phrase(child))
             elif words.has("here", word):

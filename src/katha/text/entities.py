@@ -328,12 +328,10 @@ class Resolver:
             entity.first, entity.unreal = mention, mention.unreal
             entity.given = self.memory.sexes.get(mention.key)
         entity.unreal = entity.unreal and mention.unreal
-        if mention.sentence not in entity.sentences:
-            entity.sentences.append(mention.sentence)
-            entity.sentences.sort()
         aside = mention.quoted or mention.token.dep_ in ("appos", "attr")
         if mention.form == "poss" and entity.last is not None and entity.last.sentence == mention.sentence:
             aside = True  # "It lost its battery": what counts is that it was the subject
+        self.memory.heard(entity, mention.sentence)
         if entity.last is None or not aside:
             entity.last = mention
         entity.placed = entity.placed or not mention.quoted
@@ -379,6 +377,7 @@ class Resolver:
             sex = self.memory.noun_sex(noun)
             if sex is not None and not entity.plural:
                 entity.votes[sex] += 3.0
+                entity.sure = True
             age = self.memory.noun_age(noun)
             if age is not None and (entity.age is None or age == "old") and entity.kind != "thing":
                 entity.age = age

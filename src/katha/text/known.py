@@ -21,7 +21,7 @@ _DEEPEST = 3
 
 @dataclass
 class Known:
-    """An entity while it is gathered. its: it was "it". vague: "something". unreal: so far it was only drawn, or what another is like."""
+    """An entity while it is gathered. its: it was "it". sure: a noun or title tells its sex. vague: "something". unreal: so far it was only drawn, or what another is like."""
 
     id: str
     kind: EntityKind
@@ -45,6 +45,7 @@ class Known:
     speaks: bool = False
     placed: bool = False
     its: bool = False
+    sure: bool = False
     vague: bool = False
     unreal: bool = False
     deeds: set[str] = field(default_factory=set)
@@ -117,8 +118,15 @@ class Memory:
             self.groups.append(known)
         entity = self.entities[known]
         entity.last = mention
-        entity.sentences.append(mention.sentence)
+        self.heard(entity, mention.sentence)
         return entity
+
+    def heard(self, entity: Known, sentence: int) -> None:
+        """Note that a sentence names an entity, and with a group its members."""
+        for one in (entity, *(self.entities[item] for item in entity.members)):
+            if sentence not in one.sentences:
+                one.sentences.append(sentence)
+                one.sentences.sort()
 
     def crowd(self, narrator: Known | None = None) -> Known:
         """Return a new group of nobody knows whom, with the narrator or without."""
@@ -210,7 +218,8 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
     if entity.members and depth < _DEEPEST:
         return " and ".join(_called(entities[item], entities, words, depth + 1) for item in entity.members)
     if entity.group is not None and depth < _DEEPEST:
-        return f"one of {_called(entities[entity.group], entities, words, depth + 1)}"
+        whole = _called(entities[entity.group], entities, words, depth + 1)
+        return f"one of the {whole}" if " " not in whole and whole.islower() else f"one of {whole}"
     owner = next((kin.other for kin in entity.kin), entity.owner) if not entity.plural else entity.owner
     phrase = next((phrase for phrase in entity.phrases if phrase), "")
     first, _, rest = phrase.partition(" ")

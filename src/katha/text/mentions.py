@@ -33,7 +33,8 @@ class Parsed:
 @dataclass
 class Mention:
     """One naming of an entity. pronoun: its nominative; poss, reflexive, own ("his" alone): its form. noun: the lemma of a
-    common noun. unreal: what another is like, or a picture of it. speaks: it says what stands in quotes there."""
+    common noun. unreal: what another is like, or a picture of it. speaks: it says what stands in quotes there. part: only some of
+    it is meant."""
 
     key: Key
     token: Token
@@ -55,6 +56,7 @@ class Mention:
     preposition: str = ""
     unreal: bool = False
     speaks: bool = False
+    part: bool = False
     clause: Clause | None = None
     joined: tuple[Key, ...] = ()
     also: tuple[tuple[str, str], ...] = ()
@@ -113,7 +115,7 @@ def _wanted(token: Token, words: Words) -> bool:
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
     if token.pos_ not in ("NOUN", "PROPN") and not (
-        token.pos_ in ("X", "NUM", "ADJ") and token.dep_ in ("nsubj", "dobj")
+        token.pos_ in ("X", "NUM", "ADJ") and token.dep_ in ("nsubj", "nsubjpass", "dobj")
     ):
         return False
     if token.dep_ in ("compound", "nmod", "amod", "npadvmod") and not (
@@ -155,7 +157,7 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
             mention.name, mention.titles = _name_parts(married, words)[0], (token.text,)
         mention.plural = token.tag_ == "NNPS" and any(c.lower_ == "the" for c in token.children)
     else:
-        mention.noun = words.lemmas.get(token.lemma_.lower(), token.lemma_.lower())
+        mention.noun = words.noun_lemma(token.lemma_.lower())
         inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
         if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):

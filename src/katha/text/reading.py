@@ -75,7 +75,7 @@ def _resolved(parsed: Sequence[Parsed], words: Words) -> tuple[dict[Key, Mention
     first = once(names, {})
     told = [one for one in first.entities.values() if one.first is not None and one.alive and not one.narrator]
     sure = {one.first.key: one.told_sex for one in told if one.first and one.told_sex and one.names}
-    open_ = [one for one in told if max(one.votes.values(), default=0.0) < _CERTAIN and not one.first.pronoun]
+    open_ = [one for one in told if not one.sure and one.first is not None and not one.first.pronoun]
     open_.sort(key=lambda one: (not one.names, -len(one.sentences)))
     keys = [one.first.key for one in open_[: _MOST_OPEN if len(parsed) < _LONG else 0] if one.first is not None]
     best = max(
@@ -106,7 +106,6 @@ def _heading(at: int, scene: Scene, words: Words) -> Setting:
 
 
 _GROWN, _AGED = 15, 60
-_CERTAIN = 2.5
 _MOST_OPEN = 4
 _LONG = 80
 _LONGEST_TITLE = 10
@@ -233,8 +232,10 @@ def _only_other(resolver: Resolver, speaker: str | None, sentence: int) -> tuple
     ids = dict.fromkeys(key for entity in heard for key in (entity.members or (entity.id,)) if key != speaker)
     for kinds in (("person", "being"), ("animal",)):
         near = [key for key in ids if known[key].kind in kinds and not known[key].plural]
+        last = max((known[key].at(sentence) for key in near), default=0)
+        late = [key for key in near if known[key].at(sentence) == last]
         if near:
-            return tuple(near) if len(near) == 1 else ()
+            return tuple(late) if len(late) == 1 else ()
     return ()
 
 
@@ -296,7 +297,7 @@ class _Events:
         head = (
             filler.token.text
             if mention is not None and mention.name
-            else self.words.lemmas.get(filler.token.lemma_.lower(), filler.token.lemma_.lower())
+            else self.words.noun_lemma(filler.token.lemma_.lower())
         )
         if mention is not None and mention.pronoun:
             head = mention.pronoun

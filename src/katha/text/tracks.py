@@ -6,6 +6,7 @@ from ("the girl from the city").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -40,9 +41,10 @@ class _Track:
         words = self.words
         if event.standing != "told":
             return
-        if not event.perfect:
-            for phrase in event.time:
+        for phrase in event.time:
+            if not event.perfect or event.text.lower().startswith(phrase.lower()):
                 self._time(phrase.lower(), event)
+        if not event.perfect:
             self._sky(event)
         if event.negated or event.perfect or words.has("look_verbs", event.verb):
             return
@@ -77,6 +79,9 @@ class _Track:
                 return  # "on the corner"
             role = replace(role, head=whole.noun)
         role = replace(role, head=role.head.lower())
+        inner = re.fullmatch(r"\w+ (\w+) (\w+)", role.text.lower())
+        if inner is not None and words.has("place", inner[1]) and words.has("inside_of", inner[2]):
+            role = replace(role, head=inner[1], text=role.text.rsplit(" ", 1)[0])  # "the kitchen floor"
         if self._at_door(role, event):
             return
         inside = words.sort(role.head) == "vehicle" and how in ("in", "inside", "into", "aboard")
@@ -143,7 +148,8 @@ class _Track:
 
     def _time(self, phrase: str, event: Event) -> None:
         parts = phrase.replace("-", " ").split()
-        if any(self.words.has("lasting", word) or self.words.has("long_past", word) for word in parts):
+        lasting = parts[:1] != ["at"] and any(self.words.has("lasting", word) for word in parts)
+        if lasting or any(self.words.has("long_past", word) for word in parts):
             return
         season = next((word for word in parts if self.words.has("seasons", word)), None)
         found = next((group for word in reversed(parts) if (group := self.words.group("times", word))), None)

@@ -45,6 +45,10 @@ class Words:
         """Return what a noun is ("animal", "building", "food"), "" if that is not known."""
         return self.sorts.get(noun, "")
 
+    def noun_lemma(self, noun: str) -> str:
+        """Return a noun's lemma where the parser's is wrong ("geese"); what is a noun stays ("hat")."""
+        return noun if noun in self.sorts else self.lemmas.get(noun, noun)
+
     def is_a(self, kind: str, noun: str) -> bool:
         """Return whether a noun names a thing of a kind that verbs ask for: "food", "opens"."""
         return self.sort(noun) == kind or noun in self.sets.get(f"is_a.{kind}", frozenset())
