@@ -19,7 +19,7 @@ __all__ = ["PARTNERS", "THINGS", "Deed", "deed", "deed_ids", "deed_words", "peop
 THINGS = (
     "hand", "hands", "above", "above_front", "mouth", "mouth_front", "head", "body", "back", "foot", "flying", "front",
     "table", "ground", "ground_front", "under", "around", "behind", "ahead", "worn", "cover", "thought", "ear", "eyes",
-    "staff", "roof", "climbed", "over", "none",
+    "staff", "roof", "climbed", "over", "dropped", "pictured", "none",
 )  # fmt: skip
 """Where a deed can put a thing."""
 
@@ -46,6 +46,8 @@ class Deed:
     trail: str | None = None
     insists: bool = False
     lends: Pose | None = None
+    close: float | None = None
+    clasp: bool = False
 
 
 def deed_ids() -> tuple[str, ...]:

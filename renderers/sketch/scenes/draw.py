@@ -53,8 +53,9 @@ def frame_scene(
     """
     digest = hashlib.sha256(f"{scene!r}\n{seed}".encode()).digest()
     rng = Random(int.from_bytes(digest[:8], "big"))
-    place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed)
-    sprites = arrange(scene, rng, previous)
+    shown = frozenset(thing.pictogram for thing in scene.things if thing.pictogram is not None)
+    place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed, shown)
+    sprites = arrange(scene, rng, previous, seed)
     felt = any(actor.mood and actor.deed in (*_FELT, "stand") for actor in scene.actors)
     stand = place_data(scene.setting).stand if scene.setting else None
     if loose:

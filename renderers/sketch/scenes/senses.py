@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from katha.language import load_vocabulary
-from katha.renderers.sketch.deeds import deed_words
+from katha.renderers.sketch.deeds import deed_words, people
 from katha.renderers.sketch.pictograms import Noun, find_noun
 from katha.renderers.sketch.places import place_words
 from katha.renderers.sketch.scenes.record import Shot
@@ -19,15 +19,19 @@ from katha.renderers.sketch.scenes.record import Shot
 __all__ = [
     "attributes_in",
     "base_form",
-    "colours_of",
     "concept_of",
     "deed_of_verb",
+    "features_of",
+    "hair_of",
+    "how_many",
     "implied_place",
     "in_table",
     "mood_of",
     "noun_of",
     "object_deed",
+    "place_by_things",
     "place_of",
+    "seen_from_outside",
     "shot_of",
     "singular",
     "state_deed",
@@ -92,10 +96,18 @@ def place_of(phrase: str) -> str | None:
         for size in (3, 2, 1):
             for at in range(len(words) - size, -1, -1):
                 spelt = " ".join(words[at : at + size])
-                found = known.get(spelt) or known.get(singular(spelt))
+                if at > 0 and words[at - 1] == "toy":
+                    continue
+                found = known.get(spelt) or known.get(singular(spelt)) or known.get(f"{spelt}s")
                 if found is not None:
                     return found
     return None
+
+
+def seen_from_outside(place: str) -> str:
+    """Where a vehicle is whose inside is a place: who drives it is drawn from outside."""
+    found: str = _data()["outside"].get(place, place)
+    return found
 
 
 def time_of(phrase: str) -> str | None:
@@ -111,16 +123,42 @@ def shot_of(phrase: str) -> Shot | None:
     return next((name for name, listed in shots.items() if words & set(listed.split())), None)
 
 
-def colours_of(phrase: str) -> dict[str, str]:
-    """The colours of clothes and hair that a phrase tells: {"dress": "#d8584f"} of "a girl in a red coat"."""
-    words, found = _WORD.findall(phrase.lower()), dict[str, str]()
-    colours: Mapping[str, str] = _data()["colours"]
+def hair_of(phrase: str) -> str | None:
+    """The colour of hair that a phrase tells ("a boy with red hair")."""
+    words, colours = _WORD.findall(phrase.lower()), _data()["colours"]
     for at, word in enumerate(words):
-        for part, listed in _data()["clothes"].items():
+        if word in _data()["hair"].split():
             shade = next((one for one in reversed(words[max(0, at - 3) : at]) if one in colours), None)
-            if word in listed.split() and shade is not None:
-                found.setdefault(part, colours[shade])
-    return found
+            if shade is not None:
+                return str(colours[shade])
+    return None
+
+
+def features_of(phrase: str) -> tuple[str, ...]:
+    """What a description says of somebody's clothes and body, as ids of people.yaml's features with their colours:
+    ("coat:#f0bf4c", "glasses") of "a girl in a yellow raincoat and glasses"."""
+    colours: Mapping[str, str] = _data()["colours"]
+    words: list[str] = []
+    shades: list[str | None] = []
+    shade: str | None = None
+    for word in _WORD.findall(phrase.lower()):
+        if word in colours:
+            shade = shade if word in ("dark", "fair") and shade else word
+            continue
+        words.append(word)
+        shades.append(shade)
+        shade = None
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        size, name = next(
+            ((n, _features()[key]) for n in (3, 2, 1) if (key := " ".join(words[at : at + n])) in _features()), (1, "")
+        )
+        if name:
+            near = [one for one in shades[max(0, at - 1) : at + size] if one]
+            found.append(f"{name}:{colours[near[-1]]}" if near else name)
+        at += size
+    return tuple(dict.fromkeys(found))
 
 
 def noun_of(*phrases: str) -> Noun | None:
@@ -159,7 +197,15 @@ def attributes_in(phrase: str) -> tuple[str, ...]:
 
 def singular(word: str) -> str:
     """A plural without its ending, roughly: tables decide whether that is a word."""
-    for ending, instead in (("ies", "y"), ("ves", "f"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("ses", "s")):
+    for ending, instead in (
+        ("oes", "o"),
+        ("ies", "y"),
+        ("ves", "f"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("xes", "x"),
+        ("ses", "s"),
+    ):
         if word.endswith(ending):
             return word[: -len(ending)] + instead
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
@@ -167,7 +213,18 @@ def singular(word: str) -> str:
 
 @cache
 def _sets() -> Mapping[str, frozenset[str]]:
-    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts")}
+    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts", "teen", "single")}
+
+
+def how_many(noun: str) -> int | None:
+    """How many are drawn of a noun that means many (crowd, team, twins)."""
+    return next((int(count) for count, words in _data()["many"].items() if noun in words.split()), None)
+
+
+def place_by_things(pictograms: Iterable[str]) -> str | None:
+    """Where a scene is that has these things and no place named."""
+    shown = set(pictograms)
+    return next((name for name, listed in _data()["implied_by"].items() if shown & set(listed.split())), None)
 
 
 @cache
@@ -188,6 +245,11 @@ def _places() -> Mapping[str, str]:
 @cache
 def _concepts() -> Mapping[str, str]:
     return {word: concept.id for concept in load_vocabulary().concepts("character") for word in concept.words}
+
+
+@cache
+def _features() -> Mapping[str, str]:
+    return {word: name for name, row in people()["features"].items() for word in row["words"]}
 
 
 @cache

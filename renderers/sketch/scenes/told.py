@@ -8,7 +8,7 @@ go before the text. What no table knows is drawn as a plain shape or a neutral p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,15 +22,19 @@ from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing, 
 from katha.renderers.sketch.scenes.senses import (
     attributes_in,
     base_form,
-    colours_of,
     concept_of,
     deed_of_verb,
+    features_of,
+    hair_of,
+    how_many,
     implied_place,
     in_table,
     mood_of,
     noun_of,
     object_deed,
+    place_by_things,
     place_of,
+    seen_from_outside,
     shot_of,
     state_deed,
     time_of,
@@ -48,6 +52,9 @@ _SHOT = re.compile(
     re.IGNORECASE,
 )
 _THIRD = re.compile(r"\b([a-z]{2,})\b(?=[ ,.;!]|$)")
+_BEFORE_NOUN = re.compile(
+    r"\b(?:the|a|an|his|her|its|their|my|our|your|some|two|three|of|in|on|at|with|into) $", re.IGNORECASE
+)
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
 _TO_BE = re.compile(r"\b(?:is|are|stands?) ")
@@ -58,7 +65,28 @@ _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
 _BESIDE = frozenset({"under", "beneath", "below", "beside", "by", "near", "behind", "next to", "in front of", "along"})
 _WITHIN = frozenset(
-    {"in", "inside", "into", "at", "aboard", "through", "on", "to", "across", "from", "out of", "near", "over"}
+    {
+        "up",
+        "down",
+        "towards",
+        "toward",
+        "past",
+        "onto",
+        "around",
+        "in",
+        "inside",
+        "into",
+        "at",
+        "aboard",
+        "through",
+        "on",
+        "to",
+        "across",
+        "from",
+        "out of",
+        "near",
+        "over",
+    }
 )
 _INSIDE = frozenset({"ride", "drive", "board", "row", "sail"})
 """Deeds whose vehicle is drawn from outside, so that it is not the place."""
@@ -68,10 +96,25 @@ _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
 )
 _MUTUAL = frozenset({"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play"})
-_MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "swim", "climb", "drive", "shiver"})
+_MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "climb", "drive", "shiver"})
 """What a thing without life can do of its own accord; anything else it only stands there."""
 _GOING = frozenset(
-    {"go", "come", "chase", "travel", "follow", "race", "arrive", "return", "leave", "run", "rush", "hurry", "move"}
+    {
+        "deliver",
+        "go",
+        "come",
+        "chase",
+        "travel",
+        "follow",
+        "race",
+        "arrive",
+        "return",
+        "leave",
+        "run",
+        "rush",
+        "hurry",
+        "move",
+    }
 )
 _PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
 _STRADDLED = 135.0
@@ -80,13 +123,27 @@ _MALE = frozenset({"king", "thief", "woodcutter", "fisherman", "shepherd", "hunt
 _ROYAL = frozenset({"king", "queen"})
 _SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
           "clothing": 50.0, "music": 60.0, "container": 35.0, "animal": 60.0}  # fmt: skip
-_BASES = {("male", "child"): "boy", ("female", "child"): "girl", (None, "child"): "child", ("male", "old"): "old_man",
+_BASES = {("male", "teen"): "teen_boy", ("female", "teen"): "teen_girl", (None, "teen"): "teen",
+          ("male", "child"): "boy", ("female", "child"): "girl", (None, "child"): "child", ("male", "old"): "old_man",
           ("female", "old"): "old_woman", ("male", None): "man", ("female", None): "woman"}  # fmt: skip
 _OWN = {base: nature for nature, base in _BASES.items()}
 _LEVEL = frozenset({"", "eye level", "eye-level", "front", "frontal", "straight", "straight on", "level", "normal"})
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 4, "six": 4, "seven": 4, "many": 4, "several": 3, "some": 3}
 _PHRASE, _SENTENCE = 5, 3
 """A phrase of must_show longer than the first tells what the prompt tells; one as long as the second may."""
+_AT: Mapping[str, Literal["on", "in", "under", "above"]] = {
+    "on": "on", "onto": "on", "in": "in", "into": "in", "inside": "in", "under": "under", "beneath": "under",
+    "above": "above", "over": "above",
+}  # fmt: skip
+"""Where a preposition has one thing beside another."""
+_RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
+_HE, _SHE = frozenset({"he", "his", "him", "male"}), frozenset({"she", "her", "female"})
+_CROWD = 8
+_LOW = 34.0
+"""What is taller (centimetres) is put into where it stands."""
+_LOOSE = frozenset({"tooth", "bone", "skull", "feather", "egg"})
+"""Parts of a body that lie about by themselves."""
+_FLAT = frozenset({"table", "desk"})
 _MOST = 5
 """More actors than this are too small to tell apart."""
 
@@ -133,7 +190,10 @@ def _progressive(prompt: str, reading: Reading) -> str:
 
     def instead(found: re.Match[str]) -> str:
         word = found.group(1)
-        stems = [word[:-1], word[:-2], word[:-3] + "y"] if word.endswith("s") else []
+        stems = (
+            [word[:-1], word[:-2]] if word.endswith("s") and not _BEFORE_NOUN.search(prompt[: found.start()]) else []
+        )
+        stems += [word[:-3] + "y"] if stems and word.endswith("ies") else []
         stem = next((one for one in stems if deed_of_verb(one) is not None), None)
         if stem is None or stem in verbs or (noun_of(stem) is not None and not _after_noun(prompt, found.start())):
             return word
@@ -171,6 +231,7 @@ class _Teller:
         self.things: dict[str, SceneThing] = {}
         self.missing: list[str] = []
         self.roads: set[str] = set()
+        self.pictured: set[str] = set()
         self.named = self._match()
 
     def told(self) -> Told:
@@ -188,17 +249,40 @@ class _Teller:
             self._present(event, acted=event in chosen or event.negated)
         self._fragments()
         self._panel_cast()
+        for event in events:
+            self._lying(event)
         setting, time, weather = self._setting(events), self._time(), self._weather()
         self._must_show(setting)
+        self._settle()
         if setting is None:
             setting = next((p for p in (implied_place(actor.deed) for actor in self.actors.values()) if p), None)
+        if setting is None:
+            setting = place_by_things(thing.pictogram for thing in self.things.values() if thing.pictogram)
+        if setting is not None and any(deed(actor.deed).thing == "around" for actor in self.actors.values()):
+            setting = seen_from_outside(setting)
+        if setting == "living_room" and any(actor.deed == "knock" for actor in self.actors.values()):
+            setting = "doorstep"
         if weather is None and self._winter() and setting is not None and not place_data(setting).indoors:
             weather = "snow"
         angle = self.request.shot_angle.strip().lower()
         if angle not in _LEVEL:
             self.missing.append(self.request.shot_angle)
-        scene = Scene(setting, weather, time, tuple(self.actors.values())[:_MOST], self._scenery(setting), self.shot)
+        cast = [one for one in self.actors.values() if one.kind != "pictogram" or setting is None or one.deed != "stand"
+                or place_of(one.id) != setting]  # fmt: skip
+        scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot)
         return Told(scene, tuple(dict.fromkeys(self.missing)))
+
+    def _settle(self) -> None:
+        """One door for who knocks and who opens; what lies about goes into the bubble of who speaks of it."""
+        openers = [actor.id for actor in self.actors.values() if actor.deed == "open"]
+        for key, actor in self.actors.items():
+            if actor.deed == "knock" and openers:
+                self.actors[key] = replace(actor, deed="wave", target=None)
+        loose = [name for name, thing in self.things.items() if name.startswith("shown ") and thing.held_by is None]
+        for key, actor in self.actors.items():
+            if loose and actor.says is None and actor.kind != "pictogram" and actor.deed == "talk":
+                told = self.things.pop(loose.pop(0))
+                self.actors[key] = replace(actor, says=told.pictogram)
 
     # Who is who.
 
@@ -210,9 +294,13 @@ class _Teller:
         for entity in self.reading.entities:
             names = {_bare(name) for name in (entity.name, *entity.aliases)} | {entity.noun}
             for character in self.request.characters:
-                own = {_bare(character.name), _bare(character.name).rstrip("s")}
-                if own & names or (_bare(character.kind) in names and not _has(found, character)):
+                if {_bare(character.name), _bare(character.name).rstrip("s")} & names:
                     found.setdefault(entity.id, character)
+        for entity in self.reading.entities:
+            names = {_bare(name) for name in (entity.name, *entity.aliases)} | {entity.noun}
+            for character in self.request.characters:
+                if _bare(character.kind) in names and entity.id not in found and not _has(found, character):
+                    found[entity.id] = character
         for entity in self.reading.entities:
             alike = [
                 one for one in self.request.characters if not _has(found, one) and _same_kind(one.kind, entity.noun)
@@ -237,20 +325,28 @@ class _Teller:
         count = entity.count if entity.count else 3
         if entity.kind == "group" and count == 1 and load_words().has("group", entity.noun):
             count = 3
+        if character is not None and entity.name == character.name and entity.name.istitle() and not entity.noun:
+            count = 1
         if character is not None and entity.count == 1:
             count = _NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
+        count = how_many(entity.noun) or count
         actor = self._cast(name, [phrase for phrase in phrases if phrase], looks, entity)
         mood = mood_of(entity.looks) or next(
             (load_words().feelings[w] for w in entity.looks if w in load_words().feelings), None
         )
-        return replace(actor, count=min(count, 4), mood=actor.mood or mood)
+        return replace(actor, count=min(count, _CROWD), mood=actor.mood or mood)
 
     def _cast(self, name: str, phrases: Sequence[str], looks: str, entity: Entity | None) -> SceneActor:
         """Somebody called `name` that is one of `phrases`, by the vocabulary's figures, the rig, or a pictogram."""
         words = f"{' '.join(phrases)} {looks}"
         sex, age = _nature(words)
-        if entity is not None:
-            sex, age = entity.sex or sex, entity.age or age
+        character = self.named.get(entity.id) if entity is not None else None
+        if entity is not None and character is not None:
+            # The plan's sheet is the story's; a sentence by itself may be read wrongly.
+            told = _nature(f"{character.kind} {character.appearance} {character.name}")
+            sex, age = told[0] or entity.sex, told[1] or entity.age
+        elif entity is not None:
+            sex, age = entity.sex or sex, age if age == "teen" else entity.age or age
         concept, noun = concept_of(*phrases), noun_of(*phrases)
         trade = noun is not None and noun.kind == "person" and noun.pictogram in people()["outfits"]
         if concept is not None and not (sex == "female" and concept in _MALE) and (not trade or concept in _ROYAL):
@@ -369,6 +465,7 @@ class _Teller:
         )
         agents = [key for key in agents if self._fits(key, name)]
         if not agents:
+            self._present(event, acted=False)
             return
         if unknown:
             self.missing.append(event.predicate)
@@ -376,6 +473,14 @@ class _Teller:
         others = [key for key in self._partners(event) if key not in agents]
         targets = [self._id(key) for key in others]
         held = self._objects(event, row, first, agents)
+        if name == "put" and any(
+            thing.held_by == first and thing.role == "instrument" for thing in self.things.values()
+        ):
+            name, row = "put_in", deed("put_in")
+        if name in ("draw", "paint") and held is not None:
+            for key in others:
+                del self.actors[key]
+            others, targets = [], []
         astride = name in _INSIDE and event.verb != "ride" and held is not None
         for key in agents:
             self._id(key)
@@ -388,6 +493,11 @@ class _Teller:
             if target is None and key == agents[0] and held:
                 target = held
             self.actors[key] = replace(self.actors[key], deed=name, target=target)
+        self._about(event, name, agents)
+        if row.close is not None:
+            for other in others[1:]:
+                if self.actors[other].deed == "stand" and self.actors[other].target is None:
+                    self.actors[other] = replace(self.actors[other], deed=name, target=first)
         if row.partner == "under" and targets and not astride:
             self._mount(others[0])
         if event.verb in ("chase", "pursue", "hunt") and others and self.actors[others[0]].deed == "stand":
@@ -395,6 +505,61 @@ class _Teller:
         for key in event.who("companion"):
             if self._alive(key) and key not in agents and self.actors[key].deed == "stand" and row.partner == "side":
                 self.actors[key] = replace(self.actors[key], deed=name)
+
+    def _about(self, event: Event, name: str, agents: Sequence[str]) -> None:
+        """Put what is spoken about into the speaker's bubble."""
+        if "speech" not in deed(name).pose.emanata:
+            return
+        heads = [(role.entity, role.head) for role in event.all("topic", "patient") if role.entity not in agents]
+        for key, head in heads:
+            noun = noun_of(self._entity(key).noun if key else "", head)
+            if noun is None or in_table("skip", head) or (key is not None and key in self.actors):
+                continue
+            self.things.pop(key or "", None)
+            self.actors[agents[0]] = replace(self.actors[agents[0]], says=noun.pictogram)
+            return
+
+    def _lying(self, event: Event) -> None:
+        """A thing that the event has on, in or under another, or that comes out of it."""
+        if self.actors.keys() & set(event.who("agent")) and event.verb in ("come", "pour", "rise", "billow", "drift"):
+            for key in event.who("agent"):
+                actor = self.actors.get(key)
+                if (
+                    actor is not None
+                    and actor.kind == "pictogram"
+                    and not self._alive(key)
+                    and not event.who("patient")
+                ):
+                    self._risen(key, event)
+        for one in event.all("patient", "agent"):
+            thing = self.things.get(one.entity or "")
+            if (
+                thing is None
+                or thing.at is not None
+                or (thing.held_by is not None and event.verb not in ("find", "see", "leave"))
+            ):
+                continue
+            for role in event.all("place", "goal"):
+                where = _AT.get(role.preposition)
+                there = self.things.get(role.entity or "")
+                if where is not None and there is not None and there is not thing and there.held_by is None:
+                    self.things[thing.id] = replace(thing, at=there.id, where=where, held_by=None)
+
+    def _risen(self, key: str, event: Event) -> None:
+        """Smoke, steam or fire: a thing above what it comes out of."""
+        actor = self.actors[key]
+        if actor.pictogram not in _RISING:
+            return
+        source = next(
+            (role.entity for role in event.all("source", "goal", "place") if role.entity in self.things), None
+        )
+        del self.actors[key]
+        noun = noun_of(self._entity(key).noun)
+        assert noun is not None
+        if source is not None:
+            self.things[source] = replace(self.things[source], held_by=None)
+        self.things[key] = SceneThing(key, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object",
+                                      at=source, where="above")  # fmt: skip
 
     def _lend_thing(self, event: Event) -> None:
         """Whoever gives, eats or throws without a named thing has what another event of the sentence puts there:
@@ -459,9 +624,19 @@ class _Teller:
         """Put the event's things into the scene; the id of the one that is the verb's object."""
         main: str | None = None
         patients = [role for role in event.all("patient") if role.entity not in agents and row.thing != "none"]
+        if row.id in ("ride", "drive"):
+            mounts = [role for role in event.all("place", "instrument") if _is_vehicle(role)]
+            for role in mounts[:1]:
+                main = self._role_thing(role, holder, "object")
+        if row.id in ("draw", "paint"):
+            return self._drawn(patients, holder)
+        if row.id == "put" and patients and (goal := self._into(event)) is not None:
+            self._role_thing(goal, holder, "instrument")
         if row.thing == "thought":
             patients += event.all("topic")
         for role in patients:
+            if row.id in ("wear", "stand") and self._put_on(role, agents):
+                continue
             key = self._role_thing(role, holder if main is None else None, "object")
             main = main or key
         for role in event.all("instrument"):
@@ -481,6 +656,37 @@ class _Teller:
         if row.id in _INSIDE and main is not None:
             self.roads.add(self.things[main].word)
         return main
+
+    def _into(self, event: Event) -> Role | None:
+        """The large thing that something is put into: an oven, a chest, a car."""
+        for role in event.all("goal", "place"):
+            noun = noun_of(role.head)
+            large = noun is not None and noun.kind in ("furniture", "container", "vehicle", "device") and noun.cm > _LOW
+            if large and role.preposition in ("in", "into", "on", "onto") and noun.pictogram not in _FLAT:
+                return role
+        return None
+
+    def _drawn(self, patients: Sequence[Role], holder: str) -> str | None:
+        """What is drawn or painted: its picture, whatever it is, on the sheet."""
+        for role in patients:
+            noun = noun_of(self._entity(role.entity).noun if role.entity else "", role.head)
+            if noun is not None and not in_table("skip", role.head):
+                key = f"picture {noun.word}"
+                self.pictured |= {role.entity or "", noun.word}
+                self.things[key] = SceneThing(
+                    key, noun.word, noun.pictogram, noun.kind, noun.cm, "hand", "object", holder
+                )
+                return key
+        return None
+
+    def _put_on(self, role: Role, agents: Sequence[str]) -> bool:
+        """Whether a garment is drawn on those who wear it, in the colour told."""
+        features = features_of(_phrase(self._entity(role.entity)) if role.entity else role.text)
+        worn = [key for key in agents if self._id(key) and self.actors[key].kind == "person"] if features else []
+        for key in worn:
+            look = self.actors[key].look
+            self.actors[key] = replace(self.actors[key], look=replace(look, features=(*look.features, *features)))
+        return bool(worn)
 
     def _is_own(self, role: Role, row: Deed) -> bool:
         """Whether a thing is what the deed implies: the door of "knocked at the door"."""
@@ -507,7 +713,7 @@ class _Teller:
         head = entity.noun or head
         if entity.id in self.things or entity.id in self.actors:
             return None
-        if not head or in_table("skip", head) or entity.sort == "body":
+        if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
             return None
         noun = noun_of(entity.name, entity.noun, head)
         if noun is None:
@@ -518,7 +724,7 @@ class _Teller:
             ):
                 return None
             self.missing.append(head)
-        count = min(entity.count or 3, 3)
+        count = 1 if in_table("single", head) else min(entity.count or 3, 3)
         if noun is not None:
             thing = SceneThing(
                 entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count
@@ -543,7 +749,7 @@ class _Teller:
         feeling = mood_of(word for text in event.state for word in text.lower().split()) or event.feeling
         told = bool(event.state or event.manner)
         for key in self._spread(event.who("agent", "patient", "recipient", "companion")):
-            if not self._alive(key):
+            if not self._alive(key) or key in self.pictured:
                 continue
             self._id(key)
             if key in self._spread(event.who("agent")) and feeling and not event.negated:
@@ -552,6 +758,8 @@ class _Teller:
                 self.actors[key] = replace(self.actors[key], mood=_known_mood(feeling))
         if acted:
             return
+        for role in event.all("agent") if not event.negated else ():
+            self._role_thing(role, None, "object")
         for role in event.all("patient", "instrument", "place", "companion"):
             if role.role != "place" or not self._is_setting(role, deed("stand")):
                 self._role_thing(role, None, "object")
@@ -578,10 +786,23 @@ class _Teller:
         for entity in self.reading.entities:
             if entity.kind != "thing" or entity.id in used or entity.id in self.things or not entity.sentences:
                 continue
+            if features_of(_phrase(entity)) and any(actor.kind == "person" for actor in self.actors.values()):
+                continue
+            if self._spoken(entity):
+                continue
             told = any(_shown(event) for event in self.reading.of(entity.sentences[0]))
             if told and place_of(entity.noun) not in inside - {None}:
                 holder = self._with(entity)
                 self._thing(entity, holder, "instrument" if holder else "object")
+
+    def _spoken(self, entity: Entity) -> bool:
+        """Whether somebody who tells a story has the thing in the bubble now: "told him about a ship"."""
+        noun = noun_of(entity.noun)
+        for key, actor in self.actors.items():
+            if noun is not None and actor.says is None and actor.deed == "talk" and actor.kind != "pictogram":
+                self.actors[key] = replace(actor, says=noun.pictogram)
+                return True
+        return False
 
     def _with(self, thing: Entity) -> str | None:
         """Who has a thing that stands in "NAME with a THING"."""
@@ -595,7 +816,7 @@ class _Teller:
 
     def _panel_cast(self) -> None:
         """Characters of the panel whom the prompt does not name."""
-        there = {_bare(actor.id) for actor in self.actors.values()}
+        there = {_bare(actor.id) for actor in self.actors.values()} | self.pictured
         for character in self.request.characters:
             if _bare(character.name) not in there and not _has(self.named, character):
                 name = _bare(character.name)
@@ -614,10 +835,13 @@ class _Teller:
                 continue
             noun = noun_of(words.split(" of ")[-1])
             ids = {word for actor in self.actors.values() for word in actor.id.split()}
+            if features_of(words) and any(actor.kind == "person" for actor in self.actors.values()):
+                continue
             if words in ids or _TO_BE.search(words) or (len(words.split()) > 1 and words.split()[0] in ids):
                 continue
             if noun is None and len(words.split()) < _SENTENCE:
-                self.missing.append(phrase)
+                if not in_table("skip", words.split()[-1] if words else ""):
+                    self.missing.append(phrase)
             elif noun is not None and (
                 noun.word.lower() not in drawn
                 and noun.pictogram not in figures
@@ -631,9 +855,12 @@ class _Teller:
                     )
 
     def _scenery(self, setting: str | None) -> tuple[SceneThing, ...]:
-        """The things; a whole house is not drawn before its own door or among others."""
+        """The things; a whole house is not drawn before its own door or among others, nor a train in its carriage."""
         housed = setting in ("doorstep", "street", "village", "city")
-        return tuple(one for one in self.things.values() if not (housed and one.kind == "building" and one.cm > 250))
+        loose = [one for one in self.things.values() if one.held_by is None and setting is not None]
+        around = {one.id for one in loose if place_of(one.word) == setting and one.kind in ("vehicle", "building")}
+        around |= {one.id for one in self.things.values() if housed and one.kind == "building" and one.cm > 250}
+        return tuple(one for one in self.things.values() if one.id not in around)
 
     # Where and when.
 
@@ -721,6 +948,16 @@ def _shown(event: Event) -> bool:
     return not event.negated or event.modality in ("can", "try") or event.verb == "be"
 
 
+def _phrase(entity: Entity) -> str:
+    """A thing with what is said of its looks: "red helmet"."""
+    return f"{' '.join(entity.looks)} {entity.noun or entity.name}"
+
+
+def _is_vehicle(role: Role) -> bool:
+    noun = noun_of(role.head)
+    return noun is not None and noun.kind == "vehicle" and role.entity is not None
+
+
 def _is_body(entity: Entity) -> bool:
     return entity.sort == "body" or entity.noun in ("hand", "head", "neck", "arm", "paw", "face", "cheek", "back")
 
@@ -753,16 +990,18 @@ def _known_mood(feeling: str) -> str | None:
     return "calm" if feeling == "bored" else feeling
 
 
-def _nature(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["child", "adult", "old"] | None]:
+def _nature(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["child", "teen", "adult", "old"] | None]:
     """Sex and age that the words of a phrase tell ("old woman", "Mrs Lee, a teacher")."""
     words, tables = re.findall(r"[a-z-]+", phrase.lower()), load_words()
     sex: Literal["male", "female"] | None = None
-    age: Literal["child", "adult", "old"] | None = None
+    age: Literal["child", "teen", "adult", "old"] | None = None
     for word in words:
-        if any(tables.has(name, word) for name in ("male", "kin.male", "titles.male")) or word in ("he", "his", "him"):
+        if any(tables.has(name, word) for name in ("male", "kin.male", "titles.male")) or word in _HE:
             sex = sex or "male"
-        if any(tables.has(name, word) for name in ("female", "kin.female", "titles.female")) or word in ("she", "her"):
+        if any(tables.has(name, word) for name in ("female", "kin.female", "titles.female")) or word in _SHE:
             sex = sex or "female"
+        if in_table("teen", word):
+            age = "teen"
         if tables.has("child", word):
             age = age or "child"
         if tables.has("old", word) or tables.has("old_looks", word) or tables.has("kin_old", word):
@@ -775,9 +1014,9 @@ def _dressed(usual: SceneActor, sex: str | None, age: str | None, words: str) ->
     base = usual.look.base
     if base != "baby":
         own_sex, own_age = _OWN.get(base, (None, None))
-        years = age if age in ("child", "old") else (own_age if age is None else None)
+        years = age if age in ("child", "teen", "old") else (own_age if age is None else None)
         base = _BASES.get((sex or own_sex, years), "child" if years == "child" else "person")
-    return replace(usual.look, base=base, **colours_of(words))
+    return replace(usual.look, base=base, hair=hair_of(words), features=features_of(words))
 
 
 def _attributes(looks: str) -> tuple[str, ...]:
