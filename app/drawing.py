@@ -73,7 +73,8 @@ def run_story(
     given = plan if plan is None or isinstance(plan, Plan) else _read_plan(Path(plan), record)
     if given is not None:
         config = config.model_copy(update={"panels": len(given.panels)})
-    check_scene_count(record, config.panels)
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
     plugins = load_plugins(config, budget)
     if lock is not None:
         config = freeze(config, Path(lock), plugins, [record])
@@ -103,7 +104,8 @@ def plan_story(story: StoryRecord | Path | str, settings: Settings | str | None 
     """
     config = settings_for(settings, changes)
     record = read_story(story)
-    check_scene_count(record, config.panels)
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
     return make_plan(record, config)
 
 
