@@ -23,6 +23,8 @@ from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.jsonio import digest
+from katha.planners.renewal import sealed
+from katha.planners.rule import RulePlanner, panels_for
 from katha.protocols import Capabilities, CostsMoney, Judge, KeepsReceipts, Planner, PlanRequest, Renderer, Similarity
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
@@ -233,8 +235,6 @@ def make_plan(record: StoryRecord, config: Settings) -> Plan:
 def panel_count(record: StoryRecord, config: Settings, able: Capabilities) -> int:
     """Return how many panels a plan of `record` has: as many as are asked for, as it has scenes, or as a plain text
     calls for; pictures that are there already are the usual number."""
-    from katha.planners.rule import panels_for
-
     usual = PlanRequest().panels
     given = config.panels or len(record.scenes)
     return given or (usual if able.source == "found" else panels_for(record.story_text, usual))
@@ -253,13 +253,11 @@ def plan_within(planner: Planner, record: StoryRecord, config: Settings, prompt_
         derived = _derived_transitions(record, request)
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
     check_plan(plan, record, config)
-    return plan
+    return sealed(plan)
 
 
 def _derived_transitions(record: StoryRecord, request: PlanRequest) -> list[Transition]:
     """What the rule planner reads; nothing where it cannot read the story."""
-    from katha.planners.rule import RulePlanner
-
     try:
         return RulePlanner().plan(record, request).transitions
     except PlanError:

@@ -21,6 +21,7 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 from katha.agents.context import RunContext, panel_count, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
 from katha.agents.frames import draw_board, draw_bridge, inserted_name, insertion_of, insertion_seeds
+from katha.agents.requests import with_stand_ins
 from katha.agents.state import (
     BridgeTask,
     CritiqueTask,
@@ -57,7 +58,10 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
         else:
             made = context.given_plan or _planned(context)
             ready.story, ready.plan = prepare_story(context.record, made), _replanned(context, made)
+            ready.plan = with_stand_ins(context)
             context.folder.save_plan(ready.plan, ready.story)
+            for said in ready.plan.renewed:
+                runtime.stream_writer(Event(stage="plan", kind="decision", message=said))
     return {"plan_sha256": plan_sha256(ready.plan), "timings": spent}
 
 

@@ -21,6 +21,7 @@ from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.packets.instructions import require_variant
 from katha.jsonio import read_json
 from katha.planners.base import validate_plan
+from katha.planners.renewal import read_plan
 from katha.schema import Event, Plan, StoryRecord
 from katha.stories import check_scene_count, load_story, story_of_text
 
@@ -174,7 +175,7 @@ def _read_plan(path: Path, record: StoryRecord) -> Plan:
     """
     value = read_json(path)
     try:
-        plan = Plan.model_validate(value)
+        plan = read_plan(value, record)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole file"

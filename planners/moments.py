@@ -187,6 +187,8 @@ class Story:
         if place is not None and place.since == at and at and self._comes_later(place, event):
             at -= 1
             place = self.reading.sentences[at].place
+        if place is not None and place.noun in shift["nowhere"]:
+            return None
         if place is None or not (load_words().has("place", place.noun) or place.sort in shift["places"]):
             return None
         since = min(place.since, at)

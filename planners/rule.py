@@ -13,7 +13,7 @@ from katha.planners.cuts import panels_of, parts_of
 from katha.planners.moments import Beat, Moment, Story, scene_texts
 from katha.planners.sheets import sheet_of
 from katha.protocols import PlanRequest
-from katha.schema import Coverage, Panel, Plan, StoryRecord, Transition
+from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition
 from katha.text import TextCheck, check_input, read_story, read_text
 
 _LONGEST_CAPTION = 240
@@ -130,6 +130,18 @@ def _in_scenes(story: StoryRecord, told: Story, parts: Sequence[Sequence[Beat]])
         )
     nearest = [max((one for one in drawn if one <= at), default=drawn[0]) for at in range(len(parts))]
     return moments_of(told, [parts[at] for at in nearest])
+
+
+def linked(story_id: str, texts: Sequence[str]) -> list[Transition]:
+    """Return the transitions between pictures that are told in `texts`, one after the other.
+
+    Raises:
+        PlanError: nothing in them can be drawn, or they are not in English.
+    """
+    scenes = [Scene(story_id=story_id, scene_index=at, scene_text=text) for at, text in enumerate(texts, 1)]
+    record = StoryRecord(story_id=story_id, story_text=" ".join(texts), scenes=scenes)
+    moments = _in_scenes(record, *_scenes(record))
+    return [link(story_id, moments, at) for at in range(len(moments) - 1)]
 
 
 def _caption(moment: Moment) -> str:
