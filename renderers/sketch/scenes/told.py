@@ -59,6 +59,7 @@ _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
 _TO_BE = re.compile(r"\b(?:is|are|stands?) ")
 _PLACED = re.compile(r"\b(?:in|on|at|inside|into|through|to|across|from|near) ((?:[\w'-]+ ){0,3}[\w'-]+)\b")
+_IN_WEATHER = re.compile(r"\bin (?:the|a|an) ((?:heavy )?\w+)\b", re.IGNORECASE)
 _TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
 _LIVING = frozenset({"person", "animal", "being", "group"})
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
@@ -192,11 +193,19 @@ def _behind(known: Sequence[str], prompt: str) -> Reading:
     """Return the reading of the prompt alone, made with the knowledge of the sentences before it."""
     reading = read_story(" ".join((*known, prompt)))
     first = len(known)
-    return replace(
-        reading,
-        sentences=tuple(one for one in reading.sentences if one.index >= first),
-        events=tuple(one for one in reading.events if one.sentence >= first),
-    )
+    if not first:
+        return reading
+    places = [at for at, one in enumerate(reading.events) if one.sentence >= first]
+    events = [replace(reading.events[at], sentence=reading.events[at].sentence - first) for at in places]
+    moved = {old: new for new, old in enumerate(places)}
+    sentences = [
+        replace(one, index=one.index - first, events=tuple(moved[at] for at in one.events if at in moved))
+        for one in reading.sentences[first:]
+    ]
+    entities = [
+        replace(one, sentences=tuple(at - first for at in one.sentences if at >= first)) for one in reading.entities
+    ]
+    return replace(reading, sentences=tuple(sentences), events=tuple(events), entities=tuple(entities))
 
 
 def _deeds(reading: Reading) -> int:
@@ -278,7 +287,8 @@ class _Teller:
             setting = next((p for p in (implied_place(actor.deed) for actor in self.actors.values()) if p), None)
         if setting is None:
             setting = place_by_things(thing.pictogram for thing in self.things.values() if thing.pictogram)
-        if setting is not None and any(deed(actor.deed).thing == "around" for actor in self.actors.values()):
+        outdoors = any(deed(actor.deed).thing == "around" or actor.deed == "ride" for actor in self.actors.values())
+        if setting is not None and outdoors:
             setting = seen_from_outside(setting)
         if setting == "living_room" and any(actor.deed == "knock" for actor in self.actors.values()):
             setting = "doorstep"
@@ -881,7 +891,11 @@ class _Teller:
     def _scenery(self, setting: str | None) -> tuple[SceneThing, ...]:
         """The things; a whole house is not drawn before its own door or among others, nor a train in its carriage."""
         housed = setting in ("doorstep", "street", "village", "city")
-        loose = [one for one in self.things.values() if one.held_by is None and setting is not None]
+        loose = [
+            one
+            for one in self.things.values()
+            if setting is not None and (one.held_by is None or one.kind == "building")
+        ]
         around = {one.id for one in loose if place_of(one.word) == setting and one.kind in ("vehicle", "building")}
         around |= {one.id for one in self.things.values() if housed and one.kind == "building" and one.cm > 250}
         return tuple(one for one in self.things.values() if one.id not in around)
@@ -958,7 +972,8 @@ class _Teller:
         held = [one.weather for one in reversed(self.reading.sentences) if one.weather] if self.reading else []
         if held:
             return held[0]
-        words = re.findall(r"[a-z]+", f"{self._bare_text()} {self.request.place}".lower())
+        said = " ".join(found.group(1) for found in _IN_WEATHER.finditer(self.prompt))
+        words = re.findall(r"[a-z]+", f"{said} {self._bare_text()} {self.request.place}".lower())
         return next((found for found in (load_words().group("weather", word) for word in words) if found), None)
 
     def _winter(self) -> bool:

@@ -182,6 +182,8 @@ class Resolver:
         if sort in ("animal", "being"):
             return "animal" if sort == "animal" else "being"
         if mention.name and not sort:
+            if " " in mention.name and words.is_place(mention.name.split()[-1].lower()) and not mention.titles:
+                return "place" if mention.role in ("place", "goal", "source") else "person"  # "Linden Street"
             where = mention.role in ("place", "goal", "source") and words.has("at_names", mention.token.head.lower_)
             return "place" if where and not mention.titles else "person"
         if words.is_place(noun) and sort != "vehicle" and not words.has("movable", noun):

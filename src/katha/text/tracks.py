@@ -16,6 +16,8 @@ from katha.text.words import Words
 __all__ = ["Setting", "track"]
 
 _DOORSTEP = "doorstep"
+_OPENING = 2
+"""So many sentences may say where a story plays without anybody doing something there."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,16 @@ class _Track:
             if self.place is not None and self.place.sort in ("building", "vehicle") and self._moves(event):
                 self._leave(self.place, event)
 
+    def opens(self, sentence: int, events: Sequence[Event]) -> None:
+        """Take the place that a story's first sentences name beside something: "the robot in the library"."""
+        used = {role.entity for event in events for role in event.roles}
+        for entity in self.entities.values():
+            beside = entity.kind == "place" and entity.sentences[:1] == (sentence,) and entity.id not in used
+            if beside and self.words.is_place(entity.noun) and any(event.standing == "told" for event in events):
+                noun = self.words.group("place_names", entity.noun) or entity.noun
+                self.place = Place(noun, entity.name, sentence, entity.id, "in", self.words.sort(noun))
+                return
+
     def _moves(self, event: Event) -> bool:
         """Whether somebody goes there, and not a thing that is thrown."""
         who = [self.entities[item] for item in event.who("agent") if item in self.entities]
@@ -82,8 +94,8 @@ class _Track:
         inner = re.fullmatch(r"\w+ (\w+) (\w+)", role.text.lower())
         if inner is not None and words.has("place", inner[1]) and words.has("inside_of", inner[2]):
             role = replace(role, head=inner[1], text=role.text.rsplit(" ", 1)[0])  # "the kitchen floor"
-        if self._at_door(role, event):
-            return
+        if self._at_door(role, event) or (how == "on" and role.head == "water"):
+            return  # who slips on water is not at the water
         inside = words.sort(role.head) == "vehicle" and how in ("in", "inside", "into", "aboard")
         trade = words.group("trade_places", role.head) if how in ("to", "at") else None
         if trade is not None and event.verb == "go" and whole is not None and not whole.named:
@@ -217,5 +229,7 @@ def track(
             state.place, state.time, state.weather = heading.place, heading.time or state.time, None
         for event in by_sentence.get(index, ()):
             state.follow(event)
+        if state.place is None and index < _OPENING:
+            state.opens(index, by_sentence.get(index, ()))
         found.append(Setting(state.place, state.time, state.weather, state.season))
     return found
