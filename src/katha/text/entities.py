@@ -371,7 +371,7 @@ class Resolver:
     def characterise(
         self, entity: Known, nouns: Sequence[str], adjectives: Sequence[str], *, role: bool = False
     ) -> None:
-        """Take sex, age and kind from nouns, titles and adjectives. role: who is named may only play it ("was the wolf")."""
+        """Take sex, age and kind from nouns, titles and adjectives. role: it may only be played ("was the wolf")."""
         words = self.words
         for noun in nouns:
             sex = self.memory.noun_sex(noun)

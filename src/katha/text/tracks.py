@@ -62,9 +62,10 @@ class _Track:
             if described or (said and words.has("place", role.head) and (thing or known)):
                 self._set(role, event)
             self._role(role, event)
-        if event.particle == "out" and words.has("motion", event.verb) and not event.all("goal", "source", "patient"):
-            if self.place is not None and self.place.sort in ("building", "vehicle") and self._moves(event):
-                self._leave(self.place, event)
+        leaves = event.particle == "out" and words.has("motion", event.verb) and self._moves(event)
+        inside = self.place if self.place is not None and self.place.sort in ("building", "vehicle") else None
+        if leaves and inside is not None and not event.all("goal", "source", "patient"):
+            self._leave(inside, event)
 
     def _moves(self, event: Event) -> bool:
         """Whether somebody goes there, and not a thing that is thrown."""
@@ -105,8 +106,8 @@ class _Track:
                 return
             if self.place is None or (there and (self._moves(event) or event.existential)):
                 self._set(role, event)
-        elif role.role == "source" and self._moves(event) and (how == "out" or self.place is None):
-            if self.place is None or not event.all("goal"):
+        elif role.role == "source" and self._moves(event):
+            if self.place is None or (how == "out" and not event.all("goal")):
                 self._set(role, event, outside=how == "out" and words.sort(role.head) not in ("water", "land"))
 
     def _at_door(self, role: Role, event: Event) -> bool:
