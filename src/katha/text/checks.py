@@ -153,7 +153,7 @@ def _shape(lines: list[str], text: str) -> TextCheck | None:
 
 def parse_script(text: str) -> Script:
     """Turn Fountain into prose: headings become scenes, a character's lines become direct speech."""
-    plain = _NOT_SHOWN.sub("", text.replace("\r\n", "\n"))
+    plain = _AGE.sub(_aged, _NOT_SHOWN.sub("", text.replace("\r\n", "\n")))
     blocks = [block.split("\n") for block in re.split(r"\n\s*\n", plain.strip()) if block.strip()]
     if blocks and _TITLE_PAGE.match(blocks[0][0]):
         blocks = blocks[1:]
@@ -185,7 +185,6 @@ def parse_script(text: str) -> Script:
         said = " ".join(line for line in lines[1:] if not line.startswith("("))
         paragraphs.append(clean(f'{name} said, "{said}"'))
     known = {name.upper(): name for name in names}
-    paragraphs = [_AGE.sub(_aged, part) for part in paragraphs]
     scenes = [replace(scene, place=_named(scene.place, names)) for scene in scenes]
     paragraphs = [
         _CAPITALS.sub(lambda match: known.get(match[0]) or _cased(match[0], inner=True), part) for part in paragraphs

@@ -327,7 +327,7 @@ class Resolver:
         if entity.first is None:
             entity.first, entity.unreal = mention, mention.unreal
             entity.given = self.memory.sexes.get(mention.key)
-        entity.unreal = entity.unreal and mention.unreal
+        entity.unreal = entity.unreal and (mention.unreal or bool(mention.pronoun))
         aside = mention.quoted or mention.token.dep_ in ("appos", "attr")
         if mention.form == "poss" and entity.last is not None and entity.last.sentence == mention.sentence:
             aside = True  # "It lost its battery": what counts is that it was the subject

@@ -104,7 +104,7 @@ class Parser:
         told = any(token.tag_ in _FINITE for token in doc)
         for token in doc:
             low, tag = token.lower_, token.tag_
-            before, after = doc[token.i - 1] if token.i else None, doc[token.i + 1] if token.i + 1 < len(doc) else None
+            before, _after = doc[token.i - 1] if token.i else None, doc[token.i + 1] if token.i + 1 < len(doc) else None
             listed = low in self._listed
             if (
                 token.text[0].isupper()
@@ -124,8 +124,10 @@ class Parser:
         return found
 
     def _hint(self, token: Token, base: str, *, named: bool, told: bool) -> Hint | None:
-        """What to put in place of one word, if it must be a verb. named: a name stands before it. told: the sentence has a
-        verb."""
+        """What to put in place of one word, if it must be a verb.
+
+        named: a name stands before it. told: the sentence has a verb.
+        """
         before, tag, low = token.nbor(-1), token.tag_, token.lower_
         after = token.nbor(1) if token.i + 1 < len(token.doc) else None
         noun = tag in ("NN", "NNS", "JJ", "NNP", "NNPS")
@@ -140,7 +142,7 @@ class Parser:
         if not base or not noun or any(one.tag_ in _FINITE for one in around):
             return None
         third = low.endswith("s") and low != base
-        subject = before.tag_ == "NN" and (tag == "NNS" or not told) or (before.tag_ == "JJ" and not told)
+        subject = (before.tag_ == "NN" and (tag == "NNS" or not told)) or (before.tag_ == "JJ" and not told)
         subject = subject and any(one.tag_ in ("DT", "PRP$") for one in around)
         joined = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NNS"
         joined = joined and _determined(token.head) and token.doc[:].root.tag_ == "VBZ"
