@@ -10,7 +10,6 @@ from reading_labels import ROLES
 
 from katha.text import Entity, Reading, read_story
 
-
 _BEFORE = re.compile(r"^(?:the|an?|some|my|his|her|its|our|their|your)\s+", re.IGNORECASE)
 
 
@@ -81,7 +80,8 @@ def checks(story: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
         at, speaker, addressee = (part.strip() for part in line.split("|"))
         speech = next((item for item in reading.speeches if item.sentence == int(at)), None)
         told = _called(reading, speech.speaker) if speech else "none"
-        yield f"{at} said by {speaker}", speech is not None and bool(speech.speaker) and _are(reading, (speech.speaker or "",), speaker), told
+        right = speech is not None and speech.speaker is not None and _are(reading, (speech.speaker,), speaker)
+        yield f"{at} said by {speaker}", right, told
         if addressee != "-" and speech is not None:
             right = _are(reading, speech.addressees, addressee)
             yield f"{at} said to {addressee}", right, _shown(reading, speech.addressees)

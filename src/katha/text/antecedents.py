@@ -1,8 +1,8 @@
 """Whom and what pronouns mean: what agrees in number, sex and life is scored, the best is taken.
 
-The features are those of rule systems since Lappin and Leass (1994): how near, in which role, in the same role as the pronoun,
-the centre of the sentence before (Grosz, Joshi and Weinstein 1995), and what the verb asks for: who puts, drives or
-teaches is alive, what is eaten is food. Weights were set on the stories that the project's tests read.
+The features are those of rule systems since Lappin and Leass (1994): how near, in which role, in the same role as the
+pronoun, the centre of the sentence before (Grosz, Joshi and Weinstein 1995), and what the verb asks for: who puts,
+drives or teaches is alive, what is eaten is food. Weights were set on the stories that the project's tests read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from katha.text.known import ALIVE, FAR, Known, Memory, Speaking
+from katha.text.known import ALIVE, Known, Memory, Speaking
 from katha.text.mentions import Mention
 from katha.text.types import EntityKind
 
@@ -150,12 +150,12 @@ class Antecedents:
         return None
 
     def _barred(self, mention: Mention) -> set[str]:
-        """Entities of the same clause that a pronoun which is not possessive cannot mean; nor does "they" mean those who
-        cheer when they win."""
+        """Entities of the same clause that a pronoun which is not possessive cannot mean; nor does "they" mean those
+        who cheer when they win."""
         clause, memory = self._clause(mention), self.memory
         if clause is None or mention.form == "poss":
             owned = memory.owned.get(mention.key)
-            mine = [owned] if owned is not None else []
+            mine: list[Mention | None] = [owned]
             if mention.pronoun == "they":
                 mine += [memory.mentions.get((mention.key[0], token.i)) for token in self._head_agents(mention)]
             ids = {one.entity for one in mine if one is not None and one.entity}
@@ -186,9 +186,9 @@ class Antecedents:
         barred = self._barred(mention) | ({speaking.speaker} if speaking.speaker else set()) | set(speaking.addressees)
         scored = self._best(
             (self._score(e, mention) + self._likes(e, sex), e)
-            for e in self.memory.entities.values()
+            for e in self.memory.recent(mention)
             if (e.alive or (e.acts and e.kind == "thing")) and not e.narrator and e.id not in barred
-            if e.sex in (sex, None) and e.last is not None and mention.sentence - e.at(mention.sentence) <= FAR
+            if e.sex in (sex, None)
         )
         owned = self.memory.owned.get(mention.key)
         if owned is not None and self.words.has("kin", owned.noun):
@@ -234,9 +234,8 @@ class Antecedents:
             return told
         barred, words = self._barred(mention), self.words
         scored: list[tuple[float, Known]] = []
-        for entity in self.memory.entities.values():
-            far = mention.sentence - entity.at(mention.sentence)
-            if entity.plural or entity.id in barred or entity.last is None or not -1 < far <= 4:
+        for entity in self.memory.recent(mention, 4):
+            if entity.plural or entity.id in barred:
                 continue
             if entity.kind in ("person", "group") or entity.narrator:
                 continue
@@ -319,8 +318,8 @@ class Antecedents:
             child.lower_ == "all" and child.i == mention.token.i + 1 for child in mention.token.head.children
         )
         memory, barred = self.memory, self._barred(mention)
-        single = [e for e in memory.entities.values() if (e.alive or (e.acts and not e.plural)) and not e.narrator]
-        single = [e for e in single if e.sentences and not e.unreal]
+        single = [e for e in memory.recent(mention) if (e.alive or (e.acts and not e.plural)) and not e.narrator]
+        single = [e for e in single if not e.unreal]
         if everybody:
             near = tuple(e.id for e in single if mention.sentence - e.at(mention.sentence) <= 5)
             if len(near) > 1:
@@ -338,12 +337,11 @@ class Antecedents:
         memory, owns = self.memory, mention.form == "poss"
         owned = memory.owned.get(mention.key)
         kin = owned is not None and self.words.has("kin", owned.noun)
-        for entity in memory.entities.values():
-            far = mention.sentence - entity.at(mention.sentence)
-            if not (entity.plural or entity.kind == "group") or entity.id in barred or entity.last is None:
+        for entity in memory.recent(mention):
+            if not (entity.plural or entity.kind == "group") or entity.id in barred:
                 continue
             mine = entity.narrator or any(memory.entities[item].narrator for item in entity.members)
-            if mine or entity.kind == "abstract" or not -1 < far <= FAR:
+            if mine or entity.kind == "abstract":
                 continue
             living = entity.kind in ("group", *ALIVE) or entity.acts
             if owns and not living and kin:
@@ -383,8 +381,7 @@ class Antecedents:
         return known or (memory.crowd() if mention.pronoun not in _COUNTS else None)
 
     def _one(self, mention: Mention) -> Known | None:
-        """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": another ball."""
-        memory = self.memory
+        """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": a ball."""
         other = self._of(mention)
         if other is None:
             return self._like(mention) if mention.pronoun in ("one", "another", "other") else None
@@ -418,6 +415,7 @@ class Antecedents:
 
     def _like(self, mention: Mention) -> Known | None:
         """Another of what was named before: "Max rolled a ball and put a smaller one on top"."""
+        barred = self._barred(mention)
         kinds = [
             (
                 self._score(e, mention)
@@ -426,9 +424,9 @@ class Antecedents:
                 + (0.4 if e.kind == "thing" else 0.0),
                 e,
             )
-            for e in self.memory.entities.values()
+            for e in self.memory.recent(mention, 4)
             if e.noun and not e.narrator and e.kind not in ("place", "abstract") and not e.members
-            if mention.sentence - e.at(mention.sentence) <= 4 and e.id not in self._barred(mention)
+            if e.id not in barred
         ]
         if not kinds:
             return None

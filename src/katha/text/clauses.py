@@ -151,8 +151,8 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
 
 
 def _repair_subjects(token: Token, words: Words) -> None:
-    """Give subjects to the verbs that they were taken from: "and it was raining", "Emil and I hid", "her husband Jon slept",
-    "held the string and Bo ran", "On the way it broke down"."""
+    """Give subjects to the verbs that they were taken from: "and it was raining", "Emil and I hid", "her husband Jon
+    slept", "held the string and Bo ran", "On the way it broke down"."""
     if token.dep_ in _SUBJECTS and token.head.dep_ in ("aux", "auxpass"):
         token.head = token.head.head
     subjects = [child for child in token.children if child.dep_ == "nsubj"]

@@ -329,7 +329,7 @@ class Resolver:
         if entity.first is None:
             entity.first, entity.unreal = mention, mention.unreal
             entity.given = self.memory.sexes.get(mention.key)
-        entity.unreal = entity.unreal and mention.unreal
+        entity.unreal = entity.unreal and (mention.unreal or bool(mention.pronoun))
         aside = mention.quoted or mention.token.dep_ in ("appos", "attr")
         if mention.form == "poss" and entity.last is not None and entity.last.sentence == mention.sentence:
             aside = True  # "It lost its battery": what counts is that it was the subject
@@ -373,7 +373,7 @@ class Resolver:
     def characterise(
         self, entity: Known, nouns: Sequence[str], adjectives: Sequence[str], *, role: bool = False
     ) -> None:
-        """Take sex, age and kind from nouns, titles and adjectives. role: who is named may only play it ("was the wolf")."""
+        """Take sex, age and kind from nouns, titles and adjectives. role: it may only be played ("was the wolf")."""
         words = self.words
         for noun in nouns:
             sex = self.memory.noun_sex(noun)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,11 @@ _DEEPEST = 3
 
 @dataclass
 class Known:
-    """An entity while it is gathered. its: it was "it". sure: a noun or title tells its sex. vague: "something". unreal: so far it was only drawn, or what another is like."""
+    """An entity while it is gathered.
+
+    given: the sex that this pass supposes. sure: a noun or title tells the sex. group: what it is one of. its: it was
+    "it". vague: "something". unreal: so far it was only drawn, or what another is like.
+    """
 
     id: str
     kind: EntityKind
@@ -73,8 +78,10 @@ class Known:
 
     def at(self, sentence: int) -> int:
         """Return the last sentence up to `sentence` that names it; far off if only later ones do."""
-        before = [one for one in self.sentences if one <= sentence]
-        return before[-1] if before else (self.sentences[0] + FAR if self.sentences else -99)
+        if self.sentences and self.sentences[-1] <= sentence:
+            return self.sentences[-1]
+        before = bisect_right(self.sentences, sentence)
+        return self.sentences[before - 1] if before else (self.sentences[0] + FAR if self.sentences else -99)
 
 
 @dataclass(frozen=True)
@@ -124,9 +131,9 @@ class Memory:
     def heard(self, entity: Known, sentence: int) -> None:
         """Note that a sentence names an entity, and with a group its members."""
         for one in (entity, *(self.entities[item] for item in entity.members)):
-            if sentence not in one.sentences:
-                one.sentences.append(sentence)
-                one.sentences.sort()
+            at = bisect_right(one.sentences, sentence)
+            if at == 0 or one.sentences[at - 1] != sentence:
+                one.sentences.insert(at, sentence)
 
     def crowd(self, narrator: Known | None = None) -> Known:
         """Return a new group of nobody knows whom, with the narrator or without."""
@@ -152,6 +159,11 @@ class Memory:
             key=lambda e: (-abs(mention.sentence - e.at(mention.sentence)), e.last.key if e.last else (0, 0)),
             default=None,
         )
+
+    def recent(self, mention: Mention, far: int = FAR) -> list[Known]:
+        """Return the entities that a pronoun may mean: named in the last sentences, groups by a member too."""
+        begin, end = mention.sentence - far, mention.sentence
+        return [e for e in self.entities.values() if e.last is not None and begin <= e.at(end) <= end]
 
     def near(self, mention: Mention, far: int = FAR) -> list[Known]:
         """Return the entities named in the last sentences."""

@@ -32,9 +32,12 @@ class Parsed:
 
 @dataclass
 class Mention:
-    """One naming of an entity. pronoun: its nominative; poss, reflexive, own ("his" alone): its form. noun: the lemma of a
-    common noun. unreal: what another is like, or a picture of it. speaks: it says what stands in quotes there. part: only some of
-    it is meant."""
+    """One naming of an entity.
+
+    pronoun: its nominative; poss, reflexive, own ("his" alone): its form. noun: the lemma of a common noun.
+    unreal: what another is like, or a picture of it. speaks: it says what stands in quotes there.
+    part: only some of it is meant.
+    """
 
     key: Key
     token: Token

@@ -73,7 +73,9 @@ class Parser:
 
             self._nlp: Language = spacy.load(_folder(), exclude=list(_UNUSED))
         lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
-        self._index: Mapping[str, Collection[str]] = lemmatizer.lookups.get_table("lemma_index")
+        index: Mapping[str, Collection[str]] = lemmatizer.lookups.get_table("lemma_index")
+        self._verbs = frozenset(index["verb"])
+        self._listed = frozenset().union(*(index[part] for part in ("adj", "adv", "verb", "noun")))
         words = load_words()
         self._past = {word: words.lemmas.get(word, "") for word in words.sets["past_forms"]}
 
@@ -97,14 +99,13 @@ class Parser:
         return parsed
 
     def _hints(self, doc: Doc) -> dict[int, Hint]:
-        """The words of a sentence that the tagger must have taken for something else: "Ewa claps, and ..." has a verb."""
+        """The words that the tagger must have taken for something else: "Ewa claps, and ..." has a verb."""
         found: dict[int, Hint] = {}
-        index = self._index
         told = any(token.tag_ in _FINITE for token in doc)
         for token in doc:
             low, tag = token.lower_, token.tag_
-            before, after = doc[token.i - 1] if token.i else None, doc[token.i + 1] if token.i + 1 < len(doc) else None
-            listed = any(low in index[part] for part in ("adj", "adv", "verb", "noun"))
+            before, _after = doc[token.i - 1] if token.i else None, doc[token.i + 1] if token.i + 1 < len(doc) else None
+            listed = low in self._listed
             if (
                 token.text[0].isupper()
                 and tag in _NO_NAME
@@ -114,34 +115,45 @@ class Parser:
             ):
                 found[token.i] = Hint("Anna", "NNP", token.text)
                 continue
-            base = next((one for one in (low, low[:-1], low[:-2], f"{low[:-3]}y") if one in index["verb"]), "")
+            base = next((one for one in (low, low[:-1], low[:-2], f"{low[:-3]}y") if one in self._verbs), "")
             if before is None or token.text != low or not (base or low in self._past):
                 continue
-            named = before.tag_ == "NNP" or before.i in found
-            pronoun = before.lower_ in _DOERS and before.tag_ == "PRP"
-            noun = tag in ("NN", "NNS", "JJ", "NNP", "NNPS")
-            alone = not any(one.tag_ in _FINITE for one in _segment(token))
-            third = low.endswith("s") and low != base
-            joined = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NNS" and third
-            subject = (before.tag_ == "NN" or (before.tag_ == "JJ" and not told)) and any(
-                one.tag_ in ("DT", "PRP$") for one in _segment(token)
-            )
-            row = not told and tag in ("NN", "NNS") and any(one.tag_ == "CC" for one in doc[: token.i])
-            opens = after is None or after.tag_ in _AFTER_VERB
-            wants = after is not None and after.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
-            if (noun and low in self._past and (named or pronoun or before.tag_ in ("CC", ",", "NN", "NNS"))) or (
-                tag == "VBN" and token.dep_ == "acl" and not told and opens
-            ):
-                found[token.i] = Hint("took" if wants else "walked", "VBD", self._past.get(low, base or low))
-            elif noun and pronoun and alone:
-                found[token.i] = Hint("take" if wants else "go", "VBP", base)
-            elif noun and third and opens and alone and (named or (subject and (not told or tag == "NNS"))):
-                found[token.i] = Hint("takes" if wants else "goes", "VBZ", base)
-            elif joined and alone and _determined(token.head) and doc[:].root.tag_ == "VBZ":
-                found[token.i] = Hint("takes" if wants else "goes", "VBZ", base)
-            elif row and opens and not third and before.tag_ in ("NN", "NNP"):
-                found[token.i] = Hint("took" if wants else "walked", "VBP", base)
+            hint = self._hint(token, base, named=before.tag_ == "NNP" or before.i in found, told=told)
+            if hint is not None:
+                found[token.i] = hint
         return found
+
+    def _hint(self, token: Token, base: str, *, named: bool, told: bool) -> Hint | None:
+        """What to put in place of one word, if it must be a verb.
+
+        named: a name stands before it. told: the sentence has a verb.
+        """
+        before, tag, low = token.nbor(-1), token.tag_, token.lower_
+        after = token.nbor(1) if token.i + 1 < len(token.doc) else None
+        noun = tag in ("NN", "NNS", "JJ", "NNP", "NNPS")
+        opens = after is None or after.tag_ in _AFTER_VERB
+        wants = after is not None and after.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
+        pronoun = before.lower_ in _DOERS and before.tag_ == "PRP"
+        if noun and low in self._past and (named or pronoun or before.tag_ in ("CC", ",", "NN", "NNS")):
+            return Hint("took" if wants else "walked", "VBD", self._past[low])
+        if tag == "VBN" and token.dep_ == "acl" and not told and opens:
+            return Hint("took" if wants else "walked", "VBD", self._past.get(low) or base)
+        around = _segment(token)
+        if not base or not noun or any(one.tag_ in _FINITE for one in around):
+            return None
+        third = low.endswith("s") and low != base
+        subject = (before.tag_ == "NN" and (tag == "NNS" or not told)) or (before.tag_ == "JJ" and not told)
+        subject = subject and any(one.tag_ in ("DT", "PRP$") for one in around)
+        joined = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NNS"
+        joined = joined and _determined(token.head) and token.doc[:].root.tag_ == "VBZ"
+        if pronoun:
+            return Hint("take" if wants else "go", "VBP", base)
+        if third and ((opens and (named or subject)) or joined):
+            return Hint("takes" if wants else "goes", "VBZ", base)
+        row = not told and not third and tag in ("NN", "NNS") and any(one.tag_ == "CC" for one in token.doc[: token.i])
+        if row and opens and before.tag_ in ("NN", "NNP"):
+            return Hint("took" if wants else "walked", "VBP", base)
+        return None
 
 
 _FINITE = frozenset(("VBD", "VBZ", "VBP", "MD", "VB"))

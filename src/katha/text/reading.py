@@ -99,6 +99,8 @@ def _first(sentences: Sequence[Sentence], start: int) -> int:
 def _heading(at: int, scene: Scene, words: Words) -> Setting:
     """The setting that a script's heading gives: "INT. PIP'S KITCHEN - NIGHT"."""
     named = [word for word in scene.place.replace("/", " ").split() if words.is_place(word)]
+    if len(named) == 1 and words.sort(named[0]) == "vehicle":
+        named = []  # "BUS STOP"
     noun = named[-1] if named else scene.place.split()[-1]
     place = Place(noun, scene.place, at, None, "", words.sort(noun))
     time = next((part for word in scene.time.split() if (part := words.group("times", word))), None)

@@ -18,6 +18,7 @@ __all__ = ["Setting", "track"]
 _DOORSTEP = "doorstep"
 _OPENING = 2
 """So many sentences may say where a story plays without anybody doing something there."""
+_OPEN = ("water", "land", "region", "structure")
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,10 @@ class _Track:
             if described or (said and words.has("place", role.head) and (thing or known)):
                 self._set(role, event)
             self._role(role, event)
-        if event.particle == "out" and words.has("motion", event.verb) and not event.all("goal", "source", "patient"):
-            if self.place is not None and self.place.sort in ("building", "vehicle") and self._moves(event):
-                self._leave(self.place, event)
+        leaves = event.particle == "out" and words.has("motion", event.verb) and self._moves(event)
+        inside = self.place if self.place is not None and self.place.sort not in _OPEN else None
+        if leaves and inside is not None and not event.all("goal", "source", "patient"):
+            self._leave(inside, event)
 
     def opens(self, sentence: int, events: Sequence[Event]) -> None:
         """Take the place that a story's first sentences name beside something: "the robot in the library"."""
@@ -81,7 +83,8 @@ class _Track:
     def _moves(self, event: Event) -> bool:
         """Whether somebody goes there, and not a thing that is thrown."""
         who = [self.entities[item] for item in event.who("agent") if item in self.entities]
-        return not who or any(entity.character or entity.sort == "vehicle" for entity in who)
+        goes = self.words.has("motion", event.verb)
+        return not who or any(entity.character or (goes and entity.sort == "vehicle") for entity in who)
 
     def _role(self, role: Role, event: Event) -> None:
         words, how = self.words, role.preposition
@@ -104,6 +107,7 @@ class _Track:
         named = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
         if not (named or inside) or words.has("anywhere", role.head) or words.has("parts", role.head):
             return
+        to = event.all("goal")
         arrives = words.has("arrive", event.verb) or words.has("motion", event.verb)
         if role.role == "patient" and words.has("enter", event.verb) and self._moves(event):
             self._set(role, event, outside=event.verb == "leave")
@@ -117,9 +121,8 @@ class _Track:
                 return
             if self.place is None or (there and (self._moves(event) or event.existential)):
                 self._set(role, event)
-        elif role.role == "source" and self._moves(event) and (how == "out" or self.place is None):
-            if self.place is None or not event.all("goal"):
-                self._set(role, event, outside=how == "out" and words.sort(role.head) not in ("water", "land"))
+        elif role.role == "source" and self._moves(event) and (self.place is None or (how == "out" and not to)):
+            self._set(role, event, outside=how == "out" and words.sort(role.head) not in ("water", "land"))
 
     def _at_door(self, role: Role, event: Event) -> bool:
         """Whether somebody rings or knocks at somebody's door, and stands before it then."""
