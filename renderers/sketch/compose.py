@@ -19,10 +19,10 @@ from katha.renderers.sketch.layout import arrange
 from katha.renderers.sketch.pieces import Box, Piece
 from katha.renderers.sketch.settings import Backdrop, draw_setting
 from katha.renderers.sketch.settings.stage import tint
-from katha.renderers.sketch.style import INK, PAPER
-from katha.renderers.sketch.svg import el, group, number
+from katha.renderers.sketch.style import INK
+from katha.renderers.sketch.svg import el, group, number, sheet
 
-__all__ = ["Composition", "Placed", "border", "compose", "compose_scene", "rasterise"]
+__all__ = ["Composition", "Placed", "compose", "compose_scene"]
 
 _GRID = 12
 _STANDING = 12.0
@@ -72,13 +72,6 @@ def compose_scene(reading: SceneReading, seed: int, width: int, height: int) -> 
     return _compose(reading, repr(reading), seed, width, height)
 
 
-def rasterise(svg: str, width: int, height: int) -> bytes:
-    """PNG bytes of `width` x `height` pixels: the same for the same SVG, with no metadata."""
-    import resvg_py
-
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, height=height, skip_system_fonts=True))
-
-
 def _compose(reading: SceneReading, key: str, seed: int, width: int, height: int) -> Composition:
     digest = hashlib.sha256(f"{key}\n{seed}".encode()).digest()
     rng = Random(int.from_bytes(digest[:8], "big"))
@@ -109,18 +102,8 @@ def _sheet(pieces: Sequence[Piece], camera: Camera, backdrop: Backdrop, front: s
     z = camera.zoom
     zoomed = f"translate({number(camera.fx * (1 - z))} {number(camera.fy * (1 - z))}) scale({z:.4f})"
     figures = "".join(_drawn(piece, camera) for piece in pieces)
-    return el(
-        "svg",
-        group(backdrop.back, transform=zoomed),
-        tint(figures, backdrop.glow, backdrop.share),
-        front,
-        backdrop.rain,
-        border(width, height),
-        xmlns="http://www.w3.org/2000/svg",
-        width=width,
-        height=height,
-        viewBox=f"0 0 {width} {height}",
-    )
+    back, lit = group(backdrop.back, transform=zoomed), tint(figures, backdrop.glow, backdrop.share)
+    return sheet((back, lit, front, backdrop.rain), width, height)
 
 
 def _drawn(piece: Piece, camera: Camera) -> str:
@@ -136,19 +119,6 @@ def _shadow(piece: Piece) -> str:
     x0, _, x1, y1 = piece.local
     reach = 0.34 * (x1 - x0)
     return el("ellipse", cx=(x0 + x1) / 2, cy=min(y1, 1.0), rx=reach, ry=0.13 * reach, fill=INK, fill_opacity=0.16)
-
-
-def border(width: int, height: int) -> str:
-    """A margin of paper with a thin ink line inside it."""
-    m = max(2.0, height * 0.014)
-    r = m * 1.6
-    hole = (
-        f"M0,0H{width}V{height}H0Z M{number(m + r)},{number(m)}H{number(width - m - r)}"
-        f"q{number(r)},0 {number(r)},{number(r)}"
-        f"V{number(height - m - r)}q0,{number(r)} {number(-r)},{number(r)}H{number(m + r)}"
-        f"q{number(-r)},0 {number(-r)},{number(-r)}V{number(m + r)}q0,{number(-r)} {number(r)},{number(-r)}Z"
-    )
-    return el("path", d=hole, fill=PAPER, fill_rule="evenodd", stroke=INK, stroke_width=max(1.0, height * 0.0045))
 
 
 def _place(pieces: Sequence[Piece], nth: int, camera: Camera, front: Box | None, width: int, height: int) -> Placed:

@@ -11,9 +11,9 @@ from typing import Any
 
 from katha.errors import UsageError
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.sketch.compose import rasterise
 from katha.renderers.sketch.looks import LOOKS, in_look
 from katha.renderers.sketch.scenes import Told, frame_scene, tell
+from katha.renderers.sketch.svg import rasterise
 
 __all__ = ["SketchRenderer"]
 
@@ -115,7 +115,7 @@ class SketchRenderer:
             )
         told = self._told(request)
         self._unsaid |= dict.fromkeys(word for word in told.not_drawn if word not in self._said)
-        frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose)
+        frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose, scene_number=request.scene)
         return rasterise(in_look(frame.svg, request.style or self._style), width, height)
 
 

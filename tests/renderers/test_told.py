@@ -14,6 +14,7 @@ from katha.renderers.sketch import SketchRenderer
 from katha.renderers.sketch.deeds import deed_ids
 from katha.renderers.sketch.places import place_ids
 from katha.renderers.sketch.scenes import Scene, SceneActor, scene_of, tell
+from katha.renderers.sketch.scenes.senses import features_of
 from katha.schema import Character
 
 SENTENCES = [
@@ -265,3 +266,56 @@ def test_keys_of_renderers_that_do_not_draw_the_fields_stay() -> None:
     plain, told = request("A fox."), request("A fox.", place="forest", must_show=("tree",))
     assert _dump(told, False) == _dump(plain, False) == _dump(plain, True)
     assert _dump(told, True)["place"] == "forest"
+
+
+@pytest.mark.parametrize(
+    ("words", "features"),
+    [
+        ("a girl in a yellow raincoat and glasses", ("coat:#f0bf4c", "glasses")),
+        ("a woman in a long white dress", ("long_dress:#f6f2ea",)),
+        ("a teenage boy with red hair and headphones", ("headphones",)),
+        ("an old man with a white beard", ("beard:#f6f2ea",)),
+        ("a fat man with a moustache and a top hat", ("fat", "moustache", "top_hat")),
+        ("a person with a red scarf", ("scarf:#d8584f",)),
+        ("the winner", ()),
+    ],
+)
+def test_appearance_becomes_clothes_and_build(words: str, features: tuple[str, ...]) -> None:
+    assert features_of(words) == features
+
+
+def test_what_somebody_wears_is_drawn_on_the_body() -> None:
+    scene = scene_of(request("Nadia wears a red helmet."))
+    assert "helmet:#d8584f" in only(scene).look.features
+    assert not scene.things
+
+
+def test_a_name_alone_is_one_person_and_a_crowd_is_many() -> None:
+    ines = Character(name="Ines", kind="woman", appearance="a woman")
+    assert only(scene_of(request("Ines laughs.", characters=(ines,)))).count == 1
+    assert only(scene_of(request("The crowd cheered."))).count == 8
+
+
+def test_what_is_told_of_stands_in_the_bubble_and_not_beside_it() -> None:
+    scene = scene_of(request("Hana tells Tom a story about a ship."))
+    assert [actor.says for actor in scene.actors] == ["ship", None]
+    assert not words(scene)
+
+
+def test_what_is_drawn_is_on_the_sheet_and_what_is_put_in_the_oven_has_an_oven() -> None:
+    scene = scene_of(request("Meera draws an elephant."))
+    assert (only(scene).deed, words(scene)) == ("draw", {"elephant"})
+    scene = scene_of(request("Mina puts the cake in the oven."))
+    assert (only(scene).deed, words(scene), scene.setting) == ("put_in", {"cake", "oven"}, "kitchen")
+    scene = scene_of(request("Black smoke comes out of the oven."))
+    assert {(thing.word, thing.where if thing.at else "") for thing in scene.things} == {
+        ("smoke", "above"),
+        ("oven", ""),
+    }
+
+
+def test_the_sheet_of_characters_goes_before_a_wrong_reading_of_the_sentence() -> None:
+    peter = Character(name="Peter", kind="teenager", appearance="a male teenager")
+    woman = Character(name="woman", kind="woman", appearance="a woman")
+    scene = scene_of(request("Peter offers the seat to the woman. Peter is ashamed.", characters=(peter, woman)))
+    assert {actor.id: actor.look.base for actor in scene.actors} == {"peter": "teen_boy", "woman": "woman"}

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from katha.renderers.sketch.camera import Land, point_camera, roll
-from katha.renderers.sketch.compose import border
 from katha.renderers.sketch.deeds import deed
-from katha.renderers.sketch.pieces import Piece
 from katha.renderers.sketch.places import Place, draw_place, place_data
-from katha.renderers.sketch.scenes.framing import Framing, Shot, Subject, Taste, choose_framing
+from katha.renderers.sketch.scenes.careless import careless_framing
+from katha.renderers.sketch.scenes.framing import Framing, Subject, Taste, choose_framing
 from katha.renderers.sketch.scenes.record import Scene
 from katha.renderers.sketch.scenes.stage import arrange
 from katha.renderers.sketch.scenes.things import Box, Sprite
 from katha.renderers.sketch.settings.stage import tint
 from katha.renderers.sketch.style import INK
-from katha.renderers.sketch.svg import el, group, number
+from katha.renderers.sketch.svg import el, group, number, sheet
 
 __all__ = ["Frame", "draw_scene", "frame_scene"]
 
@@ -41,17 +39,25 @@ def draw_scene(scene: Scene, width: int, height: int, seed: int) -> str:
 
 
 def frame_scene(
-    scene: Scene, width: int, height: int, seed: int, previous: Framing | None = None, *, loose: bool = False
+    scene: Scene,
+    width: int,
+    height: int,
+    seed: int,
+    previous: Framing | None = None,
+    *,
+    loose: bool = False,
+    scene_number: int | None = None,
 ) -> Frame:
     """The scene as SVG with its camera; `previous` is the camera of the frame before it.
 
-    The seed varies the shot and the composition. `loose` frames without care: small figures in a corner, heads and
+    The seed varies the shot and the composition, and so does `scene_number`, the panel's place on the board: neighbours
+    that tell the same are not the same picture. `loose` frames without care: small figures in a corner, heads and
     things cut off.
 
     Raises:
         RenderError: the scene names a place, deed, mood or pictogram that does not exist.
     """
-    digest = hashlib.sha256(f"{scene!r}\n{seed}".encode()).digest()
+    digest = hashlib.sha256(f"{scene!r}\n{seed}\n{scene_number}".encode()).digest()
     rng = Random(int.from_bytes(digest[:8], "big"))
     shown = frozenset(thing.pictogram for thing in scene.things if thing.pictogram is not None)
     place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed, shown)
@@ -59,7 +65,7 @@ def frame_scene(
     felt = any(actor.mood and actor.deed in (*_FELT, "stand") for actor in scene.actors)
     stand = place_data(scene.setting).stand if scene.setting else None
     if loose:
-        framing = _careless(sprites, scene, rng, place, width, height)
+        framing = careless_framing([_subject(sprite) for sprite in sprites], scene.shot, rng, width, height)
     else:
         framing = choose_framing(
             [_subject(sprite) for sprite in sprites],
@@ -80,23 +86,6 @@ def _taste(rng: Random) -> Taste:
     return Taste(rng.random(), rng.uniform(-1.0, 1.0), rng.uniform(-1.0, 1.0))
 
 
-_SHOTS: Mapping[str, Shot] = {"wide": "wide", "medium": "medium", "close_up": "close"}
-
-
-def _careless(sprites: Sequence[Sprite], scene: Scene, rng: Random, place: Place, width: int, height: int) -> Framing:
-    """The old camera: any shot, aimed at anybody, without a look at what it cuts off."""
-    asked = {shot: name for name, shot in _SHOTS.items()}.get(scene.shot) if scene.shot else None
-    dice = roll(rng, asked)
-    pieces = [
-        Piece(sprite.id, "character" if sprite.acts else "prop", "", sprite.local, sprite.depth, sprite.x, sprite.y,
-              head_local=sprite.face_local, rank=rank)
-        for rank, sprite in enumerate(sprites)
-    ]  # fmt: skip
-    shore = place.water[1] + 0.06 * height if place.water else place.horizon
-    camera = point_camera(pieces, dice, Land(place.horizon, shore), width, height)
-    return Framing(_SHOTS[camera.shot], camera.k, camera.left, camera.ground, camera.zoom)
-
-
 def _subject(sprite: Sprite) -> Subject:
     return Subject(sprite.id, sprite.box, sprite.face, sprite.acts, sprite.key, sprite.facing)
 
@@ -115,18 +104,9 @@ def _sheet(sprites: Sequence[Sprite], framing: Framing, place: Place, width: int
     z, fx, fy = framing.zoom, width / 2, place.horizon
     zoomed = f"translate({number(fx * (1 - z))} {number(fy * (1 - z))}) scale({z:.4f})"
     actors = "".join(_put(sprite, framing) for sprite in sprites)
-    return el(
-        "svg",
-        group(place.back, transform=zoomed),
-        tint(actors, place.glow, place.share),
-        place.front if framing.shot != "close" else "",
-        place.over,
-        border(width, height),
-        xmlns="http://www.w3.org/2000/svg",
-        width=width,
-        height=height,
-        viewBox=f"0 0 {width} {height}",
-    )
+    back, lit = group(place.back, transform=zoomed), tint(actors, place.glow, place.share)
+    front = place.front if framing.shot != "close" else ""
+    return sheet((back, lit, front, place.over), width, height)
 
 
 def _put(sprite: Sprite, framing: Framing) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Box", "Framing", "Shot", "Subject", "Taste", "choose_framing", "keep_direction"]
+__all__ = ["Box", "Framing", "Shot", "Subject", "Taste", "choose_framing", "keep_direction", "union"]
 
 Box = tuple[float, float, float, float]
 Shot = Literal["wide", "medium", "close"]
@@ -169,7 +169,7 @@ def _needed(subjects: Sequence[Subject], shot: Shot) -> Box:
         heads = [_around(subject.face) for subject in subjects if subject.face is not None and subject.acts]
         things = [subject.box for subject in subjects if subject.key and not subject.acts]
         chosen = heads + things or chosen
-    return _union(chosen or [subject.box for subject in subjects] or [(-100.0, -100.0, 100.0, 0.0)])
+    return union(chosen or [subject.box for subject in subjects] or [(-100.0, -100.0, 100.0, 0.0)])
 
 
 def _extent(box: Box) -> float:
@@ -186,7 +186,7 @@ def _around(face: tuple[float, float, float]) -> Box:
 def _people(subjects: Sequence[Subject]) -> Box | None:
     """The box around everybody who acts."""
     boxes = [subject.box for subject in subjects if subject.acts]
-    return _union(boxes) if boxes else None
+    return union(boxes) if boxes else None
 
 
 def _scale(subjects: Sequence[Subject], shot: Shot, width: float, height: float, asked: Shot | None) -> float:
@@ -237,6 +237,7 @@ def _aim(
     return left, ground + max(over, 0.0) - (max(under, 0.0) if over < 0 else 0.0)
 
 
-def _union(boxes: Sequence[Box]) -> Box:
+def union(boxes: Sequence[Box]) -> Box:
+    """The smallest box around `boxes` (at least one)."""
     x0s, y0s, x1s, y1s = zip(*boxes, strict=True)
     return (min(x0s), min(y0s), max(x1s), max(y1s))

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
-
-import yaml
 
 from katha.language import load_vocabulary
 from katha.renderers.sketch.deeds import deed_words, people
 from katha.renderers.sketch.pictograms import Noun, find_noun
 from katha.renderers.sketch.places import place_words
 from katha.renderers.sketch.scenes.record import Shot
+from katha.renderers.sketch.tables import load_table
 
 __all__ = [
     "attributes_in",
@@ -258,8 +256,5 @@ def _attributes() -> tuple[tuple[str, str], ...]:
     return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
 
 
-@cache
 def _data() -> Mapping[str, Any]:
-    text = resources.files("katha.renderers.sketch.scenes").joinpath("senses.yaml").read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return data
+    return load_table("scenes", "senses.yaml")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
-
-import yaml
 
 from katha.renderers.sketch.deeds import Body, Deed, pieces
 from katha.renderers.sketch.pictograms import Picture, draw_pictogram, draw_stand_in, stage_height
+from katha.renderers.sketch.scenes.framing import Box, union
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.svg import circle, ellipse, group, line, number, path, rect, trace
+from katha.renderers.sketch.tables import load_table
 
 __all__ = [
     "Box",
@@ -27,7 +26,6 @@ __all__ = [
     "union",
 ]
 
-Box = tuple[float, float, float, float]
 Face = tuple[float, float, float]
 
 _HELD = 0.5
@@ -93,12 +91,6 @@ class Sprite:
     def moved(self, dx: float, dy: float) -> Sprite:
         """The same drawing elsewhere."""
         return replace(self, x=self.x + dx, y=self.y + dy)
-
-
-def union(boxes: list[Box]) -> Box:
-    """The smallest box around `boxes` (at least one)."""
-    x0s, y0s, x1s, y1s = zip(*boxes, strict=True)
-    return (min(x0s), min(y0s), max(x1s), max(y1s))
 
 
 def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
@@ -355,8 +347,7 @@ def _worn(thing: SceneThing, body: Body, facing: int) -> Sprite:
 
 @cache
 def _worn_where() -> Mapping[str, str]:
-    text = resources.files("katha.renderers.sketch.deeds").joinpath("worn.yaml").read_text(encoding="utf-8")
-    return {name: where for where, names in yaml.safe_load(text).items() for name in names}
+    return {name: where for where, names in load_table("deeds", "worn.yaml").items() for name in names}
 
 
 def _path(facing: int, wide: float, tall: float) -> str:
@@ -418,6 +409,8 @@ def speech_bubble(x: float, y: float, mouth: tuple[float, float], wide: float, t
     (mx, my), foot = mouth, x + (mouth[0] - x) * 0.5
     left, right = (foot - 6, y + 0.5 * tall), (foot + 7, y + 0.6 * tall)
     tail = trace("M", left, "L", (mx, my), "L", right, "Z")
-    filled = {"fill": "#fffdf6"}
-    outlined = path(tail, width=2.0, **filled) + ellipse(x, y, wide, tall, width=2.0, **filled)
-    return outlined + path(tail, stroke=None, **filled) + ellipse(x, y, wide - 1.2, tall - 1.2, stroke=None, **filled)
+    paper = "#fffdf6"
+    outlined = path(tail, fill=paper, width=2.0) + ellipse(x, y, wide, tall, fill=paper, width=2.0)
+    return (
+        outlined + path(tail, fill=paper, stroke=None) + ellipse(x, y, wide - 1.2, tall - 1.2, fill=paper, stroke=None)
+    )
