@@ -15,7 +15,7 @@ from katha.planners.narrated import raw_sentences
 from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
 from katha.schema import FrameKind, Panel, Plan
 
-__all__ = ["inserted_request", "scene_request", "with_stand_ins"]
+__all__ = ["in_words", "inserted_request", "scene_request", "stand_ins", "with_stand_ins"]
 
 
 def scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
@@ -29,11 +29,11 @@ def scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
         shot_angle=panel.shot_angle,
         must_show=tuple(panel.must_show),
     )
-    return _in_words(request, context.plugins.renderer.capabilities)
+    return in_words(request, context.plugins.renderer.capabilities)
 
 
-def _in_words(request: FrameRequest, able: Capabilities) -> FrameRequest:
-    """`request` with the panel's fields and its characters' looks in the prompt too, where the renderer draws from the
+def in_words(request: FrameRequest, able: Capabilities) -> FrameRequest:
+    """Return `request` with the panel's fields and its characters' looks in the prompt too, where the renderer draws from the
     prompt alone: what it does not say yet, as far as there is room."""
     if able.panel or able.source == "found":
         return request
@@ -60,7 +60,7 @@ def inserted_request(
     """A frame between two scenes: where and when the first of them is, as far as the plan says."""
     panel = context.plan().panels[pair[0] - 1]
     request = replace(_request(context, what, seed, kind=kind), place=panel.place, time_of_day=panel.time_of_day)
-    return _in_words(request, context.plugins.inserter.capabilities)
+    return in_words(request, context.plugins.inserter.capabilities)
 
 
 def _request(
@@ -96,14 +96,14 @@ def with_stand_ins(context: RunContext) -> Plan:
     ]
     known = plan.coverage
     if known is not None:
-        told = dict.fromkeys((sentence, word) for panel in panels for sentence, word in _stand_ins(panel))
+        told = dict.fromkeys((sentence, word) for panel in panels for sentence, word in stand_ins(panel))
         sentences, words = (list(dict.fromkeys(column)) for column in zip(*told, strict=True)) if told else ([], [])
         known = known.model_copy(update={"in_part": sentences, "stand_ins": words})
     return plan.model_copy(update={"panels": panels, "coverage": known})
 
 
-def _stand_ins(panel: Panel) -> Iterator[tuple[str, str]]:
-    """The words of a panel's prompt that are not drawn, each with the sentence of the caption that it belongs to."""
+def stand_ins(panel: Panel) -> Iterator[tuple[str, str]]:
+    """Yield the words of a panel's prompt that are not drawn, each with the sentence of the caption that it belongs to."""
     sentences = [text.strip() for text in raw_sentences(panel.caption) if text.strip()]
     for word in panel.not_drawn:
         last = word.split()[-1].lower()

@@ -35,7 +35,7 @@ def read_plan(value: object, record: StoryRecord) -> Plan:
     are read from the prompts. `Plan.renewed` says what was made again and what was kept.
 
     Raises:
-        ValidationError: it is no plan.
+        ValidationError: it is no plan. PlanError: a transition joins panels that were never there.
     """
     if not isinstance(value, Mapping) or not isinstance(value.get("panels"), list):
         return Plan.model_validate(value)
@@ -45,6 +45,11 @@ def read_plan(value: object, record: StoryRecord) -> Plan:
     plan = Plan.model_validate({**value, "panels": numbered, "transitions": [], "renewed": []})
     if record.transitions or len(plan.panels) < 2:
         return plan.model_copy(update={"transitions": given})
+    known = max(len(rows), len(plan.made.panels if plan.made else ()))
+    for step in given:
+        if step.to_scene != step.from_scene + 1 and step.to_scene > known:
+            where = f"panels {step.from_scene} and {step.to_scene}"
+            raise PlanError(f"Plan field 'transitions' joins {where}, which are not adjacent panels of 1 to {known}.")
     steps, said = _Renewal(plan, given, [row.get("index") for row in rows]).steps()
     if plan.questions and said:
         said.append(f"The plan's own {len(plan.questions)} questions are kept as they are.")

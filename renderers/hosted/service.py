@@ -125,9 +125,7 @@ class HostedRenderer(ABC):
     def _draw(self, request: FrameRequest, template: str, references: Sequence[bytes]) -> bytes:
         prompt = load_prompt(template).render(
             prompt=request.prompt,
-            looks="; ".join(
-                f"{item.name}, {item.appearance}" for item in request.characters if self._unsaid(item, request)
-            ),
+            looks="; ".join(f"{item.name}, {item.appearance}" for item in _unsaid(request)),
             style=request.style,
             negative=request.negative_prompt,
         )
