@@ -10,12 +10,13 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
+from katha.agents.requests import inserted_request, scene_request
 from katha.agents.state import BridgeTask, Emit
 from katha.compass.repair import Insertion, insertion, transition_text
 from katha.errors import BlankFrameError, KathaError, RenderError, UsageError
 from katha.jsonio import digest
 from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
-from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
+from katha.schema import Board, Event, Frame, FrameKind, Stage
 
 Size = tuple[int, int]
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -337,45 +338,6 @@ def redraw(
 # Boards: a plan's scenes, or a board with one frame more.
 
 
-def _scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
-    what = Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters))
-    return replace(
-        _request(context, what, seed, scene=panel.index),
-        place=panel.place,
-        time_of_day=panel.time_of_day,
-        shot_size=panel.shot_size,
-        shot_angle=panel.shot_angle,
-        must_show=tuple(panel.must_show),
-    )
-
-
-def _inserted_request(
-    context: RunContext, what: Insertion, seed: int, pair: tuple[int, int], kind: FrameKind
-) -> FrameRequest:
-    """A frame between two scenes: where and when the first of them is, as far as the plan says."""
-    panel = context.plan().panels[pair[0] - 1]
-    request = _request(context, what, seed, kind=kind)
-    return replace(request, place=panel.place, time_of_day=panel.time_of_day)
-
-
-def _request(
-    context: RunContext, what: Insertion, seed: int, kind: FrameKind = "scene", scene: int | None = None
-) -> FrameRequest:
-    plan, (width, height) = context.plan(), context.size
-    return FrameRequest(
-        prompt=what.prompt,
-        seed=seed,
-        width=width,
-        height=height,
-        negative_prompt=what.negative_prompt,
-        style=plan.style,
-        kind=kind,
-        scene=scene,
-        characters=tuple(item for item in plan.characters if item.name in what.characters),
-        story_id=plan.story_id,
-    )
-
-
 def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
     """Draw the board of one seed; frames that are already in the cache are not drawn.
 
@@ -383,7 +345,7 @@ def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
         RenderError: a frame could not be made.
     """
     plan = context.plan()
-    requests, hashes = draw_scenes(context, [_scene_request(context, panel, seed) for panel in plan.panels], emit)
+    requests, hashes = draw_scenes(context, [scene_request(context, panel, seed) for panel in plan.panels], emit)
     frames = [
         Frame(
             index=number,
@@ -442,7 +404,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     what = insertion_of(context, pair, task["prompt"])
     kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
     seed = _seed_of(context, task) if what.other_seed else task["seed"]
-    request = _inserted_request(context, what, seed, pair, kind)
+    request = inserted_request(context, what, seed, pair, kind)
     method = inserted_name(context.mode.insert, board, task["seed"])
     replaced = _weaker(context, board, pair) if context.mode.place == "instead" else None
     if replaced is not None:
@@ -489,9 +451,9 @@ def board_requests(context: RunContext, board: Board) -> list[FrameRequest]:
     found = []
     for frame in board.frames:
         if frame.scene is not None and frame.transition is None:
-            found.append(_scene_request(context, context.plan().panels[frame.scene - 1], frame.seed))
+            found.append(scene_request(context, context.plan().panels[frame.scene - 1], frame.seed))
         else:
             pair = frame.transition or (1, 2)
             what = insertion_of(context, pair, frame.prompt)
-            found.append(_inserted_request(context, what, frame.seed, pair, frame.kind))
+            found.append(inserted_request(context, what, frame.seed, pair, frame.kind))
     return found

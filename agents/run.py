@@ -111,6 +111,7 @@ def load_outcome(folder: RunFolder, first: Cause | None = None) -> Outcome:
 
 def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) -> RunResult:
     """Return the result that the folder of a run holds that went to its end."""
+    plan = Plan.model_validate(read_json(folder.plan))
     return RunResult(
         outcome=load_outcome(folder, first),
         out=folder.path,
@@ -118,7 +119,8 @@ def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) 
         candidates=Candidates.model_validate(read_json(folder.candidates)),
         board=Board.model_validate(read_json(folder.storyboard)),
         reused=reused,
-        coverage=Plan.model_validate(read_json(folder.plan)).coverage,
+        coverage=plan.coverage,
+        renewed=tuple(plan.renewed),
     )
 
 

@@ -74,6 +74,8 @@ class RunResult:
     reused: bool
     coverage: Coverage | None = None
     """How much of the story's text the plan holds, where its planner reads the text."""
+    renewed: tuple[str, ...] = ()
+    """What was made again, and what was kept, of a plan that had been changed by hand."""
 
 
 class Place(Record):

@@ -21,6 +21,7 @@ from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.packets.instructions import require_variant
 from katha.jsonio import read_json
 from katha.planners.base import validate_plan
+from katha.planners.renewal import read_plan
 from katha.schema import Event, Plan, StoryRecord
 from katha.stories import check_scene_count, load_story, story_of_text
 
@@ -73,7 +74,8 @@ def run_story(
     given = plan if plan is None or isinstance(plan, Plan) else _read_plan(Path(plan), record)
     if given is not None:
         config = config.model_copy(update={"panels": len(given.panels)})
-    check_scene_count(record, config.panels)
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
     plugins = load_plugins(config, budget)
     if lock is not None:
         config = freeze(config, Path(lock), plugins, [record])
@@ -103,7 +105,8 @@ def plan_story(story: StoryRecord | Path | str, settings: Settings | str | None 
     """
     config = settings_for(settings, changes)
     record = read_story(story)
-    check_scene_count(record, config.panels)
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
     return make_plan(record, config)
 
 
@@ -172,7 +175,7 @@ def _read_plan(path: Path, record: StoryRecord) -> Plan:
     """
     value = read_json(path)
     try:
-        plan = Plan.model_validate(value)
+        plan = read_plan(value, record)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole file"

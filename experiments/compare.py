@@ -44,7 +44,7 @@ from katha.experiments.runner import (
     write_records,
 )
 from katha.jsonio import digest, dumps, read_json, write_bytes_atomic, write_json
-from katha.protocols import Judge
+from katha.protocols import Judge, PlanRequest
 from katha.registry import default_registry
 from katha.schema import DIMENSIONS, Dimension, Plan, Record, StoryRecord
 from katha.schema.scores import Scores, Selection
@@ -363,7 +363,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         """Return the plan of one planner, made once for all renderers and kept."""
         config = method.config
         planner = self._job.plugins[method.name].planner
-        limit, panels = self._job.prompt_tokens, len(record.scenes) or config.panels
+        limit, panels = self._job.prompt_tokens, len(record.scenes) or config.panels or PlanRequest().panels
         key = digest([dict(planner.spec()), panels, config.style, limit])
         path = self._out / "plans" / key[:12] / f"{record.story_id}.json"
         if path.is_file():

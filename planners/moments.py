@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from functools import cached_property
 from typing import Any
 
 from katha.configs import load_config
-from katha.schema import Character, StoryRecord
-from katha.text import Entity, Event, Place, Reading, Sentence, Teller
+from katha.schema import StoryRecord
+from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.words import load_words
 
-__all__ = ["Beat", "Moment", "Story", "scene_texts", "sheet_of"]
+__all__ = ["Beat", "Moment", "Picture", "Story", "scene_texts"]
+
+_SHORT_TIME = 5
+"""The words of a phrase that can say that time passes; longer ones are clauses ("when the light came back")."""
 
 
 def planning(part: str) -> Any:
@@ -44,6 +47,20 @@ class Beat:
         return max(self.weights, default=0.0)
 
 
+@dataclass(frozen=True)
+class Picture:
+    """What one frame can show: an event, and perhaps one `beside` it; how good that is."""
+
+    main: Event
+    beside: Event | None
+    value: float
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What is shown, the main event first."""
+        return (self.main,) if self.beside is None else (self.main, self.beside)
+
+
 class Story:
     """A reading with names, beats, and the worth of every event."""
 
@@ -51,6 +68,9 @@ class Story:
         self.reading = reading
         self.teller = Teller(reading)
         self.beats = [self._beat(sentence) for sentence in reading.sentences]
+        self._weights = {
+            event.id: weight for beat in self.beats for event, weight in zip(beat.events, beat.weights, strict=True)
+        }
 
     def _beat(self, sentence: Sentence) -> Beat:
         shown = [event for event in self.reading.of(sentence.index) if self.teller.shows(event)]
@@ -59,7 +79,8 @@ class Story:
         )
         return Beat(sentence, tuple(shown), tuple(self.worth(event) * turn for event in shown))
 
-    def _doers(self, event: Event) -> Sequence[str]:
+    def doers(self, event: Event) -> Sequence[str]:
+        """Return the characters who do it, else what does."""
         return self.teller.people(self.teller.doers(event)) or self.teller.doers(event)
 
     def _kind(self, event: Event) -> str:
@@ -70,7 +91,7 @@ class Story:
     def worth(self, event: Event) -> float:
         """Return how much an event is worth drawing: deeds to somebody before movements, then states."""
         table = planning("worth")
-        kind = "strong" if {*event.state} & {*planning("events_as_states")} else self._kind(event)
+        kind = "turned" if {*event.state} & {*planning("events_as_states")} else self._kind(event)
         if event.feeling is not None and event.verb in ("be", "feel", "become"):
             kind = "feeling"
         score = float(table[kind])
@@ -91,133 +112,119 @@ class Story:
         # Whose mouth it is stands by.
         parts = [self.reading.entity(key) for key in keys if self.reading.entity(key).owner is not None]
         owners = [str(one.owner) for one in parts if one.sort == "body" or load_words().has("parts", one.noun)]
-        return self.teller.people([*self.teller.doers(event), *keys, *owners])
+        told = [*self.teller.doers(event), *keys, *owners, *self.teller.addressees(event)]
+        return self.teller.people(told)
 
     def happens(self) -> bool:
         """Return whether anything can be drawn."""
         return any(beat.events for beat in self.beats)
 
-    # Cutting.
+    # What one picture can show.
 
-    def parts(self, panels: int) -> list[list[Beat]]:
-        """Return `panels` parts in order, none without an event; with too few events the last moments are held."""
-        units = self._units(panels)
-        if len(units) <= panels:
-            return [list(units[min(at * len(units) // panels, len(units) - 1)]) for at in range(panels)]
-        bounds = [0, *self._best_cuts(units, panels), len(units)]
-        return [[*chain.from_iterable(units[start:stop])] for start, stop in pairwise(bounds)]
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """Every event by itself, and with one more that happens at the same place and time."""
+        near = [[event for beat in self.beats[at : at + 2] for event in beat.events] for at in range(len(self.beats))]
+        singles = [(event, None) for beat in self.beats for event in beat.events]
+        pairs = dict.fromkeys(
+            (main, other)
+            for beat, around in zip(self.beats, near, strict=True)
+            for one in beat.events
+            for two in around
+            for main, other in ((one, two), (two, one))
+            if one is not two and self._together(main, other)
+        )
+        return [self._picture(main, other) for main, other in (*singles, *pairs)]
 
-    def _units(self, panels: int) -> list[list[Beat]]:
-        """What is never cut: a sentence with an event and what follows without one; or single events where there are
-        fewer such sentences than panels."""
-        units: list[list[Beat]] = []
-        early: list[Beat] = []
-        for beat in self.beats:
-            if beat.events:
-                units.append([*early, beat])
-                early = []
-            elif units:
-                units[-1].append(beat)
-            else:
-                early.append(beat)
-        if len(units) < panels:
-            units = [
-                [*([] if at else [one for one in unit if one is not beat and not one.events]), single]
-                for unit in units
-                for beat in unit
-                if beat.events
-                for at, single in enumerate(_singles(beat))
-            ]
-        size = -(-len(units) // int(planning("cuts")["most_units"]))
-        return [[*chain.from_iterable(units[at : at + size])] for at in range(0, len(units), size or 1)]
+    def _picture(self, main: Event, beside: Event | None) -> Picture:
+        table = planning("picture")
+        events = (main,) if beside is None else (main, beside)
+        seen = {one.sentence for one in events if self.reading.sentences[one.sentence].visible}
+        value = table["shown"] * len(seen) + table["main"] * self._weights[main.id]
+        if beside is not None:
+            value += table["beside"] * self._weights[beside.id] - table["second"]
+            value += table["cause"] * (beside.id in main.because or main.id in beside.because)
+        return Picture(main, beside, float(value))
 
-    def _novelty(self, before: Sequence[Beat], after: Sequence[Beat]) -> float:
-        """How good a cut is (0 to about 2.5): new people, another place, another time, another feeling."""
-        table = planning("cuts")
-        who = [
-            {key for beat in side for event in beat.events for key in self.people(event)} for side in (before, after)
+    def _together(self, main: Event, other: Event) -> bool:
+        """Whether both happen at once, as far as a picture is concerned: nobody does two things, but who does something
+        can feel something; the place is one and no time has passed."""
+        first, second = sorted((main, other), key=lambda event: event.id)
+        if self._weights[other.id] > self._weights[main.id] or other.id == main.within:
+            return False
+        if second.sentence != first.sentence and self.passes(second.sentence):
+            return False
+        places = [self.reading.sentences[one.sentence].place for one in (first, second)]
+        if None not in places and len({one.entity or one.noun for one in places if one is not None}) > 1:
+            return False
+        doers, own = self.doers(main), self.doers(other)
+        if set(doers) & set(own):
+            return set(own) == set(doers) and felt(other) and not felt(main)
+        cast = {key for one in (main, other) for key in self.people(one)}
+        return bool(own) and len(cast) <= int(planning("picture")["most_people"])
+
+    # Place and time go on until the text changes them.
+
+    def passes(self, sentence: int) -> bool:
+        """Return whether a sentence tells that time has passed: "the next morning", "after school", "later"."""
+        shift = planning("shift")
+        jumps, keeps = set(shift["words"]), set(shift["keeps"])
+        told = [event for event in self.reading.of(sentence) if event.standing == "told" and not event.perfect]
+        phrases = [set(phrase.lower().split()) for event in told for phrase in event.time]
+        return any(len(phrase) <= _SHORT_TIME and jumps & phrase and not keeps & phrase for phrase in phrases)
+
+    def _goes_on(self, sentence: int) -> bool:
+        """Whether a place is left for one that the text does not name."""
+        return any(
+            event.happens and event.verb in planning("shift")["leaving"] and self.teller.people(event.who("agent"))
+            for event in self.reading.of(sentence)
+        )
+
+    def place_of(self, event: Event) -> Place | None:
+        """Return where an event takes place, None where nobody can know: after a move or a jump in time, indoors."""
+        at, shift = event.sentence, planning("shift")
+        place = self.reading.sentences[at].place
+        if place is not None and place.since == at and at and self._comes_later(place, event):
+            at -= 1
+            place = self.reading.sentences[at].place
+        if place is not None and place.noun in shift["nowhere"]:
+            return None
+        if place is None or not (load_words().has("place", place.noun) or place.sort in shift["places"]):
+            return None
+        since = min(place.since, at)
+        open_air = place.sort in shift["open_air"] or place.noun in shift["open_air"]
+        moved = any(self._goes_on(one) for one in range(since + 1, at))
+        later = not open_air and any(self.passes(one) for one in range(since + 1, event.sentence + 1))
+        return None if moved or later else place
+
+    def _comes_later(self, place: Place, event: Event) -> bool:
+        """Whether a place is that of a later event of the same sentence: "put on his jacket and ran to the bakery"."""
+        named = [
+            one.id
+            for one in self.reading.of(event.sentence)
+            for role in one.roles
+            if role.entity == place.entity is not None or role.head == place.noun
         ]
-        first, second = before[-1].sentence, next(beat.sentence for beat in after if beat.events)
-        score = table["all_new"] if not who[0] & who[1] else table["some_new"] if who[0] != who[1] else 0.0
-        places = [one.place.entity or one.place.noun if one.place else None for one in (first, second)]
-        score += table["place"] * (places[0] != places[1]) + table["time"] * (first.time != second.time)
-        score += table["paragraph"] * (first.paragraph != second.paragraph)
-        moods = [{event.feeling for beat in side for event in beat.events} - {None} for side in (before, after)]
-        return float(score + table["mood"] * (moods[0] != moods[1]))
-
-    def _best_cuts(self, units: Sequence[Sequence[Beat]], panels: int) -> list[int]:
-        """Where to cut, by dynamic programming: squared imbalance of the parts' sizes, less the novelty at the cuts and
-        the worth of each part's main event, so that the deeds that matter most each get a part of their own."""
-        table, total, mean = planning("cuts"), len(units), len(units) / panels
-        weights = [max(beat.best for beat in unit) for unit in units]
-        novelty = [0.0, *(self._novelty(units[at - 1], units[at]) for at in range(1, total)), 0.0]
-        best: list[list[tuple[float, int]]] = [[(float("inf"), 0)] * (total + 1) for _ in range(panels + 1)]
-        best[0][0] = (0.0, 0)
-        for part in range(1, panels + 1):
-            for stop in range(part, total + 1):
-                best[part][stop] = min(
-                    (
-                        best[part - 1][start][0]
-                        + ((stop - start - mean) / mean) ** 2
-                        - table["novelty"] * novelty[stop] * (stop < total)
-                        - table["peak"] * max(weights[start:stop]),
-                        start,
-                    )
-                    for start in range(part - 1, stop)
-                )
-        cuts = [total]
-        for part in range(panels, 1, -1):
-            cuts.append(best[part][cuts[-1]][1])
-        return cuts[:0:-1]
+        return bool(named) and min(named) > event.id and event.within is None
 
     # One part as a picture.
 
     def moment(self, beats: Sequence[Beat], before: Moment | None = None, *, final: bool = False) -> Moment:
-        """Return what stands for a part: its best event, and of its other sentences what others do meanwhile.
+        """Return what stands for a part: of the pictures that show something of it, the one that is worth most.
 
         Raises:
             ValueError: no event of the part can be drawn.
         """
-        rated = [(weight, event) for beat in beats for event, weight in zip(beat.events, beat.weights, strict=True)]
-        if not rated:
+        own = {event.id for beat in beats for event in beat.events}
+        able = [one for one in self.pictures if all(event.id in own for event in one.events)]
+        if not able:
             raise ValueError("A part without an event.")
         told = before.sentences if before is not None else ()
-        fresh = [item for item in rated if self.teller.sentence(item[1]) not in told]
-        main = max(reversed(fresh or rated), key=lambda item: item[0])[1]
-        chosen = self._beside(main, beats)
-        events = tuple(sorted(chosen, key=lambda event: event.id))
-        return Moment(self, tuple(beats), main, events, self._moods(main, events, beats, final=final))
-
-    def _beside(self, main: Event, beats: Sequence[Beat]) -> list[Event]:
-        """The main event, and at most two more of other doers, in the same place, one a sentence first."""
-        chosen, place = [main], self.reading.sentences[main.sentence].place
-        near = sorted(
-            ((abs(beat.sentence.index - main.sentence), -weight, event.id, event) for beat in beats
-             for event, weight in zip(beat.events, beat.weights, strict=True)),
-            key=lambda item: item[:3],
-        )  # fmt: skip
-        for *_, event in near:
-            # Whoever does something can speak at the same time.
-            talks = self._kind(event) == "talk" and all(self._kind(one) != "talk" for one in chosen)
-            busy = {key for one in chosen for key in self._doers(one)} if not talks else set()
-            doers = self._doers(event)
-            there = self.reading.sentences[event.sentence].place
-            same = place is None or there is None or there.entity == place.entity
-            cast = {key for one in (*chosen, event) for key in self.people(one)}
-            shared = {who for one in chosen for who in _everybody(one)} & _everybody(event)
-            far = abs(event.sentence - main.sentence) > 1 or bool(max(event, main, key=lambda one: one.id).time)
-            apart = event.sentence != main.sentence and far and not shared and self.teller.people(doers)
-            if (
-                doers
-                and not busy & set(doers)
-                and same
-                and not apart
-                and len(cast) <= int(planning("picture")["most_people"])
-            ):
-                chosen.append(event)
-            if len(chosen) == int(planning("picture")["most_events"]):
-                break
-        return chosen
+        fresh = [one for one in able if not any(self.teller.sentence(event) in told for event in one.events)]
+        chosen = max(reversed(fresh or able), key=lambda one: one.value)
+        events = tuple(sorted(chosen.events, key=lambda event: event.id))
+        moods = self._moods(chosen.main, events, beats, final=final)
+        return Moment(self, tuple(beats), chosen.main, events, moods)
 
     def _moods(self, main: Event, events: Sequence[Event], beats: Sequence[Beat], *, final: bool) -> dict[str, Event]:
         """Who in the picture feels what: the event that told it last up to the main one (to the end, in the last
@@ -227,19 +234,10 @@ class Story:
         found: dict[str, Event] = {}
         for beat in beats:
             for event in beat.events:
-                for key in self.teller.people(self.teller.doers(event)) if _felt(event) else ():
+                for key in self.teller.people(self.teller.doers(event)) if felt(event) else ():
                     if key in cast and (event.sentence <= last or key not in found):
                         found[key] = event
         return found
-
-
-def _everybody(event: Event) -> set[str]:
-    return {role.entity for role in event.roles if role.entity is not None}
-
-
-def _singles(beat: Beat) -> list[Beat]:
-    pairs = zip(beat.events, beat.weights, strict=True)
-    return [Beat(beat.sentence, (event,), (weight,)) for event, weight in pairs]
 
 
 @dataclass(frozen=True)
@@ -282,32 +280,50 @@ class Moment:
         return {key: _word(event) for key, event in self.moods.items()}
 
     def prompt(self) -> list[str]:
-        """Return the picture in plain sentences: who does what, where and when; what others do; how they feel."""
-        teller, first = self.story.teller, self.deed.rstrip(".")
-        told = [re.sub(r"\b(\w+) \1\b", r"\1", f"{first}{self._setting()}."), *self.sentences[1:]]
-        for key, event in self.moods.items():
-            said = event in self.events and (event.state or load_words().has("feel_verbs", event.verb))
-            if not said:
-                be = "are" if self.story.reading.entity(key).count != 1 else "is"
-                name = teller.name(key)
-                told.append(f"{name[:1].upper()}{name[1:]} {be} {_word(event)}.")
+        """Return the picture in one or two plain sentences: who does what and how they feel; what happens beside it.
+
+        Where and when it is has its own fields in a panel; the weather has none and is said here.
+        """
+        told = [
+            self._with_mood(event)
+            for event in (self.main, *(one for one in self.events if one is not self.main))
+            if not self._is_mood(event)
+        ]
+        weather = self._weather()
+        if weather and weather.split()[-1] not in " ".join(told).lower():
+            told[0] = f"{told[0].rstrip('.')} {weather}."
         return list(dict.fromkeys(told))
 
-    def _setting(self) -> str:
-        """ " in the kitchen at night in the rain", what of it the deed itself does not say."""
-        here, place, said = self.here, self.place(), ""
-        told = _everybody(self.main)
-        where = {role.text for role in self.main.all("place", "goal")}
-        somebody = bool(self.story.teller.people(self.story.teller.doers(self.main)))
-        if somebody and place and here.place is not None and here.place.entity not in told and not where:
-            said += f" {_where(here.place)} {place}"
-        said += planning("times").get(here.time or "", "")
-        weather = str(planning("weather").get(here.weather or "", ""))
-        return said if (here.weather or "") in self.deed.lower() else f"{said}{weather}"
+    def _weather(self) -> str:
+        """ "in the rain", where it rains and nobody has gone in since, nor has the time passed."""
+        sentences, at = self.story.reading.sentences, self.here.index
+        since = at
+        while since and sentences[since - 1].weather == sentences[at].weather:
+            since -= 1
+        place = sentences[at].place
+        inside = place is not None and place.sort == "building"
+        if inside or any(self.story.passes(one) for one in range(since + 1, at + 1)):
+            return ""
+        return str(planning("weather").get(sentences[at].weather or "", ""))
+
+    def _is_mood(self, event: Event) -> bool:
+        """Whether an event only says how the main event's doer feels."""
+        return event is not self.main and felt(event) and self.story.doers(event) == self.story.doers(self.main)
+
+    def _with_mood(self, event: Event) -> str:
+        """An event with how its doer feels: "The fox runs away and is afraid."."""
+        told = self.story.teller.sentence(event)
+        doers = self.story.teller.people(self.story.teller.doers(event))
+        mood = self.moods.get(doers[0]) if len(doers) == 1 else None
+        said = mood is None or mood is event or (mood in self.events and not self._is_mood(mood))
+        if said or mood is None or event.verb == "be" or _word(mood) in told:
+            return told
+        several = self.story.reading.entity(doers[0]).count != 1
+        return f"{told.rstrip('.')} and {'are' if several else 'is'} {_word(mood)}."
 
     def place(self) -> str:
         """Return the place's words, "" where the story names none, or none where anybody of this picture was."""
-        place = self.here.place
+        place = self.story.place_of(self.main)
         if place is None:
             return ""
         since = min(place.since, self.here.index)
@@ -348,21 +364,9 @@ class Moment:
         return {event.sentence for event in (*self.events, *self.moods.values())}
 
 
-def _felt(event: Event) -> bool:
+def felt(event: Event) -> bool:
     """Whether an event tells a feeling; a hug is a deed."""
     return event.feeling is not None and not (event.feeling == "loving" and load_words().has("feel_verbs", event.verb))
-
-
-_STILL = frozenset(("in", "on", "at", "under", "near", "beside", "behind", "by", "inside", "outside", "above"))
-
-
-def _where(place: Place) -> str:
-    """The preposition for staying in a place: "on" the beach, "at" the pond, though somebody went "to" it."""
-    if place.preposition in _STILL:
-        return place.preposition
-    if place.noun in planning("look")["open"]:
-        return "on"
-    return "at" if place.sort == "water" else "in"
 
 
 def _word(event: Event) -> str:
@@ -373,83 +377,3 @@ def _word(event: Event) -> str:
 
 def _bare(text: str) -> str:
     return re.sub(r"^(?:front of |half of )?(?:the|an?|some)\s+|^(?:front|half) of ", "", text, flags=re.IGNORECASE)
-
-
-# Characters: one look each, written once.
-
-_WEARS = re.compile(r" (?:with|in|wearing) (?:an? |the )?((?:[a-z-]+ ){0,2}[a-z-]+)")
-
-
-def sheet_of(story: Story, keys: Iterable[str]) -> list[Character]:
-    """Return a sheet for each character: what it is, and one look; two of a kind differ in what they wear."""
-    sheets: list[Character] = []
-    taken: dict[str, int] = {}
-    for key in keys:
-        entity = story.reading.entity(key)
-        kind = kind_of(entity)
-        look = _look(story, entity, kind)
-        count = taken.get(look, 0)
-        taken[look] = count + 1
-        accessories: Sequence[str] = planning("look")["accessories"]
-        others = [other for other in story.teller.names if other != key]
-        alike = any(_look(story, story.reading.entity(other), kind_of(story.reading.entity(other))) == look
-                    for other in others)  # fmt: skip
-        if (alike or entity.narrator) and entity.count == 1:
-            look = f"{look} with a {accessories[count % len(accessories)]}" if " with " not in look else look
-        name = story.teller.names[key]
-        sheets.append(Character(name=name, kind=kind, appearance=look, anchor_prompt=f"{look[:1].upper()}{look[1:]}."))
-    return sheets
-
-
-def kind_of(entity: Entity) -> str:
-    """Return what a character is, in a word: its trade or species, else by sex and age; neutral if unknown."""
-    words = load_words()
-    tie = words.group("kin", entity.noun) is not None or entity.noun in words.sets["kin_equal"]
-    general = not entity.noun or tie or words.has("plain_person", entity.noun) or words.has("general", entity.noun)
-    if entity.kind not in ("person", "group") or (not general and entity.kind != "group"):
-        return entity.noun or "person"
-    if not general or (entity.sex is None and entity.kind == "group" and entity.noun):
-        return entity.noun
-    if entity.age == "child":
-        return {"male": "boy", "female": "girl"}.get(entity.sex or "", "child")
-    return {"male": "man", "female": "woman"}.get(entity.sex or "", "person")
-
-
-def _look(story: Story, entity: Entity, kind: str) -> str:
-    """ "an old man with a white beard": age, looks for good, kind, and what the text says that it wears."""
-    told = [*entity.looks, *(word for text in (entity.name, *entity.aliases) for word in text.lower().split())]
-    lasting = [word for word in dict.fromkeys(told) if word in planning("look")["lasting"] and word not in kind.split()]
-    age = {"old": ["old"], "child": ["young"]}.get(entity.age or "", []) if entity.kind == "person" else []
-    young = age == ["young"] and kind in ("boy", "girl", "child")
-    words = [*([] if young or (age and age[0] in lasting) else age), *lasting]
-    female = entity.kind == "person" and entity.sex and kind not in ("boy", "girl", "man", "woman")
-    plain = " ".join([*words, *([str(entity.sex)] if female else []), kind])
-    if entity.count != 1:
-        return f"{entity.count or 'several'} {' '.join([*words, _plural(kind)])}"
-    article = "an" if plain[0] in "aeiou" else "a"
-    return f"{article} {plain}{_wears(story, entity)}"
-
-
-def _wears(story: Story, entity: Entity) -> str:
-    """ " with a white beard", where the text says so right after naming it."""
-    words = load_words()
-    for alias in (entity.name, *entity.aliases):
-        at = story.reading.text.find(alias)
-        found = _WEARS.match(story.reading.text, at + len(alias)) if at >= 0 else None
-        for size in range(len(found[1].split()), 0, -1) if found is not None else ():
-            phrase = found[1].split()[:size] if found is not None else []
-            if words.sort(phrase[-1]) in ("clothing", "body") and words.sort(phrase[-1]):
-                return f" with a {' '.join(phrase)}"
-    return ""
-
-
-def _plural(noun: str) -> str:
-    odd = {"man": "men", "woman": "women", "child": "children", "person": "people", "mouse": "mice", "goose": "geese"}
-    ending = next((one for one in odd if noun == one or (one in ("man", "woman") and noun.endswith(one))), None)
-    if ending is not None:
-        return noun.removesuffix(ending) + odd[ending]
-    if noun in ("fish", "sheep", "people", "police") or noun.endswith("people"):
-        return noun
-    if re.search(r"(?:s|x|z|ch|sh)$", noun):
-        return f"{noun}es"
-    return f"{noun[:-1]}ies" if re.search(r"[^aeiou]y$", noun) else f"{noun}s"

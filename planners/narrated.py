@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 
 from katha.errors import PlanError
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip
+from katha.planners.cuts import parts_of
 from katha.planners.moments import Beat, Story
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, StoryRecord
@@ -86,7 +87,7 @@ class CaptionPlanner(DirectPlanner):
         told = Story(reading) if reading is not None else None
         if told is None or not told.happens():
             return super()._texts(story, panels)
-        best = [max((beat for beat in part if beat.events), key=_worth) for part in told.parts(panels)]
+        best = [max((beat for beat in part if beat.events), key=_worth) for part in parts_of(told, panels)]
         return [beat.sentence.text for beat in best]
 
 

@@ -9,9 +9,11 @@ from katha.configs import load_config
 from katha.errors import PlanError
 from katha.jsonio import digest
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
-from katha.planners.moments import Beat, Moment, Story, scene_texts, sheet_of
+from katha.planners.cuts import panels_of, parts_of
+from katha.planners.moments import Beat, Moment, Story, scene_texts
+from katha.planners.sheets import sheet_of
 from katha.protocols import PlanRequest
-from katha.schema import Coverage, Panel, Plan, StoryRecord, Transition
+from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition
 from katha.text import TextCheck, check_input, read_story, read_text
 
 _LONGEST_CAPTION = 240
@@ -25,7 +27,7 @@ class RulePlanner(LadderPlanner):
     """
 
     name = "rule"
-    version = 4
+    version = 5
 
     def spec(self) -> Mapping[str, Any]:
         """Return name, version of the rules, and the hash of the tables that they weigh with."""
@@ -40,7 +42,7 @@ class RulePlanner(LadderPlanner):
             captions = [scene.scene_text for scene in seen.scenes]
         else:
             told, note = told_story(seen.story_text, story.story_id)
-            moments = moments_of(told, told.parts(request.panels))
+            moments = moments_of(told, parts_of(told, request.panels))
             captions = [_caption(moment) for moment in moments]
         panels = [
             _panel(at, moment, moments[at - 2] if at > 1 else None, caption, request.prompt_tokens)
@@ -82,6 +84,13 @@ def _hint(check: TextCheck) -> str:
     return 'Say who does what ("The fox chases the hen."), or choose another planner with --planner.'
 
 
+def panels_for(text: str, usual: int) -> int:
+    """Return how many panels a plain text calls for; `usual` where it cannot be read."""
+    _, reading = read_text(text)
+    told = Story(reading) if reading is not None else None
+    return panels_of(told) if told is not None and told.happens() else usual
+
+
 def moments_of(told: Story, parts: Sequence[Sequence[Beat]]) -> list[Moment]:
     """Return one moment for each part, none telling what the one before it tells where there is something else."""
     moments: list[Moment] = []
@@ -121,6 +130,18 @@ def _in_scenes(story: StoryRecord, told: Story, parts: Sequence[Sequence[Beat]])
         )
     nearest = [max((one for one in drawn if one <= at), default=drawn[0]) for at in range(len(parts))]
     return moments_of(told, [parts[at] for at in nearest])
+
+
+def linked(story_id: str, texts: Sequence[str]) -> list[Transition]:
+    """Return the transitions between pictures that are told in `texts`, one after the other.
+
+    Raises:
+        PlanError: nothing in them can be drawn, or they are not in English.
+    """
+    scenes = [Scene(story_id=story_id, scene_index=at, scene_text=text) for at, text in enumerate(texts, 1)]
+    record = StoryRecord(story_id=story_id, story_text=" ".join(texts), scenes=scenes)
+    moments = _in_scenes(record, *_scenes(record))
+    return [link(story_id, moments, at) for at in range(len(moments) - 1)]
 
 
 def _caption(moment: Moment) -> str:

@@ -21,7 +21,7 @@ from katha.app.reports.page import (
     worded,
     write_page,
 )
-from katha.schema import DIMENSIONS, Board, Candidate, Dimension, Frame, TransitionScore
+from katha.schema import DIMENSIONS, Board, Candidate, Dimension, Frame, Panel, TransitionScore
 from katha.schema.scores import DimensionScore
 
 _REPEATED = (
@@ -61,7 +61,7 @@ class Strips:
     def __init__(self, run: Run) -> None:
         self._weakest = run.candidates.decision.weakest
         self._uri = cache(lambda sha256, small: panel_uri(run.folder / "panels" / f"{sha256}.png", small=small))
-        self._captions = {panel.index: panel.caption or panel.prompt for panel in run.plan.panels}
+        self._captions = {panel.index: _caption(panel) for panel in run.plan.panels}
         spec = run.info.get("renderer") or {}
         self.found_in = str(spec["path"]) if spec.get("name") == "folder" else None
         """The folder of a board that somebody else made; its scenes have no seed. None for a board drawn here."""
@@ -97,6 +97,12 @@ class Strips:
             name += f", drawn by {frame.renderer}" if frame.renderer else ""
         seed = None if frame.kind == "scene" and self.found_in is not None else frame.seed
         return FrameCell(frame, name, caption, self._uri(frame.sha256, small), seed)
+
+
+def _caption(panel: Panel) -> str:
+    """A panel's caption, and the words that only a plain shape or pose stands for."""
+    stand_ins = f" (A plain stand-in for: {', '.join(panel.not_drawn)}.)" if panel.not_drawn else ""
+    return f"{panel.caption or panel.prompt}{stand_ins}"
 
 
 @dataclass(frozen=True)

@@ -224,8 +224,8 @@ def _asked_otherwise(drafts: Sequence[Draft]) -> Iterator[Draft]:
 
 
 def _moral(record: StoryRecord, transitions: Sequence[Transition]) -> list[Draft]:
-    """The story's lesson, if its label is known."""
-    named = [record.moral_label, *(item.moral_target for item in reversed(transitions))]
+    """The story's lesson, if the record tells it: what a planner guesses of a plain text is no gold answer."""
+    named = [record.moral_label, *(item.moral_target for item in reversed(record.transitions))]
     label = next(filter(None, map(moral_label, named)), None)
     if label is None or not transitions:
         return []

@@ -18,6 +18,7 @@ from katha.configs import load_config, load_prompt
 from katha.errors import RefusedFrameError, RenderError, TransientRenderError, UnfitFrameError, UsageError
 from katha.models.client import Backoff, Fault, ProviderClient, find_vendor
 from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.schema import Character
 
 _PROMPT_TOKENS = 1_000
 
@@ -124,7 +125,7 @@ class HostedRenderer(ABC):
     def _draw(self, request: FrameRequest, template: str, references: Sequence[bytes]) -> bytes:
         prompt = load_prompt(template).render(
             prompt=request.prompt,
-            looks="; ".join(f"{item.name}, {item.appearance}" for item in request.characters if item.appearance),
+            looks="; ".join(f"{item.name}, {item.appearance}" for item in _unsaid(request)),
             style=request.style,
             negative=request.negative_prompt,
         )
@@ -179,3 +180,9 @@ def _as_png(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple[
     out = io.BytesIO()
     picture.save(out, "PNG")
     return out.getvalue(), delivered
+
+
+def _unsaid(request: FrameRequest) -> list[Character]:
+    """The characters of whose looks the prompt says nothing yet."""
+    said = request.prompt.lower()
+    return [one for one in request.characters if one.appearance and one.appearance.lower() not in said]

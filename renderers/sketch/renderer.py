@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from katha.errors import UsageError
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.sketch.looks import LOOKS, in_look
-from katha.renderers.sketch.scenes import frame_scene, tell
+from katha.renderers.sketch.scenes import Told, frame_scene, tell
 from katha.renderers.sketch.svg import rasterise
 
 __all__ = ["SketchRenderer"]
@@ -19,6 +20,7 @@ __all__ = ["SketchRenderer"]
 _VERSION = "3"
 _LOOSE = "loose"
 _SMALLEST, _LARGEST = 64, 4096
+_MOST_READ = 256
 _TABLES = (
     "katha.language.vocabulary",
     "katha.text",
@@ -56,6 +58,7 @@ class SketchRenderer:
         self._style = argument if argument is not None and not self._loose else "colour"
         self._unsaid: dict[str, None] = {}
         self._said: set[str] = set()
+        self._read: dict[str, Told] = {}
 
     def spec(self) -> Mapping[str, Any]:
         """Name, version, default style and the hash of the vocabulary that says how everything is drawn."""
@@ -90,6 +93,19 @@ class SketchRenderer:
         self._unsaid.clear()
         return [f"The sketch has no picture for {', '.join(words)}: plain shapes or poses stand in."] if words else []
 
+    def not_drawn(self, request: FrameRequest) -> Sequence[str]:
+        """The words of `request` that a plain shape or a neutral pose stands for."""
+        return self._told(request).not_drawn
+
+    def _told(self, request: FrameRequest) -> Told:
+        """What a request tells; the seed chooses the shot and changes nothing of it, so that it is read once."""
+        key = repr(replace(request, seed=0, story_id="", style=""))
+        if key not in self._read:
+            if len(self._read) >= _MOST_READ:
+                self._read.clear()
+            self._read[key] = tell(request)
+        return self._read[key]
+
     def _draw(self, request: FrameRequest) -> bytes:
         width, height = request.width, request.height
         if not (_SMALLEST <= width <= _LARGEST and _SMALLEST <= height <= _LARGEST):
@@ -97,7 +113,7 @@ class SketchRenderer:
                 f"The sketch cannot draw {width}x{height} pixels.",
                 hint=f"Each side may be {_SMALLEST} to {_LARGEST}.",
             )
-        told = tell(request)
+        told = self._told(request)
         self._unsaid |= dict.fromkeys(word for word in told.not_drawn if word not in self._said)
         frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose, scene_number=request.scene)
         return rasterise(in_look(frame.svg, request.style or self._style), width, height)

@@ -136,6 +136,15 @@ class MakesRemarks(Protocol):
 
 
 @runtime_checkable
+class KnowsItsLimits(Protocol):
+    """A renderer that can tell what it has no picture for, before it draws."""
+
+    def not_drawn(self, request: FrameRequest) -> Sequence[str]:
+        """The words of `request` that a stand-in or a neutral pose will stand for, none where all of it is drawn."""
+        ...
+
+
+@runtime_checkable
 class CostsMoney(Protocol):
     """A renderer whose frames are paid for, asked for one at a time."""
 

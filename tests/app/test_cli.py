@@ -106,7 +106,8 @@ def test_json_is_one_object_with_the_numbers_of_the_scores(katha: Katha, tmp_pat
     assert set(value["methods"]) == {"base", "full"} == set(scores["methods"])
     for name, row in value["methods"].items():
         block = scores["methods"][name]["judges"]["pixel"]
-        assert (row["stg"], row["n_valid"]) == (block["filtered"]["stg"], block["n_valid"])
+        measured = block["n_valid"] >= 2 and 3 * block["n_valid"] >= block["n_questions"] - block["n_unscored"]
+        assert (row["stg"], row["n_valid"]) == (block["filtered"]["stg"] if measured else None, block["n_valid"])
     assert value["frames"] == len(json.loads((tmp_path / value["out"] / "storyboard.json").read_text())["frames"])
 
 
@@ -163,12 +164,19 @@ def _plan(katha: Katha) -> dict[str, Any]:
 
 def test_a_plan_can_be_edited_and_drawn(katha: Katha, tmp_path: Path) -> None:
     plan = _plan(katha)
-    assert len(plan["panels"]) == len(json.loads(katha("plan", TEXT, "--panels", "5").stdout)["panels"]) == 5
+    assert len(plan["panels"]) == 8
+    assert len(json.loads(katha("plan", TEXT, "--panels", "5").stdout)["panels"]) == 5
     plan["panels"][1]["prompt"] = "A golden lion laughs beside a lake."
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     assert katha("run", TEXT, *DOUBLES, "--plan", "plan.json", "--out", "x").exit_code == 0
     assert "A golden lion laughs beside a lake." in (tmp_path / "x" / "storyboard.json").read_text()
-    assert json.loads((tmp_path / "x" / "plan.json").read_text()) == plan
+    kept = json.loads((tmp_path / "x" / "plan.json").read_text())
+    fields = ("prompt", "caption", "characters", "must_show", "place", "source")
+    assert [[row[name] for name in fields] for row in kept["panels"]] == [
+        [row[name] for name in fields] for row in plan["panels"]
+    ]
+    assert kept["transitions"][2:] == plan["transitions"][2:]
+    assert "transition from panel 1 to 2" in kept["renewed"][0]
 
 
 def test_a_plan_of_four_panels_needs_no_flag(katha: Katha, tmp_path: Path) -> None:

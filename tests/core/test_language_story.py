@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from katha.language import Event, guess_moral, read_phrase, read_story
+from katha.language import Event, read_phrase, read_story
 
 FABLES = Path(__file__).parents[1] / "data" / "fables"
 
@@ -208,25 +208,6 @@ def test_fables(name: str) -> None:
     assert people == characters
     assert wanted <= {(event.actor, event.action) for event in events if not event.negated}
     assert setting is None or setting in {event.setting for event in events}
-
-
-@pytest.mark.parametrize(
-    ("name", "moral"),
-    [
-        ("boy_cried_wolf", "honesty"),
-        ("tortoise_and_hare", "perseverance"),
-        ("fox_and_crow", "humility"),
-        ("doves_and_net", "gratitude"),
-        ("dog_and_reflection", "self_control"),
-        ("crow_and_pitcher", "wisdom"),
-    ],
-)
-def test_morals(name: str, moral: str) -> None:
-    assert guess_moral((FABLES / f"{name}.txt").read_text()) == moral
-
-
-def test_no_moral_without_evidence() -> None:
-    assert guess_moral("A door.") is None
 
 
 @pytest.mark.parametrize(

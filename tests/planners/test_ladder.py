@@ -251,7 +251,7 @@ def test_each_goes_through_a_whole_run(name: str, tmp_path: Path, monkeypatch: p
 
 def test_a_plain_text_without_transitions_is_asked_what_the_rules_read(tmp_path: Path) -> None:
     record = StoryRecord(story_id="s", story_text=lion().story_text)
-    config = Settings(planner="direct")
+    config = Settings(planner="direct", panels=5)
     made = make_plan(record, config)
     assert made.transitions_from == "rule"
     assert made.transitions == plan("rule", record).transitions

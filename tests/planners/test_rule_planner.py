@@ -319,9 +319,7 @@ PARTY = (
 def test_a_prompt_names_doer_deed_thing_place_and_mood() -> None:
     made = plan(PARTY, 4)
     prompts = [panel.prompt for panel in made.panels]
-    assert any(
-        "Lena blows out the candles in the kitchen." in prompt and "Lena is happy." in prompt for prompt in prompts
-    )
+    assert any("Lena blows out the candles and is happy." in prompt for prompt in prompts)
     at = next(panel for panel in made.panels if "blows out" in panel.prompt)
     assert (at.place, at.characters, at.must_show[0]) == ("the kitchen", ["Lena"], "candles")
     garden = next(panel for panel in made.panels if "Ben kicks the ball" in panel.prompt)

@@ -31,7 +31,7 @@ from training.reader.windows import Windows
 __all__ = ["Counts", "alike_groups", "calibrate", "f1_table", "grouped", "macro", "measure", "sharpest"]
 
 _NEAR = 20.0
-_ALIKE, _LARGEST_GROUP = 0.5, 5
+_ALIKE, _LARGEST_GROUP = 0.4, 5
 _SHARPNESSES = (8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 30.0, 40.0)
 _CANDIDATES = np.round(np.arange(0.1, 0.85, 0.025), 3)
 

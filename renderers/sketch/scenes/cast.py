@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -26,7 +26,7 @@ from katha.schema import Character
 from katha.text.types import Entity, Reading
 from katha.text.words import load_words
 
-__all__ = ["NUMBERS", "Cast", "bare", "has"]
+__all__ = ["NUMBERS", "Cast", "bare", "has", "nature_of"]
 
 _MALE = frozenset({"king", "thief", "woodcutter", "fisherman", "shepherd", "hunter", "merchant", "sage", "soldier"})
 
@@ -48,8 +48,15 @@ _CROWD = 8
 class Cast:
     """The characters of a request and of the text of its prompt; what is not known goes into `missing`."""
 
-    def __init__(self, request: FrameRequest, reading: Reading | None, missing: list[str]) -> None:
-        self.request, self.reading, self.missing = request, reading, missing
+    def __init__(
+        self,
+        request: FrameRequest,
+        reading: Reading | None,
+        missing: list[str],
+        stood: Mapping[str, Character] | None = None,
+    ) -> None:
+        """stood: characters by the names that stand for theirs in the reading."""
+        self.request, self.reading, self.missing, self.stood = request, reading, missing, stood or {}
         self.named = self._match()
 
     def _match(self) -> dict[str, Character]:
@@ -57,6 +64,10 @@ class Cast:
         found: dict[str, Character] = {}
         if self.reading is None:
             return found
+        for entity in self.reading.entities:
+            for name in (entity.name, *entity.aliases):
+                if name in self.stood:
+                    found.setdefault(entity.id, self.stood[name])
         for entity in self.reading.entities:
             names = {bare(name) for name in (entity.name, *entity.aliases)} | {entity.noun}
             for character in self.request.characters:
@@ -76,7 +87,7 @@ class Cast:
         for entity in self.reading.entities:
             rest = [one for one in self.request.characters if not has(found, one)]
             if entity.id not in found and entity.character and not entity.noun and not entity.named and rest:
-                sexes = [(one, _nature(f"{one.kind} {one.appearance} {one.name}")[0]) for one in rest]
+                sexes = [(one, nature_of(f"{one.kind} {one.appearance} {one.name}")[0]) for one in rest]
                 fits = [one for one, sex in sexes if entity.sex is None or sex in (None, entity.sex)]
                 if fits:
                     found[entity.id] = fits[0]
@@ -91,7 +102,7 @@ class Cast:
         count = entity.count if entity.count else 3
         if entity.kind == "group" and count == 1 and load_words().has("group", entity.noun):
             count = 3
-        if character is not None and entity.name == character.name and entity.name.istitle() and not entity.noun:
+        if character is not None and entity.name == character.name and entity.name.istitle():
             count = 1
         if character is not None and entity.count == 1:
             count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
@@ -105,11 +116,11 @@ class Cast:
     def one(self, name: str, phrases: Sequence[str], looks: str, entity: Entity | None) -> SceneActor:
         """Somebody called `name` that is one of `phrases`, by the vocabulary's figures, the rig, or a pictogram."""
         words = f"{' '.join(phrases)} {looks}"
-        sex, age = _nature(words)
+        sex, age = nature_of(words)
         character = self.named.get(entity.id) if entity is not None else None
         if entity is not None and character is not None:
             # The plan's sheet is the story's; a sentence by itself may be read wrongly.
-            told = _nature(f"{character.kind} {character.appearance} {character.name}")
+            told = nature_of(f"{character.kind} {character.appearance} {character.name}")
             sex, age = told[0] or entity.sex, told[1] or entity.age
         elif entity is not None:
             sex, age = entity.sex or sex, age if age == "teen" else entity.age or age
@@ -148,7 +159,7 @@ def has(found: dict[str, Character], character: Character) -> bool:
     return any(one.name == character.name for one in found.values())
 
 
-def _nature(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["child", "teen", "adult", "old"] | None]:
+def nature_of(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["child", "teen", "adult", "old"] | None]:
     """Sex and age that the words of a phrase tell ("old woman", "Mrs Lee, a teacher")."""
     words, tables = re.findall(r"[a-z-]+", phrase.lower()), load_words()
     sex: Literal["male", "female"] | None = None

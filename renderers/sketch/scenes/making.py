@@ -9,7 +9,7 @@ from typing import Literal
 
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.scenes.cast import Cast
-from katha.renderers.sketch.scenes.prompts import read_prompt
+from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
     in_table,
@@ -41,13 +41,14 @@ class Making:
         found = _SHOT.match(request.prompt)
         self.prompt = request.prompt[found.end() :] if found else request.prompt
         self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)
-        self.reading = read_prompt(self.prompt)
+        self.prompt, stood = plainly_called(self.prompt, request.characters)
+        self.reading = read_prompt(self.prompt, [f"{name} is a {one.kind}." for name, one in stood.items()])
         self.actors: dict[str, SceneActor] = {}
         self.things: dict[str, SceneThing] = {}
         self.missing: list[str] = []
         self.roads: set[str] = set()
         self.pictured: set[str] = set()
-        self.cast = Cast(request, self.reading, self.missing)
+        self.cast = Cast(request, self.reading, self.missing, stood)
         self.named = self.cast.named
 
     def _id(self, key: str) -> str:

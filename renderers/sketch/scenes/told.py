@@ -87,7 +87,8 @@ class _Teller(Doing):
             setting = next((p for p in (implied_place(actor.deed) for actor in self.actors.values()) if p), None)
         if setting is None:
             setting = place_by_things(thing.pictogram for thing in self.things.values() if thing.pictogram)
-        if setting is not None and any(deed(actor.deed).thing == "around" for actor in self.actors.values()):
+        outdoors = any(deed(actor.deed).thing == "around" or actor.deed == "ride" for actor in self.actors.values())
+        if setting is not None and outdoors:
             setting = seen_from_outside(setting)
         if setting == "living_room" and any(actor.deed == "knock" for actor in self.actors.values()):
             setting = "doorstep"
@@ -208,7 +209,11 @@ class _Teller(Doing):
     def _scenery(self, setting: str | None) -> tuple[SceneThing, ...]:
         """The things; a whole house is not drawn before its own door or among others, nor a train in its carriage."""
         housed = setting in ("doorstep", "street", "village", "city")
-        loose = [one for one in self.things.values() if one.held_by is None and setting is not None]
+        loose = [
+            one
+            for one in self.things.values()
+            if setting is not None and (one.held_by is None or one.kind == "building")
+        ]
         around = {one.id for one in loose if place_of(one.word) == setting and one.kind in ("vehicle", "building")}
         around |= {one.id for one in self.things.values() if housed and one.kind == "building" and one.cm > 250}
         return tuple(one for one in self.things.values() if one.id not in around)

@@ -18,6 +18,7 @@ _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 
 _PLACED = re.compile(r"\b(?:in|on|at|inside|into|through|to|across|from|near) ((?:[\w'-]+ ){0,3}[\w'-]+)\b")
 
+_IN_WEATHER = re.compile(r"\bin (?:the|a|an) ((?:heavy )?\w+)\b", re.IGNORECASE)
 _TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
 
 
@@ -44,7 +45,8 @@ class Where:
             return place_of(self.prompt)
         held = [sentence.place for sentence in reversed(self.reading.sentences) if sentence.place is not None]
         for place in held:
-            found = place_of(place.text) or place_of(place.noun)
+            toy = f"toy {place.noun}" in place.text
+            found = place_of(place.text) or (None if toy else place_of(place.noun))
             if place.noun not in self.roads and found is not None:
                 return found
         for event in events:
@@ -102,7 +104,8 @@ class Where:
         held = [one.weather for one in reversed(self.reading.sentences) if one.weather] if self.reading else []
         if held:
             return held[0]
-        words = re.findall(r"[a-z]+", f"{self._bare_text()} {self.request.place}".lower())
+        said = " ".join(found.group(1) for found in _IN_WEATHER.finditer(self.prompt))
+        words = re.findall(r"[a-z]+", f"{said} {self._bare_text()} {self.request.place}".lower())
         return next((found for found in (load_words().group("weather", word) for word in words) if found), None)
 
     def winter(self) -> bool:

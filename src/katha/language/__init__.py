@@ -2,7 +2,6 @@
 
 from katha.language.describe import describe_actor, describe_aim, describe_deed, describe_scene, describe_thing
 from katha.language.lexicon import Vocabulary, load_vocabulary
-from katha.language.moral import guess_moral, moral_scores
 from katha.language.phrase import PhraseEvent, PhraseReading, read_phrase
 from katha.language.scene import read_scene
 from katha.language.story import read_story
@@ -23,9 +22,7 @@ __all__ = [
     "describe_deed",
     "describe_scene",
     "describe_thing",
-    "guess_moral",
     "load_vocabulary",
-    "moral_scores",
     "read_phrase",
     "read_scene",
     "read_story",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from katha.language.cast import Cast, Member
@@ -175,6 +176,7 @@ def _ordered(
     return plain, "then" if _THEN.search(text) else None
 
 
+@lru_cache(maxsize=4096)
 def read_phrase(text: str) -> PhraseReading:
     """What the question, answer or option `text` claims (see `PhraseReading`); never fails on unknown words."""
     vocabulary = load_vocabulary()

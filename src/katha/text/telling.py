@@ -11,7 +11,7 @@ from katha.text.words import load_words
 
 __all__ = ["Teller", "present"]
 
-_ARTICLE = re.compile(r"^(?:the|an?|some)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some)\s+", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"^(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
 _INNER = re.compile(r"\b(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
 _OF_SOMEBODY = re.compile(r"\s+of (?:me|you|him|her|it|us|them)$", re.IGNORECASE)
@@ -25,8 +25,12 @@ _UNKNOWN = "someone"
 _CROWD = frozenset(("everyone", "everybody", "anyone", "anybody", "nobody"))
 _BROKEN = frozenset(("can", "could", "will", "would", "shall", "should", "may", "might", "must"))
 """What the parser makes of a clause whose verb was left out ("as fast as she could")."""
+_REFLEXIVE = frozenset(("himself", "herself", "itself", "themselves"))
+_GENERAL = frozenset(("thing", "one", "way", "time", "reason", "part"))
 _AGES = frozenset(("old", "young", "little"))
 _LOUD = frozenset(("shout", "yell", "scream", "whisper"))
+_DIRECTIONS = frozenset(("back", "away", "in", "home", "along", "around", "together", "apart"))
+"""Particles that stand behind a thing too; "blows out the candles" has its own before it."""
 _TALK = frozenset(
     ("say", "ask", "answer", "reply", "tell", "talk", "speak", "explain", "add", "announce", "beg", "plead", "murmur",
      "mutter", "exclaim", "promise", "warn", "agree", "boast", "confess", *_LOUD)
@@ -140,7 +144,8 @@ class Teller:
         if entity.name == _UNKNOWN:
             return {"male": "man", "female": "woman"}.get(entity.sex or "", "stranger")
         if entity.named:
-            return entity.name
+            kin, _, rest = entity.name.partition(" ")
+            return rest if kin.islower() and rest[:1].isupper() else entity.name
         owner = next((tie for tie in entity.kin if tie.other in self.names and entity.noun == tie.relation), None)
         if owner is not None:
             return f"{self.names[owner.other]}'s {entity.noun}"
@@ -180,6 +185,8 @@ class Teller:
             return "" if _BARE_PRONOUN.match(role.text) or load_words().has("negative", role.head) else role.text
         entity = self.one(role.entity)
         if role.entity in doers and _BARE_PRONOUN.match(role.text):
+            return role.text.lower() if role.text.lower() in _REFLEXIVE else ""
+        if entity.name == _UNKNOWN and entity.id not in self.names and _BARE_PRONOUN.match(role.text):
             return ""
         # A name stands for its bearer; for a part of somebody ("a basket of fish") the text's own words do.
         if entity.members or entity.id in self.names:
@@ -193,7 +200,7 @@ class Teller:
         """A thing's words with its owner's name in place of "his", or "the" where the owner is the doer."""
         plain = _OF_SOMEBODY.sub("", _plain(text) if entity.named else self._lower(_plain(text)))
         if entity.owner is not None and _POSSESSIVE.match(plain):
-            rest = _inner(_POSSESSIVE.sub("", plain))
+            rest = _inner(_POSSESSIVE.sub("", plain)).rsplit("'s ", 1)[-1]
             return f"the {rest}" if entity.owner in doers else f"{self.name(entity.owner)}'s {rest}"
         if entity.owner in doers and "'s " in plain:
             return "the " + plain.rsplit("'s ", 1)[1]
@@ -269,7 +276,8 @@ class Teller:
         """Return the deed without its doer: "blow out the candles"."""
         doers = self.doers(event)
         told = self._complements(event, doers)
-        return " ".join(f"{event.predicate} {told}".split())
+        head = event.verb if self._apart(event, doers) else event.predicate
+        return " ".join(f"{head} {told}".split())
 
     def _subject(self, event: Event) -> tuple[str, tuple[str, ...], bool]:
         """The subject, its entities, and whether it is several."""
@@ -284,31 +292,37 @@ class Teller:
 
     def _several(self, entity: Entity) -> bool:
         last = entity.name.split()[-1].lower()
+        if entity.name.lower() in _CROWD:
+            return False
         return entity.count != 1 or (not entity.named and last in _PLURALS)
 
     def _predicate(self, event: Event, doers: Sequence[str], plural: bool) -> str:
-        verb = event.verb
+        verb, particle = event.verb, "" if self._apart(event, doers) else event.particle
         rest = self._complements(event, doers)
-        if event.passive and not event.who("agent"):
+        if event.passive and not event.who("agent") and not self._goes(event):
             done = self._participle(event)
             return f"{present('be', plural=plural)} {'not ' * event.negated}{done} {rest}"
         if verb in _NEEDS_OBJECT and not event.all("patient"):
             return ""
         if verb in _TALK and not event.particle and not event.who("patient") and not self._that(event):
-            return self._speaking(event, doers, plural)
+            return self._speaking(event, plural)
         if event.modality in ("can", "try") and (event.negated or event.modality == "try"):
             able = "cannot" if event.negated else f"{present('try', plural=plural)} to"
-            return f"{able} {event.predicate} {rest}"
+            return f"{able} {event.verb} {particle} {rest}"
         if event.negated:
             no = "not" if verb == "be" else ""
             head = f"{present('be', plural=plural)} {no}" if no else f"{present('do', plural=plural)} not {verb}"
-            return f"{head} {event.particle} {rest}"
+            return f"{head} {particle} {rest}"
         if verb == "be" and not rest.strip():
             return ""
-        said = f"{present(verb, plural=plural)} {event.particle}"
+        said = f"{present(verb, plural=plural)} {particle}"
         if event.phase == "stop":
             said = f"{present('stop', plural=plural)} {verb.removesuffix('e') if verb[-2:] != 'ee' else verb}ing"
         return f"{said} {rest} {self._that(event)}"
+
+    def _goes(self, event: Event) -> bool:
+        """Whether a passive is none: "An ant passed by"."""
+        return load_words().has("motion", event.verb) and re.search(_BE_DONE, event.text) is None
 
     def _that(self, event: Event) -> str:
         """What is noticed, ordered or asked for: " that the gate is open", " to come in"."""
@@ -322,11 +336,17 @@ class Teller:
                 return "" if perceived else f"that {self.clause(child)}" if self.sentence(child) else ""
         return ""
 
-    def _speaking(self, event: Event, doers: Sequence[str], plural: bool) -> str:
+    def addressees(self, event: Event) -> list[str]:
+        """Return to whom an event of speaking speaks."""
+        if event.verb not in _TALK:
+            return []
         speech = next((one for one in self.reading.speeches if self._spoken(one.sentence, event, one.speaker)), None)
         to = event.who("recipient") or (speech.addressees if speech is not None else ())
-        own = {self.one(key).id for key in doers}
-        whom = _joined([self.name(key) for key in to if self.one(key).id not in own])
+        own = {self.one(key).id for key in self.doers(event)}
+        return [key for key in to if self.one(key).id not in own]
+
+    def _speaking(self, event: Event, plural: bool) -> str:
+        whom = _joined([self.name(key) for key in self.addressees(event)])
         verb = event.verb if event.verb in _LOUD else "talk"
         return (
             f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
@@ -348,12 +368,13 @@ class Teller:
     def _complements(self, event: Event, doers: Sequence[str]) -> str:
         """Everything after the verb: the thing, the receiver, what becomes of it, with what, where and whereto."""
         gone = event.passive and not event.who("agent")
+        apart = self._apart(event, doers)
         objects = [] if gone else [self._object(role, doers) for role in event.all("patient")]
         things = re.sub(r"\bno\b", "any", _joined(objects)) if event.negated else _joined(objects)
         to = [role for role in event.all("recipient") if self.filler(role, doers)]
-        parts = [things]
-        states = ("be", "feel", "become", "seem", "look", "get", "turn")
-        parts += event.state if event.verb in states or things else ()
+        parts = [things, event.particle if apart else ""]
+        states = ("be", "feel", "become", "seem", "look", "get", "turn", "fall")
+        parts += self._states(event) if event.verb in states else event.state if things else ()
         for role in to:
             whom = self.filler(role, doers)
             before = role.preposition or ("to" if things else "")
@@ -363,8 +384,29 @@ class Teller:
             text = self.filler(role, doers)
             adverb = role.entity is None and role.preposition and not event.particle
             if text and role.entity not in doers and not adverb:
-                parts.append(f"{role.preposition} {text}")
+                before = "out of" if role.role == "source" and role.preposition == "out" else role.preposition
+                parts.append(f"{before} {text}")
         return " ".join(part for part in parts if part.strip())
+
+    def _states(self, event: Event) -> tuple[str, ...]:
+        """What somebody is: "cold and hungry", "a jackal"; nothing for what is only "a thing"."""
+        words = load_words()
+        told = [state for state in event.state if state not in _GENERAL]
+        nouns = [state for state in told if words.sort(state) in ("animal", "person", "being")]
+        own = {one: found[0] for one in nouns if (found := re.search(rf"\b{re.escape(one)}\w*", event.text))}
+        said = [
+            f"{'an' if one[0] in 'aeiou' else 'a'} {one}" if own.get(one) == one and event.verb == "be"
+            else own.get(one, one) for one in told
+        ]  # fmt: skip
+        return (_joined(said),) if said else ()
+
+    def _apart(self, event: Event, doers: Sequence[str]) -> bool:
+        """Whether a particle goes behind its object: "carries Oliver back", "licks it up"."""
+        if not event.particle or (event.passive and not event.who("agent")):
+            return False
+        objects = [self._object(role, doers) for role in event.all("patient")]
+        somebody = bool(self.people(event.who("patient"))) or event.particle in _DIRECTIONS
+        return bool(objects) and all(objects) and somebody
 
 
 def _plain(text: str) -> str:
