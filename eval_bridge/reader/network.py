@@ -493,8 +493,8 @@ NAMER_INPUTS = ("heads", "bodies", "things")
 NAMER_OUTPUTS = ("characters", "actions", "emotions", "figure_places", "looks", "prop_places")
 VECTOR = 128
 """Length of a thing's vector (`looks`)."""
-_SURE = 0.9
-_AGAIN = (0.85, 1.05)
+_SURE = 0.7
+_AGAIN = (1.0,)
 """What is named with less certainty is looked at again, where the namer has put it and so many times as wide."""
 
 

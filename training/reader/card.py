@@ -128,8 +128,8 @@ def card_text(card: dict[str, Any]) -> str:
         f"Pictograms that the namer learnt from: {card['prop_macro_f1']['learnt']:.3f}; the one in twenty that it "
         f"never saw, named by the gallery alone: {card['prop_macro_f1']['never learnt']:.3f}.",
         "",
-        f"Actions that are drawn alike counted as one: {card['action_macro_f1_alike_as_one']:.3f}. They are: "
-        + "; ".join(", ".join(group) for group in card["alike"])
+        f"Deeds that are drawn alike counted as one: {card['action_macro_f1_alike_as_one']:.3f}. They are: "
+        + ("; ".join(", ".join(group) for group in card["alike"]) or "none so far")
         + ".",
         "",
         "Share of pictures taken for sketches: "

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from katha.eval_bridge.reader.network import (
+    ACT,
     BODY_SIDE,
     CLOSE_SIDE,
     Concepts,
@@ -152,7 +153,8 @@ def alike_groups(reader: Reader, windows: Windows, most: int = 3000) -> tuple[tu
             mass[truth] += row
             counts[truth] += 1
     shares = mass / np.maximum(1, counts)[:, None]
-    both = np.triu(shares + shares.T, 1)
+    rigged = np.array([not name.startswith(ACT) for name in names])
+    both = np.triu(shares + shares.T, 1) * (rigged[:, None] & rigged[None, :])
     groups = {name: {name} for name in names}
     for flat in np.argsort(-both, axis=None):
         one, two = (int(part) for part in np.unravel_index(flat, both.shape))
@@ -203,7 +205,8 @@ def sharpest(reader: Reader, drawn: Drawn) -> Concepts:
     places = {name: nth for nth, name in enumerate(reader.gallery.words)}
     rows, wanted = [np.zeros((0, len(places)), np.float32)], []
     for pixels, label in zip(drawn.pixels, drawn.labels, strict=True):
-        items = [item for item in label.items if item.kind == "prop" and item.counts] if label is not None else []
+        items = [item for item in label.items if item.counts and item.concept in places] if label is not None else []
+        items = [item for item in items if item.kind == "prop"]
         if not items:
             continue
         picture = Image.fromarray(pixels)
