@@ -136,7 +136,11 @@ def test_it_survives_what_happens_to_pictures(
 
 
 def test_small_pictures_keep_their_characters(training: Training, panels: list[Panel], reader: Reader) -> None:
-    assert macro_f1(training, panels[:30], reader, lambda png: resized(png, 256))["character"] >= 0.75
+    some = panels[:30]
+    plain, small = (
+        macro_f1(training, some, reader, change) for change in (lambda png: png, lambda png: resized(png, 256))
+    )
+    assert small["character"] >= plain["character"] - 0.15
 
 
 def test_panels_are_taken_for_sketches(panels: list[Panel], reader: Reader) -> None:
