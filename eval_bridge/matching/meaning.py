@@ -11,21 +11,30 @@ for somebody who takes part, and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from katha.eval_bridge.matching.lemma_order import moment_of, order_of
 from katha.eval_bridge.matching.lemmas import read_words
-from katha.eval_bridge.matching.statements import Asked, Frame, Statement, Word, is_somebody, read_question, read_statement
+from katha.eval_bridge.matching.statements import (
+    Asked,
+    Asking,
+    Frame,
+    Statement,
+    Word,
+    is_somebody,
+    read_question,
+    read_statements,
+)
 from katha.eval_bridge.matching.wordnet import Lemma, entails, opposed, same, sex, usage
 from katha.text.words import load_words
 
 _NOT_SAID = "no accepted answer is said"
-_ORDER = re.compile(r"\b(?:before|after|then|first|followed|from .* to)\b")
 _REFUTING = frozenset(("negation", "roles exchanged", "another subject", "the opposite is said as well"))
 _TAKING_PART = ("agent", "other", "adjunct")
-_LEADS = frozenset("from by through with in on at because due thanks over across under into".split())
+_LEADS = frozenset(["through", "with", "in", "on", "at", "over", "across", "under", "into"])
 _NOBODY = frozenset(("nobody", "none", "one"))
 _NAMED = ("agent", "other", "what", "number")
 Pairs = Sequence[tuple[Word, Word]]
@@ -46,7 +55,7 @@ class Accepted:
 def read_accepted(question: str, texts: tuple[str, ...]) -> Accepted:
     """Return the accepted answers as read."""
     asked = read_question(question)
-    items = tuple(item for text in texts if (item := read_statement(text, asked.asks)).words)
+    items = tuple(item for item in read_statements(texts, asked.asks) if item.words)
     agents = [word.lemma for item in items for word in item.words if word.part == "agent"]
     words = dict.fromkeys(word.lemma for item in items for word in item.words)
     return Accepted(asked, items, tuple(dict.fromkeys(agents)), tuple(words))
@@ -104,7 +113,13 @@ class _Trial:
         """Each accepted word with the word that says it, none twice; the same word before another, the like part before another."""
         ranked = sorted(
             (
-                (word.lemma[1] != other.lemma[1], not same(other.lemma, word.lemma), other.part != word.part, i, other.at)
+                (
+                    word.lemma[1] != other.lemma[1],
+                    not same(other.lemma, word.lemma),
+                    other.part != word.part,
+                    i,
+                    other.at,
+                )
                 for i, word in enumerate(needed)
                 for other in self.said.words
                 if entails(other.lemma, word.lemma)
@@ -125,12 +140,19 @@ class _Trial:
             return True
         if word.part == "modifier":
             owner = self.wanted.word(word.owner)
-            return (owner is None or not owner.denied) and any(item.at == word.owner or item.part in ("verb", "state") for item in told)
+            return (owner is None or not owner.denied) and any(
+                item.at == word.owner or item.part in ("verb", "state") for item in told
+            )
         if word.part == "adjunct":
-            return any(item.part in ("verb", "state") and item.lemma[1].partition("_")[0] not in usage().sets["wide"] for item in told)
+            return any(
+                item.part in ("verb", "state") and item.lemma[1].partition("_")[0] not in usage().sets["wide"]
+                for item in told
+            )
         if word.part not in _TAKING_PART:
             return False
-        frames = [self.said.frames[found.frame] for item, found in pairs if found.frame >= 0 and item.frame == word.frame]
+        frames = [
+            self.said.frames[found.frame] for item, found in pairs if found.frame >= 0 and item.frame == word.frame
+        ]
         if word.lemma[1] in _NOBODY:
             return any(each.negated and not each.agent_pronoun for each in frames)
         if word.part == "agent":
@@ -164,8 +186,14 @@ class _Trial:
                 continue
             if word.part == "head" and found.part == "adjunct" and self.asked.asks == "why":
                 continue  # "they cannot see through the fog"
-            says = (word.part in _TAKING_PART and word.frame not in spoken) or word.part in ("verb", "state", "head") or found.part in ("verb", "state", "head")
-            if (says or found.denied or word.denied) and self._denied(self.wanted, word) != self._denied(self.said, found):
+            says = (
+                (word.part in _TAKING_PART and word.frame not in spoken)
+                or word.part in ("verb", "state", "head")
+                or found.part in ("verb", "state", "head")
+            )
+            if (says or found.denied or word.denied) and self._denied(self.wanted, word) != self._denied(
+                self.said, found
+            ):
                 return "negation"
             one, two = self.wanted.frame_of(word), self.said.frame_of(found)
             if one is not None and two is not None and two.unreal and not one.unreal and self.asked.asks != "why":
@@ -186,28 +214,49 @@ class _Trial:
         for first, second in self._frames(pairs):
             one, two = self.wanted.frames[first], self.said.frames[second]
             direct = [word.lemma for word in self.said.filled(two.others) if word.part == "other"]
-            done = one.stative and not two.stative and not two.passive and load_words().feelings.get(two.verb[1]) is None
+            done = (
+                one.stative and not two.stative and not two.passive and load_words().feelings.get(two.verb[1]) is None
+            )
             if done and direct and not self._meet(direct, (*self._parts(self.wanted, one.agents), *self.asked.topic)):
                 return "roles exchanged"
             if one.stative != two.stative and one.stative:  # "he is afraid of it" and "it scares him"
-                if self._meet(self._parts(self.wanted, one.others), self._parts(self.said, two.others)) and not two.passive:
+                if (
+                    self._meet(self._parts(self.wanted, one.others), self._parts(self.said, two.others))
+                    and not two.passive
+                ):
                     causes = load_words().feelings.get(two.verb[1])
                     if causes and two.verb[1] not in ("fear", "love", "envy", "dread"):
                         return "roles exchanged"
                 continue
             if {one.verb[1], two.verb[1]} & usage().sets["mutual"]:
                 continue
-            doing = {word.at for word in self.wanted.words if word.at in one.agents or word.owner in one.agents}
-            misplaced = [f for w, f in pairs if w.at in doing and f.part in ("other", "adjunct") and f.at not in two.agents]
-            if misplaced and self.said.filled(two.agents) and not (one.stative and two.verb[1] == "have"):
-                return "roles exchanged"
             acting, acted = self._parts(self.wanted, one.agents), self._parts(self.wanted, one.others)
             agents, others = self._parts(self.said, two.agents), self._parts(self.said, two.others)
+            doing = {word.at for word in self.wanted.words if word.at in one.agents or word.owner in one.agents}
+            feels = usage().sets["feels"]
+            if (one.verb[1] in feels) != (two.verb[1] in feels) and load_words().feelings.get(one.verb[1]):
+                agents, others = others, agents  # "he fears it" and "it frightens him"
+                doing = set()
+            misplaced = [
+                f for w, f in pairs if w.at in doing and f.part in ("other", "adjunct") and f.at not in two.agents
+            ]
+            if misplaced and self.said.filled(two.agents) and not (one.stative and two.verb[1] == "have"):
+                return "roles exchanged"
             if self._meet(acting, others) and not self._meet(acting, agents):
                 return "roles exchanged"
-            if self._meet(acted, agents) and not self._meet(acted, others) and not (one.stative and two.verb[1] == "have"):
+            if (
+                self._meet(acted, agents)
+                and not self._meet(acted, others)
+                and not (one.stative and two.verb[1] == "have")
+            ):
                 return "roles exchanged"
-            if one.passive and not one.agents and not acted and not two.passive and not self._meet(others, self.asked.topic):
+            if (
+                one.passive
+                and not one.agents
+                and not acted
+                and not two.passive
+                and not self._meet(others, self.asked.topic)
+            ):
                 if others and (two.agent_pronoun or self._meet(agents, self.asked.topic)):
                     return "roles exchanged"
             lone = not one.passive and not acted and not one.other_pronoun and self.asked.asks == "event"
@@ -245,10 +294,20 @@ class _Trial:
             for who in self._who(number, frame, pairs):
                 word = matched.get(who.at)
                 turned = one is not None and one.stative and not frame.stative
-                fits = word is not None and (word.part in ("agent", "head", "state") or turned)
+                fits = word is not None and (word.part in ("agent", "head", "state", "verb") or turned)
+                if self._asks_of(frame) and not frame.stative and self._takes_over(who):
+                    return "another subject"
                 if not fits and not self._may_act(who, frame, one):
                     return "another subject"
         return None
+
+    def _takes_over(self, who: Word) -> bool:
+        """Whether somebody else does what the question says of those that it asks about."""
+        asked = self.asked
+        if asked.asks in ("agent", "event", "order", "number") or not any(each in asked.people for each in asked.topic):
+            return False
+        known = who.lemma in asked.people or (is_somebody(who.lemma[1]) and who.lemma in self.known.words)
+        return known and not _any(who.lemma, asked.topic)
 
     def _another_owner(self, pairs: Pairs) -> bool:
         """Whether it is somebody else's of those in the question: the peacock's feathers, not the crane's."""
@@ -280,12 +339,20 @@ class _Trial:
 
     def _asks_of(self, frame: Frame) -> bool:
         """Whether a clause of the answer has the verb of the question."""
-        return self.asked.verb is not None and same(frame.verb, self.asked.verb)
+        if self.asked.verb is not None and same(frame.verb, self.asked.verb):
+            return True
+        return any(word[1] == frame.verb[1] for word in self.asked.words)
 
     def _may_act(self, who: Word, frame: Frame, one: Frame | None) -> bool:
         lemma, asked, known, words = who.lemma, self.asked, self.known, load_words()
         told = asked.verb is not None and words.has("told_to", asked.verb[1]) and not words.has("say", frame.verb[1])
-        if told and lemma in asked.topic and one is not None and one.agent_pronoun and any(o in asked.people for o in asked.others):
+        if (
+            told
+            and lemma in asked.topic
+            and one is not None
+            and one.agent_pronoun
+            and any(o in asked.people for o in asked.others)
+        ):
             return False
         if one is not None and frame.passive and not frame.agents and not one.passive and not one.stative:
             given = [word.lemma for word in self.wanted.filled(one.others)]
@@ -299,12 +366,16 @@ class _Trial:
         if one is not None and one.agent_pronoun and doers and lemma in asked.topic and lemma not in known.agents:
             return False
         person = is_somebody(lemma[1])
-        among = any(same(lemma, other) for other in asked.others) and (person or (self._asks_of(frame) and bool(asked.topic)))
+        among = any(same(lemma, other) for other in asked.others) and (
+            person or (self._asks_of(frame) and bool(asked.topic))
+        )
         if _any(lemma, asked.topic) or _any(lemma, known.agents):
             return not (among and lemma not in known.agents and lemma not in asked.topic)
         if among:
             return False
-        unknown = lemma[1] in usage().sets["names"] and any(not is_somebody(topic[1]) and topic in asked.people for topic in asked.topic)
+        unknown = lemma[1] in usage().sets["names"] and any(
+            not is_somebody(topic[1]) and topic in asked.people for topic in asked.topic
+        )
         if lemma[1] in usage().sets["anyone"] or unknown or (who.proper and lemma not in known.words):
             return True
         if one is not None and one.passive and not one.agents and not frame.passive and not frame.stative:
@@ -324,7 +395,7 @@ class _Trial:
             if word.part != "head" or frame is None or frame.stative:
                 continue
             doers = self.said.filled(frame.agents)
-            if word.lemma[0] == "n" and self.wanted.lead in _LEADS and found.part == "agent":
+            if word.lemma[0] == "n" and self.wanted.lead in _LEADS and found.part == "agent" and not frame.passive:
                 if self._meet(self._parts(self.said, frame.others), self.asked.topic):
                     return "roles exchanged"
             made = self.asked.asks == "why" and found.part == "other" and frame.verb[1] not in usage().sets["undergo"]
@@ -335,7 +406,11 @@ class _Trial:
                 return "named as something else's object"
             if self.asked.asks in ("other", "number") and found.part == "agent" and self._asks_of(frame):
                 return "roles exchanged"
-            if self.wanted.lead in ("from", "by", "because", "due", "thanks") and found.part == "other" and frame.agent_pronoun:
+            if (
+                self.wanted.lead in ("from", "by", "because", "due", "thanks")
+                and found.part == "other"
+                and frame.agent_pronoun
+            ):
                 return "roles exchanged"
         return None
 
@@ -343,9 +418,14 @@ class _Trial:
         """Whether both tell how many, and differ."""
         counted = self.asked.asks == "number"
         for word, found in pairs:
-            given = found.amount or next((item.amount for item in self.said.words if item.owner == found.at and item.amount), "")
+            given = found.amount or next(
+                (item.amount for item in self.said.words if item.owner == found.at and item.amount), ""
+            )
             if word.part == "modifier" or word.amount == given:
                 continue
+            single = re.search(rf"\ban?\b[\w ]*\b{re.escape(word.lemma[1])}\b", self.wanted.text)
+            if given.isdigit() and given != "1" and single:
+                return "another amount"
             if (word.amount and given) or counted:
                 return "another amount"
             if given in ("half", "few") and word.part in ("other", "head"):
@@ -376,7 +456,10 @@ class _Trial:
             if word.at in at or word.part == "modifier":
                 continue
             turned = self.asked.verb is not None and word.part == "verb" and opposed(word.lemma, self.asked.verb)
-            if turned and any(_any(each.lemma, self.asked.topic) for each in self._who(word.frame, self.said.frames[word.frame], pairs)):
+            if turned and any(
+                _any(each.lemma, self.asked.topic)
+                for each in self._who(word.frame, self.said.frames[word.frame], pairs)
+            ):
                 return "the opposite is said as well"
             if any(opposed(word.lemma, other.lemma) for other in wanted) and not self._denied(self.said, word):
                 return "the opposite is said as well"
@@ -399,7 +482,9 @@ def _flipped(trial: _Trial) -> bool:
         if word.part not in ("verb", "state", "head"):
             continue
         for other in trial.said.words:
-            if opposed(other.lemma, word.lemma) and trial._denied(trial.said, other) != trial._denied(trial.wanted, word):
+            if opposed(other.lemma, word.lemma) and trial._denied(trial.said, other) != trial._denied(
+                trial.wanted, word
+            ):
                 rest = [item for item in trial.wanted.words if item.at != word.at and item.part != "modifier"]
                 pairs = [(word, other), *trial._pair(rest)]
                 met = {item.at for item, _ in pairs}
@@ -411,7 +496,7 @@ def _flipped(trial: _Trial) -> bool:
 def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[bool, str]:
     """Return whether `answer` says the same as one of `accepted`, and the reason in one phrase."""
     known = read_accepted(question, tuple(dict.fromkeys(accepted)))
-    said = read_statement(answer, known.asked.asks)
+    (said,) = read_statements([answer], known.asked.asks)
     moment, told = moment_of(read_words(question)), moment_of(read_words(answer))
     if moment and told and told[0] != moment[0] and told[1] & moment[1]:
         return False, "another order than the question's"
@@ -434,7 +519,7 @@ def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[b
 def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
     """Return why an answer does not say one accepted answer, None if it does."""
     trial = _Trial(item, said, known)
-    if order_of(item.text) is not None and (_ORDER.search(item.text) or known.asked.asks == "state"):
+    if order_of(item.text) is not None and (known.asked.ordered or known.asked.asks == "state"):
         return _ordered(item.text, said.text)
     order = order_of(said.text)
     if known.asked.asks == "order" and order is not None:
@@ -446,3 +531,12 @@ def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
         return None if amounts == told and not any(frame.negated for frame in said.frames) else "another amount"
     problem = trial.why_not()
     return None if problem == _NOT_SAID and _flipped(trial) else problem
+
+
+def prepare(said: Iterable[tuple[str, str]]) -> None:
+    """Parse answers to questions together, which takes a fifth of the time; (question, answer) each."""
+    by_kind: dict[Asking, list[str]] = defaultdict(list)
+    for question, answer in said:
+        by_kind[read_question(question).asks].append(answer)
+    for asks, answers in by_kind.items():
+        read_statements(answers, asks)

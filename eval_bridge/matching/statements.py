@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from katha.eval_bridge.matching.lemmas import lexicon
@@ -24,8 +24,54 @@ _POS = {"NOUN": "n", "PROPN": "n", "VERB": "v", "AUX": "v", "ADJ": "a", "ADV": "
 _LEAD = re.compile(
     r"^(?:it(?: i|')s |it was )?(?:just |simply )?(?:because(?! of)|since|so that|so|that|thanks to|due to|because of|how)\s+(?=\S)"
 )
-_PRONOUNS = frozenset("i you he she it we they me him her us them himself herself itself themselves who".split())
-_PAST = frozenset("fell ran went broke flew ate took gave got came rose sank grew was were has had does is are drowned escaped".split())
+_PRONOUNS = frozenset(
+    [
+        "i",
+        "you",
+        "he",
+        "she",
+        "it",
+        "we",
+        "they",
+        "me",
+        "him",
+        "her",
+        "us",
+        "them",
+        "himself",
+        "herself",
+        "itself",
+        "themselves",
+        "who",
+    ]
+)
+_PAST = frozenset(
+    [
+        "fell",
+        "ran",
+        "went",
+        "broke",
+        "flew",
+        "ate",
+        "took",
+        "gave",
+        "got",
+        "came",
+        "rose",
+        "sank",
+        "grew",
+        "was",
+        "were",
+        "has",
+        "had",
+        "does",
+        "is",
+        "are",
+        "drowned",
+        "escaped",
+    ]
+)
+_ACTIVE = ("deed", "event", "why")
 Asking = Literal["agent", "other", "deed", "event", "state", "why", "how", "number", "order", "what"]
 
 
@@ -129,8 +175,26 @@ def complete(text: str, asks: Asking) -> str:
     if low in ("never", "always", "then") or (low.endswith("ly") and deed):
         second = rest.split(" ")[0].lower()
         return f"they {made}" if verb_form(second) else made
-    alone = rest.split(" ")[0].lower() not in ("a", "an", "the", "it", "him", "her", "them", "his", "its", "their", "out", "into")
-    if asks in ("event", "state") and alone and (low in lexicon().irregular or low.endswith("ed")) and verb_form(low) != low:
+    alone = rest.split(" ")[0].lower() not in (
+        "a",
+        "an",
+        "the",
+        "it",
+        "him",
+        "her",
+        "them",
+        "his",
+        "its",
+        "their",
+        "out",
+        "into",
+    )
+    if (
+        asks in ("event", "state")
+        and alone
+        and (low in lexicon().irregular or low.endswith("ed"))
+        and verb_form(low) != low
+    ):
         return f"they are {made}" if low not in _PAST else f"they {made}"
     if asks == "event" and verb_form(low) and low not in ("a", "an", "the") and low.endswith("s"):
         return f"they {made}"
@@ -172,11 +236,22 @@ class _Reader:
             for token in self.doc
             if token.dep_ != "conj" and token.pos_ in ("NOUN", "PROPN", "PRON") and len(group := _group(token)) > 1
         ]
-        if text.lower().split(" ")[0].strip(",") in ("not", "no", "nothing", "never", "neither", "nobody", "none", "without"):
+        if text.lower().split(" ")[0].strip(",") in (
+            "not",
+            "no",
+            "nothing",
+            "never",
+            "neither",
+            "nobody",
+            "none",
+            "without",
+        ):
             for at, word in self.words.items():
                 if word.frame < 0 or word.part == "head":
                     self.words[at] = replace(word, denied=True)
-        return Statement(text, lead, tuple(self.words[at] for at in sorted(self.words)), tuple(self.frames), tuple(joined))
+        return Statement(
+            text, lead, tuple(self.words[at] for at in sorted(self.words)), tuple(self.frames), tuple(joined)
+        )
 
     def _clause(self, clause: Clause) -> None:
         number = len(self.frames)
@@ -188,7 +263,11 @@ class _Reader:
             self._noun(filler.token, near.get(filler.role, "adjunct"), number)  # type: ignore[arg-type]
         if not any(filler.role == "agent" for filler in clause.fillers) and not clause.passive and clause.verb.i:
             before = clause.verb.nbor(-1)
-            if before.dep_ in ("amod", "compound", "npadvmod") and load_words().sort(_lemma(before)[1]) in ("person", "animal", "being"):
+            if before.dep_ in ("amod", "compound", "npadvmod") and load_words().sort(_lemma(before)[1]) in (
+                "person",
+                "animal",
+                "being",
+            ):
                 agents = [before]  # a noun that the parser took for an attribute: "The geese fall"
                 self.words.pop(before.i, None)
                 self._enter(before, ("n", _lemma(before)[1]), "agent", number)
@@ -257,7 +336,9 @@ class _Reader:
         for start in (lemma, *(str(head.lemma_.lower()) for head in heads)):
             inside = following if start == lemma else [clause.verb]
             for token in inside:
-                found = usage().idioms.get((start, token.lower_)) or usage().idioms.get((start, str(token.lemma_.lower())))
+                found = usage().idioms.get((start, token.lower_)) or usage().idioms.get(
+                    (start, str(token.lemma_.lower()))
+                )
                 if found:
                     self.absorbed.add(token.i) if token.i != clause.verb.i else None
                     return found
@@ -278,16 +359,28 @@ class _Reader:
             part = "modifier"
         self._enter(token, _lemma(token), part, number, modify=True)
 
-    def _enter(self, token: Token, lemma: Lemma, part: Part, frame: int, *, modify: bool = False, owner: int = -1) -> None:
+    def _enter(
+        self, token: Token, lemma: Lemma, part: Part, frame: int, *, modify: bool = False, owner: int = -1
+    ) -> None:
         mutual = token.lower_ in ("other", "another") and token.i and token.nbor(-1).lower_ in ("each", "one")
         if token.i in self.words or token.i in self.absorbed or mutual:
             return
         self.words[token.i] = Word(
-            lemma, part, frame, token.i, owner, _amount(token), _denied(token), token.pos_ == "PROPN" and token.text[0].isupper()
+            lemma,
+            part,
+            frame,
+            token.i,
+            owner,
+            _amount(token),
+            _denied(token),
+            token.pos_ == "PROPN" and token.text[0].isupper(),
         )
         if modify:
             for child in token.children:
-                if child.dep_ in ("amod", "compound", "nmod", "poss", "appos", "advmod", "nummod") and child.pos_ in _POS:
+                if (
+                    child.dep_ in ("amod", "compound", "nmod", "poss", "appos", "advmod", "nummod")
+                    and child.pos_ in _POS
+                ):
                     self._enter(child, _lemma(child), "modifier", frame, modify=True, owner=token.i)
                 elif child.dep_ == "prep" and child.lower_ == "of" and token.pos_ in ("NOUN", "PROPN", "NUM", "PRON"):
                     for inner in child.children:
@@ -296,7 +389,10 @@ class _Reader:
 
     @staticmethod
     def _cancels(clause: Clause) -> bool:
-        return clause.lemma in ("cancel", "prevent", "stop", "avoid", "lack") or (clause.lemma, clause.particle) == ("call", "off")
+        return clause.lemma in ("cancel", "prevent", "stop", "avoid", "lack") or (clause.lemma, clause.particle) == (
+            "call",
+            "off",
+        )
 
     def _rest(self, token: Token) -> None:
         """Enter a content word that no clause has a part for."""
@@ -306,7 +402,22 @@ class _Reader:
         lemma = _lemma(token)
         if token.pos_ == "VERB" and lemma[1] in usage().sets["light"]:
             return
-        if token.lower_ in ("not", "n't", "never", "so", "very", "too", "then", "just", "only", "also", "there", "when", "why", "how"):
+        if token.lower_ in (
+            "not",
+            "n't",
+            "never",
+            "so",
+            "very",
+            "too",
+            "then",
+            "just",
+            "only",
+            "also",
+            "there",
+            "when",
+            "why",
+            "how",
+        ):
             return
         owner = next((number for number, clause in enumerate(self.clauses) if token in _span(clause)), -1)
         if token.dep_ in ("ROOT", "conj", "appos") and owner < 0:
@@ -369,18 +480,46 @@ def _denied(token: Token) -> bool:
     return token.dep_ == "pobj" and token.head.lower_ in ("without",)
 
 
-@lru_cache(maxsize=8192)
-def read_statement(text: str, asks: Asking = "what") -> Statement:
-    """Return what an answer says."""
-    sentence = complete(text, asks)
-    (doc,) = load_parser().parse([sentence])
+_KEPT = 50_000
+
+
+@cache
+def _shelf() -> dict[tuple[str, Asking], Statement]:
+    """The statements that were read, kept so that no answer is parsed twice."""
+    return {}
+
+
+def read_statements(texts: Sequence[str], asks: Asking = "what") -> list[Statement]:
+    """Return what answers to a question of this kind say; those that are new are parsed together."""
+    shelf = _shelf()
+    if len(shelf) + len(texts) > _KEPT:
+        shelf.clear()
+    new = list(dict.fromkeys(text for text in texts if (text, asks) not in shelf))
+    sentences = [complete(text, asks) for text in new]
+    docs = load_parser().parse(sentences) if new else []
+    again = {at: mended for at, doc in enumerate(docs) if (mended := _with_verb(doc, asks))}
+    for at, doc in zip(again, load_parser().parse(again.values()) if again else (), strict=True):
+        sentences[at], docs[at] = again[at], doc
+    for text, sentence, doc in zip(new, sentences, docs, strict=True):
+        shelf[text, asks] = _Reader(doc).read(sentence, text.strip().partition(" ")[0].lower())
+    return [shelf[text, asks] for text in texts]
+
+
+def _with_verb(doc: Doc, asks: Asking) -> str | None:
+    """The sentence with the verb that the parser took for a noun: "Her brother waves" as "Her brother did wave"."""
     root = next((token for token in doc if token.dep_ == "ROOT"), None)
-    misread = root is not None and root.tag_ == "NNS" and any(child.dep_ in ("amod", "compound", "poss") for child in root.lefts)
-    if root is not None and misread and verb_form(root.lower_) not in (None, root.lower_) and asks in ("deed", "event", "why"):
-        # "Her brother waves": a verb that the parser took for a noun
-        sentence = sentence[: root.idx] + f"did {verb_form(root.lower_)}" + sentence[root.idx + len(root) :]
-        (doc,) = load_parser().parse([sentence])
-    return _Reader(doc).read(sentence, text.strip().partition(" ")[0].lower())
+    if (
+        root is None
+        or root.tag_ != "NNS"
+        or not any(child.dep_ in ("amod", "compound", "poss") for child in root.lefts)
+    ):
+        return None
+    base = verb_form(root.lower_)
+    return (
+        f"{doc.text[: root.idx]}did {base}{doc.text[root.idx + len(root) :]}"
+        if base not in (None, root.lower_)
+        else None
+    )
 
 
 @dataclass(frozen=True)
@@ -393,6 +532,7 @@ class Asked:
     verb: Lemma | None
     words: tuple[Lemma, ...]
     people: tuple[Lemma, ...]
+    ordered: bool
 
     def has(self, lemma: Lemma) -> bool:
         """Whether the question says this word or one that means the same."""
@@ -409,7 +549,7 @@ def is_somebody(noun: str) -> bool:
     return words.sort(noun) in ("person", "animal", "being", "group") or words.has("kin", noun)
 
 
-_SPOKEN = re.compile(r"\b(?:first|before|after|order)\b")
+_ORDERING = frozenset(("first", "before", "after", "order", "change", "changes"))
 
 
 @lru_cache(maxsize=2048)
@@ -419,18 +559,33 @@ def read_question(question: str) -> Asked:
     (doc,) = load_parser().parse([text])
     low = re.findall(r"[a-z']+", text.lower())
     root = next((token for token in doc if token.dep_ == "ROOT"), doc[0])
-    content = [token for token in doc if token.pos_ in _POS and token.pos_ != "AUX" and token.tag_ not in ("WRB", "WP", "WDT")]
+    content = [
+        token for token in doc if token.pos_ in _POS and token.pos_ != "AUX" and token.tag_ not in ("WRB", "WP", "WDT")
+    ]
     happens = any(token.lemma_ in ("happen", "become") for token in doc)
     subjects = [token for token in root.children if token.dep_ in ("nsubj", "nsubjpass")]
     topic = [noun for token in subjects for noun in conjuncts(token) if noun.tag_ not in ("WP", "WDT")]
     if happens:
-        after = [token for token in doc if token.dep_ == "pobj" and token.head.lower_ in ("to", "between", "with", "of")]
+        after = [
+            token for token in doc if token.dep_ == "pobj" and token.head.lower_ in ("to", "between", "with", "of")
+        ]
         topic = conjuncts(after[0]) if after else topic
     if not topic and (happens or not subjects):
-        topic = [token for token in doc if token.dep_ in ("nsubj", "nsubjpass", "attr") and token.pos_ in ("NOUN", "PROPN")][:1]
+        topic = [
+            token for token in doc if token.dep_ in ("nsubj", "nsubjpass", "attr") and token.pos_ in ("NOUN", "PROPN")
+        ][:1]
+    if not topic and low[1:2] and low[1] in ("do", "does", "did"):
+        topic = [token for token in content if token.pos_ in ("NOUN", "PROPN")][:1]
     topic = list(dict.fromkeys(topic))
-    if topic and all(token.pos_ != "PROPN" and load_words().sort(_lemma(token)[1]) in ("", "abstract", "time", "feeling") for token in topic):
-        topic += [token for token in doc if token.pos_ in ("NOUN", "PROPN") and _is_somebody(token)] if happens or low[0] == "how" else []
+    if topic and all(
+        token.pos_ != "PROPN" and load_words().sort(_lemma(token)[1]) in ("", "abstract", "time", "feeling")
+        for token in topic
+    ):
+        topic += (
+            [token for token in doc if token.pos_ in ("NOUN", "PROPN") and _is_somebody(token)]
+            if happens or low[0] == "how"
+            else []
+        )
     nouns = [token for token in content if token.pos_ in ("NOUN", "PROPN")]
     others = [token for token in nouns if token not in topic]
     verb = _lemma(root) if root.pos_ == "VERB" and not happens and root.lemma_ not in ("do", "feel") else None
@@ -441,6 +596,7 @@ def read_question(question: str) -> Asked:
         verb,
         tuple(_lemma(token) for token in content if token.lemma_ not in ("do", "feel", "happen")),
         tuple(_lemma(token) for token in nouns if _is_somebody(token)),
+        bool(_ORDERING.intersection(low)),
     )
 
 
@@ -457,7 +613,11 @@ def _asks(low: Sequence[str], doc: Doc, happens: bool) -> Asking:
     if happens:
         return "event"
     if "do" in low[1:] or "does" in low[2:]:
-        return "deed" if first in ("what", "how") and doc[-2 if doc[-1].is_punct else -1] is not None and _does(doc) else "other"
+        return (
+            "deed"
+            if first in ("what", "how") and doc[-2 if doc[-1].is_punct else -1] is not None and _does(doc)
+            else "other"
+        )
     if first == "who":
         return "agent"
     return "how" if first == "how" else "other" if first in ("what", "whom", "which", "where") else "what"
@@ -468,8 +628,3 @@ def _does(doc: Doc) -> bool:
     return any(token.lemma_ == "do" and token.pos_ == "VERB" for token in doc) or any(
         token.lemma_ == "do" and token.dep_ == "ROOT" for token in doc
     )
-
-
-def content_frames(statement: Statement) -> Iterator[tuple[int, Frame]]:
-    """Yield the clauses that say something by themselves."""
-    yield from ((number, frame) for number, frame in enumerate(statement.frames) if frame.link != "noun")

@@ -67,7 +67,9 @@ def wordnet() -> WordNet:
         else:
             opposite[rest[0]].append(rest[3])
     frozen = [{key: tuple(value) for key, value in table.items()} for table in (equal, wider, opposite)]
-    return WordNet(senses, frozen[0], frozen[1], {key: tuple(value) for key, value in derived.items()}, frozen[2], deeds)
+    return WordNet(
+        senses, frozen[0], frozen[1], {key: tuple(value) for key, value in derived.items()}, frozen[2], deeds
+    )
 
 
 @cache
@@ -96,7 +98,17 @@ def verb_form(word: str) -> str | None:
     senses, table = wordnet().senses, lexicon().irregular
     if word in table:
         return table[word]
-    for ending, instead in (("", ""), ("s", ""), ("es", ""), ("ies", "y"), ("ied", "y"), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e")):
+    for ending, instead in (
+        ("", ""),
+        ("s", ""),
+        ("es", ""),
+        ("ies", "y"),
+        ("ied", "y"),
+        ("ed", ""),
+        ("ed", "e"),
+        ("ing", ""),
+        ("ing", "e"),
+    ):
         base = word.removesuffix(ending) + instead if word.endswith(ending) else ""
         if len(base) > 2 and ("v", base) in senses:
             return base

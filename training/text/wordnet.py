@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SENSES = {"noun": 4, "verb": 8, "adj": 5, "adv": 3}  # of a word, the most frequent first
-DEEDS = ("04", "10", "11")  # WordNet's files of acts, communication and events
+DEEDS = ("04", "10", "11", "26")  # WordNet's files of acts, communication, events and states
 LETTER = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 WIDER = frozenset(("@", "*", "$", "&", "\\", "="))
 """Hypernym, entailment, verb group, similar adjective, adjective of an adverb, attribute."""
@@ -39,7 +39,9 @@ def read_synsets(folder: Path) -> dict[str, Synset]:
                 continue
             part = line.partition(" | ")[0].split()
             count = int(part[3], 16)
-            synset = Synset([word.partition("(")[0].lower() for word in part[4 : 4 + 2 * count : 2]], deed=part[1] in DEEDS)
+            synset = Synset(
+                [word.partition("(")[0].lower() for word in part[4 : 4 + 2 * count : 2]], deed=part[1] in DEEDS
+            )
             at = 4 + 2 * count
             for i in range(int(part[at])):
                 kind, offset, pos, ends = part[at + 1 + 4 * i : at + 5 + 4 * i]
@@ -98,7 +100,11 @@ def main(folder: Path, strings: Path, out: Path) -> None:
     rows += [" ".join(pair) for pair in sorted(pairs)]
     verbal = {pair[2] for pair in pairs if pair[0] == "d" and pair[1] == "n" and pair[4] == "v"}
     verbal |= {word for letter, word in words if letter == "v"}
-    deeds = [word for (letter, word), senses in words.items() if letter == "n" and any(synsets[each].deed for each in senses[:2])]
+    deeds = [
+        word
+        for (letter, word), senses in words.items()
+        if letter == "n" and any(synsets[each].deed for each in senses[:2])
+    ]
     rows.append(f"e {' '.join(sorted(verbal.intersection(deeds)))}")
     with out.open("wb") as file, gzip.GzipFile("", "wb", 9, file, 0) as packed:
         packed.write("\n".join(rows).encode() + b"\n")
