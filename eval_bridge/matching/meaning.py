@@ -1,495 +1,52 @@
 """The rule `lemma-set` 4: does an answer say what one of the accepted answers says? Decided on the parse.
 
-An answer is right when every word that an accepted answer needs is said in it, by the same word, a synonym or a narrower word, or by a pronoun
-for somebody who takes part, and
+An answer is right when every word that an accepted answer needs is said in it, by the same word, a synonym or a
+narrower word, or by a pronoun for somebody who takes part, and
 
 - it denies nothing that the accepted answer does not deny, and the other way round (an opposite denied is the same);
 - who acts and who is acted on are not exchanged, and nobody else acts or speaks;
 - amounts agree, and where somebody or something is asked for, nothing else is named beside it;
-- what is put in order is in the same order, and nothing in it is the opposite of what was accepted."""
+- what is put in order is in the same order, and nothing in it is the opposite of what was accepted.
+
+An answer that contradicts one accepted answer in its own words is wrong, whatever it has in common with others."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 
+from katha.eval_bridge.matching.asked import Asking, read_question
 from katha.eval_bridge.matching.lemma_order import moment_of, order_of
 from katha.eval_bridge.matching.lemmas import read_words
-from katha.eval_bridge.matching.statements import (
-    Asked,
-    Asking,
-    Frame,
-    Statement,
-    Word,
-    is_somebody,
-    read_question,
-    read_statements,
-)
-from katha.eval_bridge.matching.wordnet import Lemma, entails, opposed, same, sex, usage
-from katha.text.words import load_words
+from katha.eval_bridge.matching.statements import Statement, read_statements
+from katha.eval_bridge.matching.trial import NOT_SAID, Accepted, Trial, read_accepted
+from katha.eval_bridge.matching.wordnet import opposed
 
-_NOT_SAID = "no accepted answer is said"
 _REFUTING = frozenset(("negation", "roles exchanged", "another subject", "the opposite is said as well"))
-_TAKING_PART = ("agent", "other", "adjunct")
-_LEADS = frozenset(["through", "with", "in", "on", "at", "over", "across", "under", "into"])
-_NOBODY = frozenset(("nobody", "none", "one"))
-_NAMED = ("agent", "other", "what", "number")
-Pairs = Sequence[tuple[Word, Word]]
-"""Each word of an accepted answer with the word of the answer that says it."""
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """All accepted answers to a question as read: who acts in any of them, and every word in them."""
-
-    asked: Asked
-    items: tuple[Statement, ...]
-    agents: tuple[Lemma, ...]
-    words: tuple[Lemma, ...]
-
-
-@lru_cache(maxsize=2048)
-def read_accepted(question: str, texts: tuple[str, ...]) -> Accepted:
-    """Return the accepted answers as read."""
-    asked = read_question(question)
-    items = tuple(item for item in read_statements(texts, asked.asks) if item.words)
-    agents = [word.lemma for item in items for word in item.words if word.part == "agent"]
-    words = dict.fromkeys(word.lemma for item in items for word in item.words)
-    return Accepted(asked, items, tuple(dict.fromkeys(agents)), tuple(words))
-
-
-def _any(lemma: Lemma, known: Iterable[Lemma]) -> bool:
-    """Whether a word is one of those known, a kind of one, or what one is a kind of."""
-    return any(entails(lemma, other) or entails(other, lemma) for other in known)
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """One answer held against one accepted answer."""
-
-    wanted: Statement
-    said: Statement
-    known: Accepted
-
-    @property
-    def asked(self) -> Asked:
-        """What the question asks."""
-        return self.known.asked
-
-    def why_not(self) -> str | None:
-        """Return why the answer does not say it, None if it does."""
-        needed = [word for word in self.wanted.words if self._needed(word)]
-        pairs = self._pair(needed)
-        met = {word.at for word, _ in pairs}
-        fresh = [word for word in needed if not self.asked.has(word.lemma) and word.part != "adjunct"]
-        told = [word for word in fresh if word.at in met]
-        if not told and (fresh or len(pairs) < len(needed) or not pairs):
-            return _NOT_SAID
-        if any(word.at not in met and not self._spared(word, told, pairs) for word in needed):
-            return _NOT_SAID
-        return (
-            self._denial(pairs)
-            or self._exchange(pairs)
-            or self._stranger(pairs)
-            or self._misplaced(pairs)
-            or self._amount(pairs)
-            or self._more(pairs)
-            or self._contrary(pairs)
-        )
-
-    def literal(self) -> bool:
-        """Whether the answer has the accepted answer's own words for what is the case, not synonyms."""
-        telling = [word for word in self.wanted.words if word.part in ("verb", "state", "head")]
-        said = {word.lemma[1] for word in self.said.words}
-        return bool(telling) and all(word.lemma[1] in said for word in telling)
-
-    def _needed(self, word: Word) -> bool:
-        return word.part != "modifier" or (word.lemma[0] in "na" and self.wanted.word(word.owner) is not None)
-
-    def _pair(self, needed: Sequence[Word]) -> list[tuple[Word, Word]]:
-        """Each accepted word with the word that says it, none twice; the same word before another, the like part before another."""
-        ranked = sorted(
-            (
-                (
-                    word.lemma[1] != other.lemma[1],
-                    not same(other.lemma, word.lemma),
-                    other.part != word.part,
-                    i,
-                    other.at,
-                )
-                for i, word in enumerate(needed)
-                for other in self.said.words
-                if entails(other.lemma, word.lemma)
-            ),
-        )
-        pairs: dict[int, int] = {}
-        for *_, i, at in ranked:
-            if i not in pairs and at not in pairs.values():
-                pairs[i] = at
-        by_place = {word.at: word for word in self.said.words}
-        return [(needed[i], by_place[at]) for i, at in sorted(pairs.items())]
-
-    def _spared(self, word: Word, told: Sequence[Word], pairs: Pairs) -> bool:
-        """Whether an accepted word may go unsaid: the question says it, a pronoun stands for it, or it is a detail."""
-        if word.denied and word.part != "verb":
-            return False
-        if self.asked.has(word.lemma):
-            return True
-        if word.part == "modifier":
-            owner = self.wanted.word(word.owner)
-            return (owner is None or not owner.denied) and any(
-                item.at == word.owner or item.part in ("verb", "state") for item in told
-            )
-        if word.part == "adjunct":
-            return any(
-                item.part in ("verb", "state") and item.lemma[1].partition("_")[0] not in usage().sets["wide"]
-                for item in told
-            )
-        if word.part not in _TAKING_PART:
-            return False
-        frames = [
-            self.said.frames[found.frame] for item, found in pairs if found.frame >= 0 and item.frame == word.frame
-        ]
-        if word.lemma[1] in _NOBODY:
-            return any(each.negated and not each.agent_pronoun for each in frames)
-        if word.part == "agent":
-            return any(not each.agents and self._stands_for(each.agent_pronoun, word) for each in frames)
-        return any(each.other_pronoun and not self.said.filled(each.others) for each in frames)
-
-    def _stands_for(self, pronoun: str, word: Word) -> bool:
-        """Whether a pronoun that acts may be `word`, whom the question does not name: not where it is the one asked about."""
-        topic = self.asked.topic
-        if not pronoun:
-            return False
-        if pronoun in ("they", "it") or not any(lemma in self.asked.people for lemma in topic):
-            return True
-        another = {"he": "female", "him": "female", "she": "male", "her": "male"}.get(pronoun, "")
-        return bool(another) and all(sex(lemma[1]) == another for lemma in topic)
-
-    def _denied(self, statement: Statement, word: Word) -> bool:
-        frame, denied = statement.frame_of(word), word.denied
-        if frame is None or word.part == "modifier":
-            return denied
-        if word.denied and frame.negated and word.part in _TAKING_PART:
-            return True  # "there is no fog": one negation, seen twice
-        above = statement.frames[frame.above] if frame.above >= 0 and frame.link == "content" else None
-        return denied ^ (frame.negated or (above is not None and above.negated))
-
-    def _denial(self, pairs: Pairs) -> str | None:
-        """Whether one denies what the other says, or only wants what the other does."""
-        spoken = {word.frame for word, _ in pairs if word.part in ("verb", "state")}
-        for word, found in pairs:
-            if word.part == "modifier" and found.part == "modifier":
-                continue
-            if word.part == "head" and found.part == "adjunct" and self.asked.asks == "why":
-                continue  # "they cannot see through the fog"
-            says = (
-                (word.part in _TAKING_PART and word.frame not in spoken)
-                or word.part in ("verb", "state", "head")
-                or found.part in ("verb", "state", "head")
-            )
-            if (says or found.denied or word.denied) and self._denied(self.wanted, word) != self._denied(
-                self.said, found
-            ):
-                return "negation"
-            one, two = self.wanted.frame_of(word), self.said.frame_of(found)
-            if one is not None and two is not None and two.unreal and not one.unreal and self.asked.asks != "why":
-                return "it is not done"
-        return None
-
-    def _frames(self, pairs: Pairs) -> list[tuple[int, int]]:
-        """The clauses of both that say the same thing."""
-        seen = dict.fromkeys(
-            (word.frame, found.frame)
-            for word, found in pairs
-            if word.frame >= 0 and found.frame >= 0 and word.part in ("verb", "state")
-        )
-        return list(seen)
-
-    def _exchange(self, pairs: Pairs) -> str | None:
-        """Whether who acts in one is acted on in the other."""
-        for first, second in self._frames(pairs):
-            one, two = self.wanted.frames[first], self.said.frames[second]
-            direct = [word.lemma for word in self.said.filled(two.others) if word.part == "other"]
-            done = (
-                one.stative and not two.stative and not two.passive and load_words().feelings.get(two.verb[1]) is None
-            )
-            if done and direct and not self._meet(direct, (*self._parts(self.wanted, one.agents), *self.asked.topic)):
-                return "roles exchanged"
-            if one.stative != two.stative and one.stative:  # "he is afraid of it" and "it scares him"
-                if (
-                    self._meet(self._parts(self.wanted, one.others), self._parts(self.said, two.others))
-                    and not two.passive
-                ):
-                    causes = load_words().feelings.get(two.verb[1])
-                    if causes and two.verb[1] not in ("fear", "love", "envy", "dread"):
-                        return "roles exchanged"
-                continue
-            if {one.verb[1], two.verb[1]} & usage().sets["mutual"]:
-                continue
-            acting, acted = self._parts(self.wanted, one.agents), self._parts(self.wanted, one.others)
-            agents, others = self._parts(self.said, two.agents), self._parts(self.said, two.others)
-            doing = {word.at for word in self.wanted.words if word.at in one.agents or word.owner in one.agents}
-            feels = usage().sets["feels"]
-            if (one.verb[1] in feels) != (two.verb[1] in feels) and load_words().feelings.get(one.verb[1]):
-                agents, others = others, agents  # "he fears it" and "it frightens him"
-                doing = set()
-            misplaced = [
-                f for w, f in pairs if w.at in doing and f.part in ("other", "adjunct") and f.at not in two.agents
-            ]
-            if misplaced and self.said.filled(two.agents) and not (one.stative and two.verb[1] == "have"):
-                return "roles exchanged"
-            if self._meet(acting, others) and not self._meet(acting, agents):
-                return "roles exchanged"
-            if (
-                self._meet(acted, agents)
-                and not self._meet(acted, others)
-                and not (one.stative and two.verb[1] == "have")
-            ):
-                return "roles exchanged"
-            if (
-                one.passive
-                and not one.agents
-                and not acted
-                and not two.passive
-                and not self._meet(others, self.asked.topic)
-            ):
-                if others and (two.agent_pronoun or self._meet(agents, self.asked.topic)):
-                    return "roles exchanged"
-            lone = not one.passive and not acted and not one.other_pronoun and self.asked.asks == "event"
-            if lone and others and not two.passive and not self._meet(others, (*self.known.words, *self.asked.words)):
-                if direct and not two.stative:
-                    return "roles exchanged"
-        return None
-
-    @staticmethod
-    def _parts(statement: Statement, places: Iterable[int]) -> list[Lemma]:
-        """The words at these places with the nouns that they are joined to by name: "the enemy army" is the enemy."""
-        words = statement.filled(places)
-        names = [word for word in statement.words if word.part == "modifier" and word.lemma[0] == "n"]
-        return [word.lemma for word in words] + [
-            word.lemma for word in names if any(word.owner == item.at for item in words)
-        ]
-
-    @staticmethod
-    def _meet(some: Iterable[Lemma], others: Sequence[Lemma]) -> bool:
-        return any(same(one, other) for one in some for other in others if one[0] == other[0])
-
-    def _stranger(self, pairs: Pairs) -> str | None:
-        """Whether somebody acts, feels or speaks in the answer who does not in the accepted one."""
-        matched = {found.at: word for word, found in pairs}
-        wanted = {found.frame: self.wanted.frame_of(word) for word, found in pairs if word.part != "modifier"}
-        numbers = {found.frame for word, found in pairs if found.frame >= 0 and (found.part != "modifier")}
-        numbers |= {number for number, frame in enumerate(self.said.frames) if self._asks_of(frame)}
-        numbers |= {self.said.frames[number].above for number in numbers} - {-1}
-        if self._another_owner(pairs):
-            return "another subject"
-        for number in sorted(numbers):
-            frame, one = self.said.frames[number], wanted.get(number)
-            if one is not None and self._another_sex(one.agent_pronoun, frame.agent_pronoun):
-                return "another subject"
-            for who in self._who(number, frame, pairs):
-                word = matched.get(who.at)
-                turned = one is not None and one.stative and not frame.stative
-                fits = word is not None and (word.part in ("agent", "head", "state", "verb") or turned)
-                if self._asks_of(frame) and not frame.stative and self._takes_over(who):
-                    return "another subject"
-                if not fits and not self._may_act(who, frame, one):
-                    return "another subject"
-        return None
-
-    def _takes_over(self, who: Word) -> bool:
-        """Whether somebody else does what the question says of those that it asks about."""
-        asked = self.asked
-        if asked.asks in ("agent", "event", "order", "number") or not any(each in asked.people for each in asked.topic):
-            return False
-        known = who.lemma in asked.people or (is_somebody(who.lemma[1]) and who.lemma in self.known.words)
-        return known and not _any(who.lemma, asked.topic)
-
-    def _another_owner(self, pairs: Pairs) -> bool:
-        """Whether it is somebody else's of those in the question: the peacock's feathers, not the crane's."""
-        at = {found.at for _, found in pairs}
-        told = [word for word in self.said.words if word.part == "modifier" and word.owner in at and word.at not in at]
-        owners = [word for word in told if is_somebody(word.lemma[1]) and self.asked.has(word.lemma)]
-        wanted = [word for word in self.wanted.words if is_somebody(word.lemma[1]) and self.asked.has(word.lemma)]
-        met = {word.at for word, _ in pairs}
-        return bool(owners) and any(word.at not in met for word in wanted)
-
-    def _another_sex(self, wanted: str, said: str) -> bool:
-        """Whether a "she" acts where a "he" does, and the question has both."""
-        sexes = {"he": "male", "she": "female"}
-        if {wanted, said} != {"he", "she"}:
-            return False
-        people = (*self.asked.topic, *self.asked.others)
-        return any(sex(lemma[1]) == sexes[said] for lemma in people)
-
-    def _who(self, number: int, frame: Frame, pairs: Pairs) -> list[Word]:
-        """Whom a clause is about: who acts, is acted on in a passive, or is made to feel."""
-        if frame.passive and frame.agent_pronoun:
-            return []
-        if frame.passive and not frame.agents:
-            return [word for word in self.said.filled(frame.others) if word.part == "other"]
-        states = [found for word, found in pairs if found.frame == number and found.part == "state"]
-        if states and not frame.stative and (felt := [w for w in self.said.filled(frame.others) if w.part == "other"]):
-            return felt
-        return self.said.filled(frame.agents)
-
-    def _asks_of(self, frame: Frame) -> bool:
-        """Whether a clause of the answer has the verb of the question."""
-        if self.asked.verb is not None and same(frame.verb, self.asked.verb):
-            return True
-        return any(word[1] == frame.verb[1] for word in self.asked.words)
-
-    def _may_act(self, who: Word, frame: Frame, one: Frame | None) -> bool:
-        lemma, asked, known, words = who.lemma, self.asked, self.known, load_words()
-        told = asked.verb is not None and words.has("told_to", asked.verb[1]) and not words.has("say", frame.verb[1])
-        if (
-            told
-            and lemma in asked.topic
-            and one is not None
-            and one.agent_pronoun
-            and any(o in asked.people for o in asked.others)
-        ):
-            return False
-        if one is not None and frame.passive and not frame.agents and not one.passive and not one.stative:
-            given = [word.lemma for word in self.wanted.filled(one.others)]
-            return _any(lemma, (*given, *asked.words)) if given or one.other_pronoun else _any(lemma, asked.topic)
-        named = [word.lemma for word in self.wanted.filled(one.agents)] if one is not None else []
-        if any(each[1] in _NOBODY for each in named):
-            return not _any(lemma, asked.topic)
-        if named and not _any(lemma, (*named, *known.agents)):
-            return lemma[1] in usage().sets["anyone"] or (who.proper and lemma not in known.words)
-        doers = [each for each in known.agents if each in asked.others]
-        if one is not None and one.agent_pronoun and doers and lemma in asked.topic and lemma not in known.agents:
-            return False
-        person = is_somebody(lemma[1])
-        among = any(same(lemma, other) for other in asked.others) and (
-            person or (self._asks_of(frame) and bool(asked.topic))
-        )
-        if _any(lemma, asked.topic) or _any(lemma, known.agents):
-            return not (among and lemma not in known.agents and lemma not in asked.topic)
-        if among:
-            return False
-        unknown = lemma[1] in usage().sets["names"] and any(
-            not is_somebody(topic[1]) and topic in asked.people for topic in asked.topic
-        )
-        if lemma[1] in usage().sets["anyone"] or unknown or (who.proper and lemma not in known.words):
-            return True
-        if one is not None and one.passive and not one.agents and not frame.passive and not frame.stative:
-            strange = who.proper or any(word.owner == who.at and word.proper for word in self.said.words)
-            return strange or not any(is_somebody(agent[1]) for agent in known.agents)
-        if asked.asks == "agent":
-            return frame.stative or (not person and not self._asks_of(frame))
-        if not person:
-            return asked.asks != "deed"
-        about = one is not None and bool(one.agent_pronoun or one.agents or (one.passive and one.other_pronoun))
-        return asked.asks in ("why", "event", "how", "order", "what") and not known.agents and not about
-
-    def _misplaced(self, pairs: Pairs) -> str | None:
-        """Whether what was asked for stands in the other part of the clause: "who" in what is acted on, "what" in who acts."""
-        for word, found in pairs:
-            frame = self.said.frame_of(found)
-            if word.part != "head" or frame is None or frame.stative:
-                continue
-            doers = self.said.filled(frame.agents)
-            if word.lemma[0] == "n" and self.wanted.lead in _LEADS and found.part == "agent" and not frame.passive:
-                if self._meet(self._parts(self.said, frame.others), self.asked.topic):
-                    return "roles exchanged"
-            made = self.asked.asks == "why" and found.part == "other" and frame.verb[1] not in usage().sets["undergo"]
-            if made and (frame.agent_pronoun or self._meet([each.lemma for each in doers], self.asked.topic)):
-                return "named as something else's object"
-            lifeless = bool(doers) and not any(is_somebody(each.lemma[1]) or each.proper for each in doers)
-            if self.asked.asks == "agent" and found.part in ("other", "adjunct") and not lifeless:
-                return "named as something else's object"
-            if self.asked.asks in ("other", "number") and found.part == "agent" and self._asks_of(frame):
-                return "roles exchanged"
-            if (
-                self.wanted.lead in ("from", "by", "because", "due", "thanks")
-                and found.part == "other"
-                and frame.agent_pronoun
-            ):
-                return "roles exchanged"
-        return None
-
-    def _amount(self, pairs: Pairs) -> str | None:
-        """Whether both tell how many, and differ."""
-        counted = self.asked.asks == "number"
-        for word, found in pairs:
-            given = found.amount or next(
-                (item.amount for item in self.said.words if item.owner == found.at and item.amount), ""
-            )
-            if word.part == "modifier" or word.amount == given:
-                continue
-            single = re.search(rf"\ban?\b[\w ]*\b{re.escape(word.lemma[1])}\b", self.wanted.text)
-            if given.isdigit() and given != "1" and single:
-                return "another amount"
-            if (word.amount and given) or counted:
-                return "another amount"
-            if given in ("half", "few") and word.part in ("other", "head"):
-                return "another amount"
-            if word.amount in ("many", "more", "half") and word.part in ("head", "agent", "other") and not given:
-                return "another amount"
-        return None
-
-    def _more(self, pairs: Pairs) -> str | None:
-        """Whether something is named beside what was asked for that no accepted answer names."""
-        if self.asked.asks not in _NAMED and self.asked.asks != "deed":
-            return None
-        at = {found.at for word, found in pairs if word.part != "modifier"}
-        known = (*self.known.words, *(() if self.asked.asks in _NAMED else self.asked.words))
-        for group in self.said.joined:
-            if not at & set(group):
-                continue
-            for each in self.said.filled(group):
-                if each.at not in at and not any(entails(each.lemma, other) for other in known):
-                    return "something else is named as well"
-        return None
-
-    def _contrary(self, pairs: Pairs) -> str | None:
-        """Whether a word beside those that are met says the opposite."""
-        at = {found.at for _, found in pairs}
-        wanted = [word for word, _ in pairs if word.part != "modifier"]
-        for word in self.said.words:
-            if word.at in at or word.part == "modifier":
-                continue
-            turned = self.asked.verb is not None and word.part == "verb" and opposed(word.lemma, self.asked.verb)
-            if turned and any(
-                _any(each.lemma, self.asked.topic)
-                for each in self._who(word.frame, self.said.frames[word.frame], pairs)
-            ):
-                return "the opposite is said as well"
-            if any(opposed(word.lemma, other.lemma) for other in wanted) and not self._denied(self.said, word):
-                return "the opposite is said as well"
-        return None
 
 
 def _ordered(wanted: str, said: str) -> str | None:
     """Whether an answer puts the same things in the same order; only asked where the accepted answer has an order."""
     order, found = order_of(wanted), order_of(said)
     if order is None:
-        return _NOT_SAID
+        return NOT_SAID
     if found is None:
         return "no order is said"
     return None if order[0] <= found[0] and order[1] <= found[1] else "another order"
 
 
-def _flipped(trial: _Trial) -> bool:
+def _flipped(trial: Trial) -> bool:
     """Whether the answer denies the opposite of a one-word statement: "not honest" for "lied"."""
     for word in trial.wanted.words:
         if word.part not in ("verb", "state", "head"):
             continue
         for other in trial.said.words:
-            if opposed(other.lemma, word.lemma) and trial._denied(trial.said, other) != trial._denied(
-                trial.wanted, word
-            ):
+            if opposed(other.lemma, word.lemma) and trial.denied(trial.said, other) != trial.denied(trial.wanted, word):
                 rest = [item for item in trial.wanted.words if item.at != word.at and item.part != "modifier"]
-                pairs = [(word, other), *trial._pair(rest)]
+                pairs = [(word, other), *trial.pair(rest)]
                 met = {item.at for item, _ in pairs}
-                if all(item.at in met or trial._spared(item, [word], pairs) for item in rest):
-                    return (trial._exchange(pairs) or trial._stranger(pairs)) is None
+                if all(item.at in met or trial.spared(item, [word], pairs) for item in rest):
+                    return not trial.others_act(pairs)
     return False
 
 
@@ -502,23 +59,23 @@ def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[b
         return False, "another order than the question's"
     problems = [_against(item, said, known) for item in known.items]
     says = [item for item, problem in zip(known.items, problems, strict=True) if problem is None]
-    against = [problem for problem in problems if problem not in (None, _NOT_SAID)]
+    against = [problem for problem in problems if problem not in (None, NOT_SAID)]
     refuted = next(
         (
             problem
             for item, problem in zip(known.items, problems, strict=True)
-            if problem in _REFUTING and _Trial(item, said, known).literal()
+            if problem in _REFUTING and Trial(item, said, known).literal()
         ),
         None,
     )
     if says and refuted is None:
         return True, f"says {says[0].text!r}"
-    return False, refuted or next(iter(against), None) or _NOT_SAID
+    return False, refuted or next(iter(against), None) or NOT_SAID
 
 
 def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
     """Return why an answer does not say one accepted answer, None if it does."""
-    trial = _Trial(item, said, known)
+    trial = Trial(item, said, known)
     if order_of(item.text) is not None and (known.asked.ordered or known.asked.asks == "state"):
         return _ordered(item.text, said.text)
     order = order_of(said.text)
@@ -530,7 +87,7 @@ def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
         told = {word.amount for word in said.words if not word.denied} - {""}
         return None if amounts == told and not any(frame.negated for frame in said.frames) else "another amount"
     problem = trial.why_not()
-    return None if problem == _NOT_SAID and _flipped(trial) else problem
+    return None if problem == NOT_SAID and _flipped(trial) else problem
 
 
 def prepare(said: Iterable[tuple[str, str]]) -> None:

@@ -8,21 +8,31 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import yaml
 
 from katha.eval_bridge.matching.lemmas import lexicon
 from katha.text.words import load_words
 
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
 Lemma = tuple[str, str]
 """Part of speech (n, v, a, r) and word; a verb with its particle is one word ("doze_off")."""
 _EQUAL = frozenset("$&\\=")
 """Relations between senses that may stand for one another: verb group, similar adjective, adjective of an adverb."""
+PARTS = {"NOUN": "n", "PROPN": "n", "VERB": "v", "AUX": "v", "ADJ": "a", "ADV": "r", "NUM": "a", "INTJ": "n", "X": "n"}
+"""The parser's parts of speech that content words have, with WordNet's letter."""
+_ENDINGS = ["-", "s-", "es-", "ies-y", "ied-y", "ed-", "ed-e", "ing-", "ing-e"]
 
 
 @dataclass(frozen=True)
 class WordNet:
-    """The table: the senses of words (the most frequent first), relations of senses, derived and opposite words, nouns of deeds."""
+    """The table: the senses of words (the most frequent first), relations of senses, derived and opposite words.
+
+    deeds: nouns of what somebody does or undergoes, which carry the meaning after a verb like "have" ("has a look").
+    """
 
     senses: dict[Lemma, tuple[str, ...]]
     equal: dict[str, tuple[str, ...]]
@@ -34,10 +44,10 @@ class WordNet:
 
 @dataclass(frozen=True)
 class Usage:
-    """The closed word lists of usage.yaml.
+    """The word lists of usage.yaml.
 
-    group: words and idioms to the name of their group. idioms: verb and second word, to the word that says the same. light: verbs
-    that leave the meaning to their object. vague: nouns that name nothing. near: those who may be anybody.
+    group: words and idioms with the names of their groups. idioms: a verb and the last word of its idiom, to the idiom.
+    sets: closed classes by name. opposites: both ways.
     """
 
     group: dict[str, frozenset[str]]
@@ -51,7 +61,9 @@ def wordnet() -> WordNet:
     """Return the table, read once (a quarter of a second)."""
     packed = files("katha.eval_bridge.matching").joinpath("wordnet.txt.gz").read_bytes()
     senses: dict[Lemma, tuple[str, ...]] = {}
-    equal, wider, opposite = defaultdict(list), defaultdict(list), defaultdict(list)
+    equal: dict[str, list[str]] = defaultdict(list)
+    wider: dict[str, list[str]] = defaultdict(list)
+    opposite: dict[str, list[str]] = defaultdict(list)
     derived: dict[Lemma, list[str]] = defaultdict(list)
     deeds: frozenset[str] = frozenset()
     for line in gzip.decompress(packed).decode().splitlines()[1:]:
@@ -98,17 +110,7 @@ def verb_form(word: str) -> str | None:
     senses, table = wordnet().senses, lexicon().irregular
     if word in table:
         return table[word]
-    for ending, instead in (
-        ("", ""),
-        ("s", ""),
-        ("es", ""),
-        ("ies", "y"),
-        ("ied", "y"),
-        ("ed", ""),
-        ("ed", "e"),
-        ("ing", ""),
-        ("ing", "e"),
-    ):
+    for ending, _, instead in (each.partition("-") for each in _ENDINGS):
         base = word.removesuffix(ending) + instead if word.endswith(ending) else ""
         if len(base) > 2 and ("v", base) in senses:
             return base
@@ -160,6 +162,34 @@ def sex(noun: str) -> str:
     """Return "male" or "female" for a noun that says so, "" for another."""
     words = load_words()
     return next((name for name in ("male", "female") if words.has(name, noun) or words.has(f"kin.{name}", noun)), "")
+
+
+def is_somebody(noun: str) -> bool:
+    """Return whether a noun is a person, an animal, a being or a group of them."""
+    words = load_words()
+    return words.sort(noun) in ("person", "animal", "being", "group") or words.has("kin", noun)
+
+
+def names_somebody(token: Token) -> bool:
+    """Return whether a parsed word is a name or a noun for somebody."""
+    return token.pos_ == "PROPN" or is_somebody(lemma_of(token)[1])
+
+
+def lemma_of(token: Token) -> Lemma:
+    """Return a parsed word's part of speech and lemma, as WordNet knows them."""
+    pos = PARTS.get(token.pos_, "n")
+    word = token.lower_ if token.pos_ == "PROPN" else str(token.lemma_.lower())
+    if pos == "v":
+        word = lexicon().irregular.get(token.lower_, word)
+    known = wordnet().senses
+    if (pos, word) not in known:
+        others = [each for each in "nvar" if (each, word) in known]
+        singular = word.removesuffix("s")
+        if not others and pos == "n" and ("n", singular) in known:
+            word = singular
+        elif others:
+            pos = others[0]
+    return pos, load_words().lemmas.get(word, word)
 
 
 @lru_cache(maxsize=65536)

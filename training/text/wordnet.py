@@ -82,8 +82,9 @@ def main(folder: Path, strings: Path, out: Path) -> None:
         return format(numbers.setdefault(offset, len(numbers)), "x")
 
     rows = [
-        "WordNet 3.1 Copyright 2011 by Princeton University; its licence is in WORDNET_LICENSE. "
-        "Made by training/text/wordnet.py. w: pos, word, senses; s: sense, relation, senses; d, o: derived, opposite words; e: nouns of deeds"
+        "WordNet 3.1 Copyright 2011 by Princeton University; its licence is katha/text/WORDNET_LICENSE. "
+        "Made by training/text/wordnet.py. w: pos, word, senses; s: sense, relation, senses; "
+        "d, o: derived, opposite words; e: nouns of deeds"
     ]
     for (letter, word), senses in sorted(words.items()):
         rows.append(f"w {letter} {word} {' '.join(map(number, senses))}")
