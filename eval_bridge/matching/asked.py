@@ -26,7 +26,8 @@ class Asked:
     """What a question asks for, and about whom.
 
     topic: whom or what it is about. others: every other noun. verb: its own, None for "do", "feel" and "happen".
-    people: those of topic and others who are somebody. ordered: it asks what comes first, before or after.
+    people: those of topic and others who are somebody. names: those that are names. ordered: it asks what comes first,
+    before or after.
     """
 
     asks: Asking
@@ -35,11 +36,13 @@ class Asked:
     verb: Lemma | None
     words: tuple[Lemma, ...]
     people: tuple[Lemma, ...]
+    names: tuple[Lemma, ...]
     ordered: bool
 
     def has(self, lemma: Lemma) -> bool:
         """Whether the question says this word or one that means the same."""
-        return any(lemma[1] == word[1] or (lemma[0] == word[0] and same(lemma, word)) for word in self.words)
+        alike = lemma[0] != "v"  # "learn" asks for no "find"
+        return any(lemma[1] == word[1] or (alike and lemma[0] == word[0] and same(lemma, word)) for word in self.words)
 
 
 @lru_cache(maxsize=2048)
@@ -64,6 +67,7 @@ def read_question(question: str) -> Asked:
         verb,
         tuple(lemma_of(token) for token in content if token.lemma_ not in ("do", "feel", "happen")),
         tuple(lemma_of(token) for token in nouns if names_somebody(token)),
+        tuple(lemma_of(token) for token in nouns if token.pos_ == "PROPN"),
         bool(_ORDERING.intersection(low)),
     )
 

@@ -76,9 +76,15 @@ def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[b
 def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
     """Return why an answer does not say one accepted answer, None if it does."""
     trial = Trial(item, said, known)
-    if order_of(item.text) is not None and (known.asked.ordered or known.asked.asks == "state"):
-        return _ordered(item.text, said.text)
-    order = order_of(said.text)
+    changes = known.asked.ordered or known.asked.asks == "state"
+    if order_of(item.given) is not None and changes:
+        return _ordered(item.given, said.given)
+    order = order_of(said.given)
+    if changes and known.asked.asks != "order" and order is not None:
+        # One state of a change is where it ends: "delighted" is said by "from boredom to delight" alone.
+        states = {word.stem for word in read_words(item.given) if word.content and word.stem in order[0] ^ order[1]}
+        if states & order[0]:
+            return "another order"
     if known.asked.asks == "order" and order is not None:
         first = {word.stem for word in read_words(item.text) if word.content} - {"first", "come", "happen"}
         return None if first & order[0] and not first & order[1] else "another order"

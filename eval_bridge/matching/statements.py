@@ -38,7 +38,8 @@ class Word:
     """A content word: its lemma, its part, the frame it stands in, and what is said of it.
 
     at: its place in the text. owner: for a modifier, the place of its noun. amount: "2", "half", "no" or "" of a noun.
-    denied: it stands under a negation of its own ("no coat", "without a sound"). proper: it is a name.
+    denied: it stands under a negation of its own ("no coat", "without a sound"). proper: it is a name. preposition:
+    before its phrase.
     """
 
     lemma: Lemma
@@ -49,6 +50,7 @@ class Word:
     amount: str = ""
     denied: bool = False
     proper: bool = False
+    preposition: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,11 @@ class Frame:
 class Statement:
     """A text as read.
 
-    lead: its first word as given. joined: the places of nouns that are joined ("the fox and the crow"), by group.
+    given: the text as it was given. joined: the places of nouns that are joined ("the fox and the crow"), by group.
     """
 
     text: str
-    lead: str
+    given: str
     words: tuple[Word, ...]
     frames: tuple[Frame, ...]
     joined: tuple[tuple[int, ...], ...] = ()
@@ -88,6 +90,11 @@ class Statement:
     def __post_init__(self) -> None:
         """Index the words by their place."""
         self._by_place.update({word.at: word for word in self.words})
+
+    @property
+    def lead(self) -> str:
+        """The first word as given."""
+        return self.given.strip().partition(" ")[0].lower()
 
     def word(self, at: int) -> Word | None:
         """Return the content word at a place, None if there is none."""
@@ -114,7 +121,7 @@ class _Reader:
         self.absorbed: set[int] = set()
         self.idioms: set[int] = set()
 
-    def read(self, text: str, lead: str) -> Statement:
+    def read(self, text: str, given: str) -> Statement:
         for token in self.doc:
             below = token.dep_ == "pobj" and token.head.dep_ == "ROOT"
             if (token.dep_ == "ROOT" or below) and token.pos_ in ("NOUN", "PROPN", "ADJ", "NUM"):
@@ -135,7 +142,7 @@ class _Reader:
                 if word.frame < 0 or word.part == "head":
                     self.words[at] = replace(word, denied=True)
         return Statement(
-            text, lead, tuple(self.words[at] for at in sorted(self.words)), tuple(self.frames), tuple(joined)
+            text, given, tuple(self.words[at] for at in sorted(self.words)), tuple(self.frames), tuple(joined)
         )
 
     def _clause(self, clause: Clause) -> None:
@@ -184,6 +191,9 @@ class _Reader:
         if parent is not None and clause.link in ("content", "purpose") and parent.lemma in usage().sets["negators"]:
             return True
         whole = f"{clause.lemma}_{clause.particle}".strip("_")
+        helpers = [child for child in clause.verb.children if child.dep_ in ("aux", "auxpass")]
+        if not clause.negated and any(child.dep_ == "neg" for helper in helpers for child in helper.children):
+            return True  # "does not get stuck"
         return clause.phase == "stop" or whole in usage().sets["cancelling"]
 
     def _predicate(self, clause: Clause, number: int) -> Lemma:
@@ -262,6 +272,7 @@ class _Reader:
             _amount(token),
             _denied(token),
             token.pos_ == "PROPN" and token.text[0].isupper(),
+            token.head.lower_ if token.dep_ == "pobj" else "",
         )
         if modify:
             for child in token.children:
@@ -353,7 +364,7 @@ def read_statements(texts: Sequence[str], asks: Asking = "what") -> list[Stateme
     for at, doc in zip(again, load_parser().parse(again.values()) if again else (), strict=True):
         sentences[at], docs[at] = again[at], doc
     for text, sentence, doc in zip(new, sentences, docs, strict=True):
-        shelf[text, asks] = _Reader(doc).read(sentence, text.strip().partition(" ")[0].lower())
+        shelf[text, asks] = _Reader(doc).read(sentence, text)
     return [shelf[text, asks] for text in texts]
 
 

@@ -16,6 +16,12 @@ NOT_SAID = "no accepted answer is said"
 _TAKING_PART = ("agent", "other", "adjunct")
 _LEADS = frozenset(["through", "with", "in", "on", "at", "over", "across", "under", "into"])
 _CAUSES = frozenset(("from", "by", "because", "due", "thanks"))
+_SIDES = (
+    (frozenset(("to", "toward", "towards", "into", "onto")), frozenset(("from", "off", "out"))),
+    (frozenset(("in", "inside", "into")), frozenset(("outside", "out"))),
+    (frozenset(("over", "above", "on", "onto")), frozenset(("under", "below", "beneath"))),
+)
+_SEXES = {"he": "male", "she": "female"}
 _NOBODY = frozenset(("nobody", "none", "one"))
 _NAMED = ("agent", "other", "what", "number")
 Pairs = Sequence[tuple[Word, Word]]
@@ -37,7 +43,14 @@ def read_accepted(question: str, texts: tuple[str, ...]) -> Accepted:
     """Return the accepted answers as read."""
     asked = read_question(question)
     items = tuple(item for item in read_statements(texts, asked.asks) if item.words)
-    agents = [word.lemma for item in items for word in item.words if word.part == "agent"]
+    main = ("", "conj", "because", "advcl")
+    agents = [
+        word.lemma
+        for item in items
+        for frame in item.frames
+        if frame.link in main
+        for word in item.filled(frame.agents)
+    ]
     words = dict.fromkeys(word.lemma for item in items for word in item.words)
     return Accepted(asked, items, tuple(dict.fromkeys(agents)), tuple(words))
 
@@ -125,6 +138,8 @@ class Trial:
             return True
         if word.part == "modifier":
             owner = self.wanted.word(word.owner)
+            if owner is not None and owner.part == "head" and word.lemma[0] != "a":
+                return False
             return (owner is None or not owner.denied) and any(
                 item.at == word.owner or item.part in ("verb", "state") for item in told
             )
@@ -301,11 +316,14 @@ class Trial:
 
     def _another_sex(self, wanted: str, said: str) -> bool:
         """Whether a "she" acts where a "he" does, and the question has both."""
-        sexes = {"he": "male", "she": "female"}
+        if wanted == "it" and said in _SEXES:
+            return any(
+                load_words().sort(lemma[1]) == "person" or lemma in self.asked.names for lemma in self.asked.topic
+            )
         if {wanted, said} != {"he", "she"}:
             return False
         people = (*self.asked.topic, *self.asked.others)
-        return any(sex(lemma[1]) == sexes[said] for lemma in people)
+        return any(sex(lemma[1]) == _SEXES[said] for lemma in people)
 
     def _who(self, number: int, frame: Frame, pairs: Pairs) -> list[Word]:
         """Whom a clause is about: who acts, is acted on in a passive, or is made to feel."""
@@ -330,7 +348,7 @@ class Trial:
         settled = self._settled(who, frame, one) if one is not None else None
         if settled is not None:
             return settled
-        person = is_somebody(lemma[1])
+        person = is_somebody(lemma[1]) or lemma in asked.people
         among = any(same(lemma, other) for other in asked.others)
         among &= person or (self._asks_of(frame) and bool(asked.topic))
         if _any(lemma, asked.topic) or _any(lemma, known.agents):
@@ -346,7 +364,7 @@ class Trial:
         if asked.asks == "agent":
             return frame.stative or (not person and not self._asks_of(frame))
         if not person:
-            return asked.asks != "deed"
+            return asked.asks != "deed" and (one is None or one.agent_pronoun not in _SEXES)
         about = one is not None and bool(one.agent_pronoun or one.agents or (one.passive and one.other_pronoun))
         return asked.asks in ("why", "event", "how", "order", "what") and not known.agents and not about
 
@@ -357,6 +375,8 @@ class Trial:
     def _settled(self, who: Word, frame: Frame, one: Frame) -> bool | None:
         """What the accepted clause `one` decides about who may act; None if nothing."""
         lemma, asked, known, words = who.lemma, self.asked, self.known, load_words()
+        if {sex(lemma[1]), _SEXES.get(one.agent_pronoun, "")} == {"male", "female"}:
+            return False
         if one.agent_pronoun and lemma in asked.topic:
             told = asked.verb is not None and words.has("told_to", asked.verb[1])
             if told and not words.has("say", frame.verb[1]) and any(other in asked.people for other in asked.others):
@@ -369,13 +389,19 @@ class Trial:
         named = [word.lemma for word in self.wanted.filled(one.agents)]
         if any(each[1] in _NOBODY for each in named):
             return not _any(lemma, asked.topic)
-        return self._anybody(who) if named and not _any(lemma, (*named, *known.agents)) else None
+        if not named or _any(lemma, named) or (lemma not in asked.words and _any(lemma, known.agents)):
+            return None
+        return lemma not in asked.words and self._anybody(who)
 
     def _misplaced(self, pairs: Pairs) -> str | None:
         """Whether what was asked for has another part in its clause: "who" is acted on, or "what" acts."""
         asks, lead = self.asked.asks, self.wanted.lead
         for word, found in pairs:
             frame = self.said.frame_of(found)
+            if frame is not None and found.part == "agent" and word.part in ("head", "other") and not frame.passive:
+                acted = [each.lemma for each in self.said.filled(frame.others)]
+                if asks in ("other", "deed", "number") and any(lemma in self.asked.topic for lemma in acted):
+                    return "roles exchanged"
             if word.part != "head" or frame is None or frame.stative:
                 continue
             doers = self.said.filled(frame.agents)
@@ -387,7 +413,8 @@ class Trial:
                     return "roles exchanged"
             if found.part == "other" and frame.agent_pronoun and lead in _CAUSES:
                 return "roles exchanged"
-            if asks == "why" and found.part == "other" and topical and frame.verb[1] not in usage().sets["undergo"]:
+            object_ = found.part == "other" or (found.part == "verb" and word.lemma[0] == "n")
+            if asks == "why" and object_ and topical and frame.verb[1] not in usage().sets["undergo"]:
                 return "named as something else's object"
             if asks == "agent" and found.part in ("other", "adjunct") and not lifeless:
                 return "named as something else's object"
@@ -429,16 +456,22 @@ class Trial:
 
     def _contrary(self, pairs: Pairs) -> str | None:
         """Whether a word beside those that are met says the opposite."""
+        for word, found in pairs:
+            sides = {word.preposition, found.preposition}
+            if any(sides & here and sides & there for here, there in _SIDES):
+                return "the opposite is said as well"
+            ours = [each.lemma for each in self.wanted.words if each.part == "modifier" and each.owner == word.at]
+            theirs = [each.lemma for each in self.said.words if each.part == "modifier" and each.owner == found.at]
+            if any(opposed(one, two) for one in ours for two in theirs):
+                return "the opposite is said as well"
         at = {found.at for _, found in pairs}
         wanted = [word for word, _ in pairs if word.part != "modifier"]
         for word in self.said.words:
             if word.at in at or word.part == "modifier":
                 continue
             turned = self.asked.verb is not None and word.part == "verb" and opposed(word.lemma, self.asked.verb)
-            if turned and any(
-                _any(each.lemma, self.asked.topic)
-                for each in self._who(word.frame, self.said.frames[word.frame], pairs)
-            ):
+            doers = self._who(word.frame, self.said.frames[word.frame], pairs) if turned else []
+            if turned and (not doers or any(_any(each.lemma, self.asked.topic) for each in doers)):
                 return "the opposite is said as well"
             if any(opposed(word.lemma, other.lemma) for other in wanted) and not self.denied(self.said, word):
                 return "the opposite is said as well"

@@ -211,6 +211,8 @@ def entails(said: Lemma, wanted: Lemma) -> bool:
     """Whether `said` may stand where `wanted` is asked for: the same, or a kind of it ("gobble" for "eat")."""
     if (said[1], wanted[1]) in usage().opposites:
         return False
+    if said[1] in usage().sets["wide"] and said[1] != wanted[1]:
+        return not usage().group.get(said[1], frozenset()).isdisjoint(usage().group.get(wanted[1], ()))
     if same(said, wanted):
         return True
     if {sex(said[1]), sex(wanted[1])} == {"male", "female"}:
