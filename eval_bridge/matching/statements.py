@@ -199,7 +199,8 @@ class _Reader:
     def _predicate(self, clause: Clause, number: int) -> Lemma:
         """Enter what the clause says; return its verb."""
         verb, lemma = clause.verb, clause.lemma
-        lemma = lexicon().irregular.get(lemma, lemma)
+        if verb.tag_ in ("VBD", "VBN"):
+            lemma = lexicon().irregular.get(lemma, lemma)
         whole = f"{lemma}_{clause.particle.replace(' ', '_')}" if clause.particle else lemma
         key: Lemma = ("v", whole if clause.particle and ("v", whole) in wordnet().senses else lemma)
         idiom = self._idiom(clause, lemma)

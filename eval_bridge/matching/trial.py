@@ -37,6 +37,11 @@ class Accepted:
     agents: tuple[Lemma, ...]
     words: tuple[Lemma, ...]
 
+    def shares(self, lemma: Lemma) -> bool:
+        """Return whether every accepted answer has this word, so that it is no detail."""
+        texts = {item.given.lower() for item in self.items}
+        return len(texts) > 1 and all(any(same(word.lemma, lemma) for word in item.words) for item in self.items)
+
 
 @lru_cache(maxsize=2048)
 def read_accepted(question: str, texts: tuple[str, ...]) -> Accepted:
@@ -136,6 +141,8 @@ class Trial:
             return False
         if self.asked.has(word.lemma):
             return True
+        if word.part in ("modifier", "adjunct") and self.known.shares(word.lemma):
+            return False
         if word.part == "modifier":
             owner = self.wanted.word(word.owner)
             if owner is not None and owner.part == "head" and word.lemma[0] != "a":
@@ -323,6 +330,8 @@ class Trial:
         if {wanted, said} != {"he", "she"}:
             return False
         people = (*self.asked.topic, *self.asked.others)
+        if any(agent not in self.asked.words for agent in self.known.agents):
+            return True  # who acts is not the one asked about, and a "he" for her is that one
         return any(sex(lemma[1]) == _SEXES[said] for lemma in people)
 
     def _who(self, number: int, frame: Frame, pairs: Pairs) -> list[Word]:
@@ -377,9 +386,12 @@ class Trial:
         lemma, asked, known, words = who.lemma, self.asked, self.known, load_words()
         if {sex(lemma[1]), _SEXES.get(one.agent_pronoun, "")} == {"male", "female"}:
             return False
+        told = asked.verb is not None and words.has("told_to", asked.verb[1]) and not words.has("say", frame.verb[1])
+        pronoun, elsewhere = bool(one.agent_pronoun or one.other_pronoun), lemma in asked.others
+        if pronoun and elsewhere and not _any(lemma, (*asked.topic, *known.agents)):
+            return told and lemma in asked.people
         if one.agent_pronoun and lemma in asked.topic:
-            told = asked.verb is not None and words.has("told_to", asked.verb[1])
-            if told and not words.has("say", frame.verb[1]) and any(other in asked.people for other in asked.others):
+            if told and any(other in asked.people for other in asked.others):
                 return False  # what the doctor tells Maria to do is for Maria to do
             if lemma not in known.agents and any(agent in asked.others for agent in known.agents):
                 return False  # "he" is somebody else of the question

@@ -179,7 +179,7 @@ def lemma_of(token: Token) -> Lemma:
     """Return a parsed word's part of speech and lemma, as WordNet knows them."""
     pos = PARTS.get(token.pos_, "n")
     word = token.lower_ if token.pos_ == "PROPN" else str(token.lemma_.lower())
-    if pos == "v":
+    if pos == "v" and token.tag_ in ("VBD", "VBN"):
         word = lexicon().irregular.get(token.lower_, word)
     known = wordnet().senses
     if (pos, word) not in known:
@@ -223,7 +223,7 @@ def entails(said: Lemma, wanted: Lemma) -> bool:
 @lru_cache(maxsize=65536)
 def opposed(one: Lemma, two: Lemma) -> bool:
     """Whether two words are opposites."""
-    if (one[1], two[1]) in usage().opposites:
+    if (one[1].partition("_")[0], two[1].partition("_")[0]) in usage().opposites:
         return True
     net = wordnet()
     first = {other for sense in (*_senses(one)[:3], *_equals(one)) for other in net.opposite.get(sense, ())}
