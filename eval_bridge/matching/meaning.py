@@ -78,7 +78,8 @@ def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
     trial = Trial(item, said, known)
     changes = known.asked.ordered or known.asked.asks == "state"
     if order_of(item.given) is not None and changes:
-        return _ordered(item.given, said.given)
+        denied = [any(frame.negated for frame in each.frames) for each in (item, said)]
+        return "negation" if denied[0] != denied[1] else _ordered(item.given, said.given)
     order = order_of(said.given)
     if changes and known.asked.asks != "order" and order is not None:
         # One state of a change is where it ends: "delighted" is said by "from boredom to delight" alone.

@@ -229,6 +229,12 @@ class Trial:
                 wrong = self._swapped(one, two, pairs) or self._acts_instead(one, two)
             if wrong:
                 return "roles exchanged"
+        for word, found in pairs:
+            # "he feels respect for her" has the deed in a noun.
+            one, two = self.wanted.frame_of(word), self.said.frame_of(found)
+            noun = word.part == "other" and found.part == "verb" and one is not None and one.stative
+            if noun and two is not None and any(w.part == "other" and f.at in two.agents for w, f in pairs):
+                return "roles exchanged"
         return None
 
     def _caused_otherwise(self, one: Frame, two: Frame) -> bool:
