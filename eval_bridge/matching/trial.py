@@ -231,9 +231,9 @@ class Trial:
                 return "roles exchanged"
         for word, found in pairs:
             # "he feels respect for her" has the deed in a noun.
-            one, two = self.wanted.frame_of(word), self.said.frame_of(found)
-            noun = word.part == "other" and found.part == "verb" and one is not None and one.stative
-            if noun and two is not None and any(w.part == "other" and f.at in two.agents for w, f in pairs):
+            light, deed = self.wanted.frame_of(word), self.said.frame_of(found)
+            noun = word.part == "other" and found.part == "verb" and light is not None and light.stative
+            if noun and deed is not None and any(w.part == "other" and f.at in deed.agents for w, f in pairs):
                 return "roles exchanged"
         return None
 

@@ -82,7 +82,7 @@ class Settings(BaseModel):
     style: str = Field(default="", description="A look that the renderer knows, or a style phrase.")
     answers: Literal["choice", "free"] = Field(default="choice", description="How questions are asked: choice or free.")
     matching: str = Field(
-        default="lemma-set", description="How free answers are matched: lemma-set, lemma-set:3, exact-set, nli:MODEL, llm:JUDGE, ..."
+        default="lemma-set", description="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."
     )
     variant: str = Field(
         default="strict", description="How judges are instructed: strict, uncertain or neutral; strict unless told."
