@@ -21,6 +21,7 @@ _SIDES = (
     (frozenset(("in", "inside", "into")), frozenset(("outside", "out"))),
     (frozenset(("over", "above", "on", "onto")), frozenset(("under", "below", "beneath"))),
 )
+_SUBJECTS = {"him": "he", "her": "she", "it": "it", "them": "they"}
 _SEXES = {"he": "male", "she": "female"}
 _NOBODY = frozenset(("nobody", "none", "one"))
 _NAMED = ("agent", "other", "what", "number")
@@ -221,7 +222,10 @@ class Trial:
         """Whether who acts in one is acted on in the other."""
         for first, second in self._frames(pairs):
             one, two = self.wanted.frames[first], self.said.frames[second]
-            if one.stative and not two.stative:
+            acted = _SUBJECTS.get(one.other_pronoun, "")
+            if acted == two.agent_pronoun and acted not in ("", one.agent_pronoun) and not two.other_pronoun:
+                wrong = one.agent_pronoun in self.wanted.given.lower().split()  # "he lied" for "they lied to him"
+            elif one.stative and not two.stative:
                 wrong = not two.passive and self._caused_otherwise(one, two)
             elif {one.verb[1], two.verb[1]} & usage().sets["mutual"]:
                 wrong = False
