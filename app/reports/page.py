@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 from katha.errors import InputFileError, unreadable
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.matching.match import Rule, match
-from katha.eval_bridge.matching.rules import folder_rule
+from katha.eval_bridge.matching.rules import scored_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
 from katha.schema import Answer, Board, Candidates, Condition, Dimension, FrameKind, Plan, Question, StoryRecord
@@ -182,7 +182,7 @@ def load_run(folder: Path) -> Run:
         candidates=read_record(folder / "candidates.json", Candidates),
         answers=list(read_answers(folder / "answers.jsonl")),
         scores=scores,
-        matching=folder_rule(scores.matching, folder),
+        matching=scored_rule(scores, folder),
     )
 
 

@@ -48,7 +48,7 @@ _WORDS = load_config("questions.yaml")
 _SMALL = frozenset(_WORDS["small"])
 _LONGEST_CUE = 14
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
-_RULE = "lemma-set"
+_RULE = "lemma-set:3"
 
 
 def _clause(text: str) -> str:
