@@ -240,7 +240,7 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
         if first.lower() in ("my", "our") and (whose.narrator or whose.plural):
             return f"{first.lower()} {rest}"
         rest = rest.rsplit("'s ", 1)[-1]  # "their grandmother's doorbell"
-        if whose.members or not whose.names and whose.kin:
+        if whose.members or (not whose.names and whose.kin):
             return f"the {rest}"  # "Emre and Deniz's grandfather", "Mina's mother's brother" are no names to draw by
         return f"{_called(whose, entities, words, depth + 1)}'s {rest}"
     if first.lower() in ("a", "an", "the", "some", "this", "that", *words.sets["pronouns"]):
