@@ -102,7 +102,7 @@ class Cast:
         count = entity.count if entity.count else 3
         if entity.kind == "group" and count == 1 and load_words().has("group", entity.noun):
             count = 3
-        if character is not None and entity.name == character.name and entity.name.istitle() and not entity.noun:
+        if character is not None and entity.name == character.name and entity.name.istitle():
             count = 1
         if character is not None and entity.count == 1:
             count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)

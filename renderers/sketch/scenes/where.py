@@ -45,7 +45,8 @@ class Where:
             return place_of(self.prompt)
         held = [sentence.place for sentence in reversed(self.reading.sentences) if sentence.place is not None]
         for place in held:
-            found = place_of(place.text) or place_of(place.noun)
+            toy = f"toy {place.noun}" in place.text
+            found = place_of(place.text) or (None if toy else place_of(place.noun))
             if place.noun not in self.roads and found is not None:
                 return found
         for event in events:
