@@ -27,7 +27,6 @@ from katha.planners.gold import feeling_of
 from katha.planners.narrated import cut, raw_sentences
 from katha.protocols import Evidence, Planner, PlanRequest
 from katha.registry import default_registry
-from katha.renderers.sketch import compose
 from katha.schema import Plan, StoryRecord
 from katha.stories import load_story
 from katha.testing import check_planner
@@ -265,7 +264,7 @@ def _readable(name: str, records: list[StoryRecord]) -> float:
     reader, right, asked = KnowingReader(), 0, 0
     judge = SketchReaderJudge(reader=reader)
     for record in records:
-        frames = tuple(reader.draw(compose(panel.prompt, 42, 192, 128)) for panel in plan(name, record).panels)
+        frames = tuple(reader.draw(panel.prompt, 42) for panel in plan(name, record).panels)
         questions = prepare_questions(record.recoverability_questions)
         prompts = [judge_prompt(item, "image", variant=REPORTING_VARIANT, answers_format="choice", count=5)
                    for item in questions]  # fmt: skip

@@ -26,11 +26,15 @@ _STANDING = 6.0
 
 @dataclass(frozen=True)
 class Frame:
-    """A drawn scene: `svg`, the camera that the next frame is compared with, and who and what is where in pixels."""
+    """A drawn scene: `svg`, the camera that the next frame is compared with, and who and what is where in pixels.
+
+    `sprites` are the drawings on the stage, the farthest first.
+    """
 
     svg: str
     framing: Framing
     boxes: tuple[tuple[str, Box], ...]
+    sprites: tuple[Sprite, ...] = ()
 
 
 def draw_scene(scene: Scene, width: int, height: int, seed: int) -> str:
@@ -79,7 +83,8 @@ def frame_scene(
         )
     sprites = [_afloat(sprite, scene, place, framing) for sprite in sprites]
     svg = _sheet(sprites, framing, place, width, height)
-    return Frame(svg, framing, tuple((sprite.id, framing.box(sprite.box)) for sprite in sprites))
+    boxes = tuple((sprite.id, framing.box(sprite.box)) for sprite in sprites)
+    return Frame(svg, framing, boxes, tuple(sprites))
 
 
 def _taste(rng: Random) -> Taste:
