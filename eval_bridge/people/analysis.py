@@ -41,12 +41,10 @@ class Analysis:
         names = sorted({row["method"] for row in rows if "method" in row and "against" not in row})
         apart = always or len(names) > 1
         everyone = [row for row in rows if "method" not in row] if apart else rows
-        found: dict[str, Any] = self.sections([row for row in everyone if "against" not in row])
+        # What was said about the text alone holds for every method; it is no section of its own then.
+        shared = [row for row in everyone if row.get("condition") == "text"] if apart and names else []
+        found: dict[str, Any] = self.sections([row for row in everyone if "against" not in row and row not in shared])
         if apart:
-            # What was said about the text alone holds for every method; it is no section of its own then.
-            for name in ("recoverability", "labels", "labels_by_condition") if names else ():
-                found.pop(name, None)
-            shared = [row for row in everyone if row.get("condition") == "text"]
             found["methods"] = {name: self._method(name, shared, rows) for name in names}
         pairs = self._pairs(rows)
         compared = self._comparisons(rows)

@@ -17,7 +17,7 @@ Judgment = Mapping[str, Any]
 """One row: the values of the columns of `COLUMNS` that it fills in, and `line`."""
 
 T = TypeVar("T")
-_CONFIDENCE = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}
+CONFIDENCE = {"low": 1 / 6, "medium": 1 / 2, "high": 5 / 6}
 """A confidence in words is the middle of its third of the scale."""
 
 _TRUTH = {"1": True, "true": True, "right": True, "yes": True, "0": False, "false": False, "wrong": False, "no": False}
@@ -49,7 +49,7 @@ def _among(*allowed: str) -> Callable[[str], str]:
 
 
 def _confidence(value: str) -> float:
-    return _CONFIDENCE[value.casefold()] if value.casefold() in _CONFIDENCE else _number(0.0, 1.0)(value)
+    return CONFIDENCE[value.casefold()] if value.casefold() in CONFIDENCE else _number(0.0, 1.0)(value)
 
 
 COLUMNS: Mapping[str, Callable[[str], Any]] = {

@@ -103,10 +103,12 @@ class Crossed:
         share = sum(part**2 / freedom for part, freedom in zip(variances, freedoms, strict=True))
         return cls(estimate, float(np.sqrt(total)), total**2 / share)
 
-    def interval(self) -> Interval:
-        """Return the 95% interval."""
+    def interval(self) -> Interval | None:
+        """Return the 95% interval; None where nothing varies."""
         from scipy import stats
 
+        if self.error == 0.0:
+            return None
         reach = float(stats.t.ppf(0.975, self.freedom)) * self.error
         return self.estimate - reach, self.estimate + reach
 
