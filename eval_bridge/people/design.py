@@ -133,6 +133,13 @@ class Plan:
             draw = random.Random(f"{self.seed}:page:{number}")
             name = f"rater-{number:0{width}}"
             pages.append(Page(page=name, screens=tuple(_Drawn(self, material, draw).screens(person.cells))))
+        short = sum(
+            sum(item.repeats is not None for _, item in page.items()) < self.repeats
+            or sum(item.expected is not None for _, item in page.items()) < self.checks
+            for page in pages
+        )
+        if short:
+            notes.append(f"{short} pages show too little for all attention checks and repeated items.")
         return pages, notes
 
     def _assigned(self, material: Material) -> tuple[list[_Person], list[str]]:
@@ -275,11 +282,15 @@ class _Drawn:
         return Item(item=self._number(), kind="preference", text=text, options=options, criterion=name, repeats=repeats)
 
     def _repeat(self, phases: dict[int, list[Screen]]) -> None:
-        """Ask something again at the end of its phase, with options in another order or sides changed."""
+        """Ask something again at the end of its stretch, with options in another order or sides changed."""
+        # Ratings and preferences are one stretch. Questions are repeated before more pictures of their story are seen.
+        stretches: dict[int, list[tuple[int, Screen]]] = {}
+        for phase, screens in sorted(phases.items()):
+            stretches.setdefault(max(phase, 2) if phase else 0, []).extend((phase, screen) for screen in screens)
         could = [
-            (phase, screen)
-            for phase, screens in sorted(phases.items())
-            for screen in screens[:-_APART]
+            (max(phase for phase, _ in stretch), screen)
+            for stretch in stretches.values()
+            for _, screen in stretch[:-_APART]
             if any(item.kind != "ranking" for item in screen.items)
         ]
         for phase, screen in self.draw.sample(could, min(self.plan.repeats, len(could))):
