@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -108,10 +108,10 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, Any]], level: Level) -
 
     Missing ratings are fine. None when no item has two ratings or only one value occurs.
     """
-    items = sorted({item for given in ratings.values() for item in given})
-    values = sorted({value for given in ratings.values() for value in given.values()})
-    pairable = any(sum(item in given for given in ratings.values()) > 1 for item in items)
-    if len(values) < 2 or not pairable:
+    times = Counter(item for given in ratings.values() for item in given)
+    items = sorted(item for item, count in times.items() if count > 1)  # others say nothing of agreement
+    values = sorted({value for given in ratings.values() for item, value in given.items() if times[item] > 1})
+    if len(values) < 2:
         return None
     place = {value: float(at) if isinstance(value, str) else float(value) for at, value in enumerate(values)}
     table = np.array(

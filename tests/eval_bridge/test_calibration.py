@@ -53,6 +53,7 @@ def test_krippendorff_alpha_of_the_textbook() -> None:
     assert c.krippendorff_alpha({"1": one, "2": two}, "nominal") == pytest.approx(0.095, abs=0.0005)
     assert c.krippendorff_alpha({"1": {"a": 3}, "2": {"b": 4}}, "ordinal") is None
     assert c.krippendorff_alpha({"1": {"a": 3}, "2": {"a": 3}}, "ordinal") is None
+    assert c.krippendorff_alpha({"1": {"a": 3, "b": 4}, "2": {"a": 3}}, "ordinal") is None  # 4 is said once only
 
 
 def test_judge_against_people() -> None:

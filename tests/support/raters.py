@@ -97,12 +97,14 @@ def downloads(driver: Chrome, folder: Path) -> None:
 
 def save(driver: Chrome, folder: Path) -> Path:
     """Press the button and return the file that it saved."""
-    before = set(folder.glob("*.json"))
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
     section = "#end" if shown(driver) == "end" else "header"
     one(driver, f"{section} [data-do=save]").click()
     end = time.monotonic() + 20
     while time.monotonic() < end:
-        for path in set(folder.glob("*.json")) - before:
+        for path in folder.glob("*.json"):
+            if path.stat().st_mtime_ns == before.get(path):
+                continue
             try:
                 json.loads(path.read_text(encoding="utf-8"))
             except ValueError:
