@@ -1,9 +1,9 @@
 """How often a study with people concludes something that is not so, and finds what is: 1,000 simulated studies each.
 
-Participants and stories differ, and boards of a story differ by method, as in a real study (`simulate` is the tests').
-A false conclusion is a method said to lose less by human STG, or a criterion of 15 called preferred, where in truth there
-is nothing; the baseline is the paper's test alone, which takes judgments as independent. Coverage is the share of 95%
-intervals over participants and stories that hold the truth; power is the same with a true difference.
+Participants and stories differ, and boards of a story differ by method, as in a real study. A false conclusion is a
+method said to lose less by human STG, or a criterion of 15 called preferred, where in truth there is nothing; the
+baseline is the paper's test alone, which takes judgments as independent. Coverage is the share of 95% intervals over
+participants and stories that hold the truth; power is the same with a true difference.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _recovering(study: Study, better: float) -> tuple[list[bool], list[bool]]:
 
 
 def _preferring(study: Study, mean: float) -> tuple[list[bool], list[bool], list[bool]]:
-    """Whether any criterion is called preferred, by katha and by the paper's test alone; whether Q1's interval holds."""
+    """Whether a criterion is called preferred, by katha and by the paper's test alone; whether Q1's interval holds."""
     shown, paper, held = [], [], []
     for seed in range(_STUDIES):
         rows = preferences(np.random.default_rng(seed), study, mean, Truth(), _CRITERIA)
