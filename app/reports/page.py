@@ -104,12 +104,11 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
         InputFileError: the panel is missing or is no picture.
     """
     try:
-        data = path.read_bytes()
+        data, mime = path.read_bytes(), "image/png"
     except OSError as error:
         raise unreadable(path, error) from error
-    mime = "image/png"
     if small or len(data) > _EMBED_AS_IS:
-        return jpeg_uri(open_picture(path), _SMALL if small else _WIDEST)
+        return jpeg_uri(open_picture(path, data), _SMALL if small else _WIDEST)
     return data_uri(data, mime)
 
 
@@ -127,8 +126,8 @@ def data_uri(data: bytes, mime: str) -> str:
     return f"data:{mime};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def open_picture(path: Path) -> Image:
-    """Return the picture at `path` in RGB.
+def open_picture(path: Path, data: bytes | None = None) -> Image:
+    """Return the picture at `path` in RGB; with `data`, its bytes, the file is not read again.
 
     Raises:
         InputFileError: it is no picture.
@@ -136,7 +135,7 @@ def open_picture(path: Path) -> Image:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(path) as image:
+        with Image.open(path if data is None else io.BytesIO(data)) as image:
             return image.convert("RGB")
     except (UnidentifiedImageError, OSError) as error:
         raise InputFileError(f"{str(path)!r} is not a picture that can be read.") from error
