@@ -322,7 +322,7 @@ def _left_out(people: Sequence[Participant], everybody: bool) -> list[str]:
 
 def _beside(
     archive: Archive, methods: Mapping[str, BoardJudgments], preferences: Sequence[Any], rows: Sequence[Judgment]
-) -> dict[str, Any]:
+) -> Mapping[str, object]:
     """What judges add: agreement by method, and pairwise agreement by comparison."""
     judged = {
         name: own.model_copy(update={"judges": archive.boards(name, rows) or None}) for name, own in methods.items()

@@ -43,7 +43,8 @@ class Analysis:
         everyone = [row for row in rows if "method" not in row] if apart else rows
         # What was said about the text alone holds for every method; it is no section of its own then.
         shared = [row for row in everyone if row.get("condition") == "text"] if apart and names else []
-        found: dict[str, Any] = self.sections([row for row in everyone if "against" not in row and row not in shared])
+        rest = [row for row in everyone if not shared or row.get("condition") != "text"]
+        found: dict[str, object] = dict(self.sections([row for row in rest if "against" not in row]))
         if apart:
             found["methods"] = {name: self._method(name, shared, rows) for name in names}
         pairs = self._pairs(rows)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -179,12 +178,12 @@ def to_judgments(collected: Sequence[Collected], records: Sequence[StoryRecord],
             if given is None or item.expected is not None or item.repeats is not None:
                 continue
             told = _row(given, item, screen, stories[screen.story_id], rule)
-            who: dict[str, Any] = {"rater": one.file.rater, "story_id": screen.story_id, "line": len(rows) + 1}
+            who: Judgment = {"rater": one.file.rater, "story_id": screen.story_id, "line": len(rows) + 1}
             rows.append({**who, **({"group": one.file.group} if one.file.group else {}), **told})
     return rows
 
 
-def _row(given: GivenAnswer, item: Item, screen: Screen, record: StoryRecord, rule: Rule) -> dict[str, Any]:
+def _row(given: GivenAnswer, item: Item, screen: Screen, record: StoryRecord, rule: Rule) -> Judgment:
     method = {"method": screen.boards[0].method} if screen.boards else {}
     if item.kind == "preference":
         left = _SCALE - int(given.value)  # type: ignore[arg-type]
@@ -211,7 +210,7 @@ def _row(given: GivenAnswer, item: Item, screen: Screen, record: StoryRecord, ru
     return {**method, **_answered(str(given.value), item, screen, record, rule)}
 
 
-def _answered(said: str, item: Item, screen: Screen, record: StoryRecord, rule: Rule) -> dict[str, Any]:
+def _answered(said: str, item: Item, screen: Screen, record: StoryRecord, rule: Rule) -> Judgment:
     question = next((one for one in record.recoverability_questions if one.question_id == item.question_id), None)
     if question is None:
         raise RecordError(
