@@ -294,6 +294,9 @@ def score_people(answers: Sequence[Path], options: PeopleOptions) -> Scored:
         archive = Archive(records, read_archive(options.archive), rule) if options.archive else None
     found = analysis.whole(rows, always=study is not None)
     if archive is not None:
+        unknown = [name for name in found.methods or {} if name not in archive.outcomes.methods]
+        known = ", ".join(archive.outcomes.methods)
+        notes += [f"{name}: the archive has no answers about boards of that name (it has {known})." for name in unknown]
         found = found.model_copy(update=_beside(archive, found.methods or {}, found.preferences or [], rows))
     scores = PeopleScores.model_validate(
         {

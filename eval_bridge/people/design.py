@@ -17,8 +17,9 @@ from itertools import combinations
 from typing import Any
 
 from katha.configs import load_config
+from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.people.preferences import criteria
-from katha.eval_bridge.people.study import UNCLEAR, Design, Item, Page, Screen, Shown, Task
+from katha.eval_bridge.people.study import Design, Item, Page, Screen, Shown, Task
 from katha.schema import MORAL_LABELS, Condition, Question, StoryRecord
 
 _PHASES: Mapping[tuple[Task, Condition], int] = {

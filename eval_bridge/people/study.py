@@ -19,7 +19,6 @@ Task = Literal["questions", "rating", "pairs", "bridge", "scores"]
 Design = Literal["between", "within"]
 ItemKind = Literal["choice", "scale", "preference", "ranking"]
 Part = Literal["whole", "without"]
-UNCLEAR = "Unclear"
 
 
 class _Frozen(BaseModel):
