@@ -290,7 +290,8 @@ def score_people(answers: Sequence[Path], options: PeopleOptions) -> Scored:
             notes.append(f"{len(kept)} participants are few: what other people would say is hardly known.")
         rows = to_judgments(kept, records, rule)
         if not rows:
-            raise UsageError("Nobody's answers count: the study's rules leave everybody out.", hint="See --everybody.")
+            why = next(iter(_left_out(people, options.everybody)), "no answer is a judgment.")
+            raise UsageError(f"Nobody's answers count: {why}", hint="See what they say with --everybody.")
         archive = Archive(records, read_archive(options.archive), rule) if options.archive else None
     found = analysis.whole(rows, always=study is not None)
     if archive is not None:

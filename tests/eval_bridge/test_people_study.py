@@ -284,6 +284,14 @@ def test_those_who_do_not_attend_are_left_out_and_named(tmp_path: Path) -> None:
     assert {row["rater"] for row in everybody.rows} == set(people)
 
 
+def test_where_nobody_counts_it_says_why(tmp_path: Path) -> None:
+    made = pack(tmp_path, raters=5, per_item=1)
+    study, _ = read_study(made.out)
+    paths = hand_in(tmp_path / "back", study, [attentive(steady)], ms=100)
+    with pytest.raises(UsageError, match=r"1 of 1 participants are left out: r0 \(took 0\.1 seconds an item"):
+        score_people(paths, PeopleOptions(study=made.out))
+
+
 def test_of_two_files_of_one_participant_the_later_counts(tmp_path: Path) -> None:
     made = pack(tmp_path, raters=5, per_item=1)
     study, _ = read_study(made.out)
