@@ -13,6 +13,7 @@ from benchmarks import (
     embedded_run,
     orchestration,
     panels,
+    people,
     prefix_reuse,
     scoring,
     shared_attention,
@@ -37,6 +38,7 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "sharing_overhead": shared_attention.measure_overhead,
     "sharing_shapes": shared_attention.measure_shapes,
     "asking": asking.measure,
+    "people": people.measure,
 }
 
 

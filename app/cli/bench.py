@@ -18,8 +18,8 @@ from katha.eval_bridge.bench.split import save_split
 from katha.eval_bridge.bench.validate import Inspection
 from katha.eval_bridge.matching.report import measure_file
 from katha.eval_bridge.matching.rules import folder_rule, make_decider, open_rule
+from katha.eval_bridge.people.analysis import calibrate as compare
 from katha.eval_bridge.people.ensemble import fit_ensemble
-from katha.eval_bridge.people.judgments import calibrate as compare
 from katha.eval_bridge.people.judgments import read_judgments
 from katha.eval_bridge.scoring.scores import collect
 from katha.experiments.building import Built, measure_planners, write_story_questions, write_story_variants

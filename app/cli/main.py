@@ -65,6 +65,9 @@ VERBS = {
         "bench:bench",
         "KathaBench-25K, or any file of its schema: check, count, divide; measure a matcher; compare with people.",
     ),
+    "people": _Verb(
+        "people:people", "Ask people about boards: make the pages of a study, and score what they hand back."
+    ),
     "new": _Verb("plugins:new", "Write the skeleton of a plug-in of your own."),
     "train": _Verb("train:train", "Train what can be trained."),
 }

@@ -108,11 +108,21 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
     except OSError as error:
         raise unreadable(path, error) from error
     if small or len(data) > _EMBED_AS_IS:
-        side, out = _SMALL if small else _WIDEST, io.BytesIO()
-        picture = open_picture(path, data)
-        picture.thumbnail((side, side))
-        picture.save(out, "JPEG", quality=85)
-        data, mime = out.getvalue(), "image/jpeg"
+        return jpeg_uri(open_picture(path, data), _SMALL if small else _WIDEST)
+    return data_uri(data, mime)
+
+
+def jpeg_uri(picture: Image, side: int = _WIDEST) -> str:
+    """Return a picture in RGB as the data URI of a JPEG of at most `side` pixels a side; nothing but pixels is kept."""
+    out, small = io.BytesIO(), picture.copy()
+    small.thumbnail((side, side))
+    small.info.clear()
+    small.save(out, "JPEG", quality=85)
+    return data_uri(out.getvalue(), "image/jpeg")
+
+
+def data_uri(data: bytes, mime: str) -> str:
+    """Return bytes as a data URI."""
     return f"data:{mime};base64,{base64.b64encode(data).decode('ascii')}"
 
 

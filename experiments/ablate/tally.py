@@ -16,7 +16,8 @@ from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.people.agreement import Placed, correlation, localization
-from katha.eval_bridge.people.judgments import Judgment, board_sections
+from katha.eval_bridge.people.analysis import board_sections
+from katha.eval_bridge.people.judgments import Judgment
 from katha.eval_bridge.scoring.rows import RowCounts, row_counts
 from katha.eval_bridge.scoring.scores import MISSING, RIGHT, Outcomes, collect
 from katha.experiments.ablate.job import AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of

@@ -21,7 +21,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     ),
     "docs": ("docs",),
     "eval_bridge": (
-        *("boards", "bench_split_match", "calibration", "gold_ensemble", "own_questions"),
+        *("boards", "bench_split_match", "calibration", "gold_ensemble", "own_questions", "people_study"),
         *("eval_asking", "eval_matching", "eval_questions", "eval_scores"),
     ),
     "experiments": ("make_ablations",),
@@ -30,7 +30,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "text": ("reading",),
 }
 SLOW: Mapping[str, tuple[str, ...]] = {
-    "app": ("ablate_cli", "hostile", "public_api"),
+    "app": ("ablate_cli", "hostile", "people_pages", "public_api"),
     "core": ("plugin_package",),
     "docs": ("docs_pages", "docs_renderers", "docs_site", "packaging", "readme"),
     "eval_bridge": ("local_judge", "transformers_serve"),

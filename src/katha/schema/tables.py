@@ -12,15 +12,13 @@ from typing import Literal
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from katha.schema import Dimension, Frame
+from katha.schema.people import HumanMoral, HumanRecoverability, Rating
 from katha.schema.scores import (
     Comparison,
     DimensionScore,
-    HumanMoral,
-    HumanRecoverability,
     Interval,
     Localization,
     RankAgreement,
-    Rating,
     Result,
     RowDifference,
 )
