@@ -29,7 +29,8 @@ from katha.eval_bridge.judging.engine import Inquiry
 from katha.eval_bridge.matching.rules import settle
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
-from katha.eval_bridge.scoring.scores import recoverability, score
+from katha.eval_bridge.scoring.outcomes import recoverability
+from katha.eval_bridge.scoring.scores import score
 from katha.jsonio import digest
 from katha.schema import (
     Answer,

@@ -25,8 +25,9 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
+from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
-from katha.eval_bridge.scoring.scores import Outcomes, collect, score
+from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
 from katha.experiments.eval_folder import EvalFolder, EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, Prepare, evaluate, name_judges

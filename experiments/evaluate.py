@@ -23,7 +23,8 @@ from katha.eval_bridge.packets.packets import WordScanner
 from katha.eval_bridge.scoring.audit import question_ledger, summarise
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions
 from katha.eval_bridge.scoring.controls import control_results
-from katha.eval_bridge.scoring.scores import ENSEMBLE, score
+from katha.eval_bridge.scoring.outcomes import ENSEMBLE
+from katha.eval_bridge.scoring.scores import score
 from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
 from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, Writer
 from katha.experiments.judging import Evaluator, Sink, ignore, row_order

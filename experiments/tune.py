@@ -34,8 +34,8 @@ from katha.config import Settings, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
 from katha.eval_bridge.judging.answers import Outcome, outcome_of
 from katha.eval_bridge.matching.rules import kept_rule
+from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.rows import row_counts
-from katha.eval_bridge.scoring.scores import collect
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import StoryBench
 from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, read_kept

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Matching, match
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.scoring.scores import ENSEMBLE, MISSING, RIGHT, WRONG, Cells, majority
+from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, Cells, majority
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest, iter_lines, loads
 from katha.schema import CONDITIONS, Answer, Confidence, ContrastiveVariant, Question, StoryRecord

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching
 from katha.eval_bridge.scoring import statistics
-from katha.eval_bridge.scoring.scores import MISSING, RIGHT, WRONG, Outcomes, collect
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, WRONG, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, interval, points, story_gaps
 from katha.models.checkpoints import need
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Condition, Dimension, StoryRecord

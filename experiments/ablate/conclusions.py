@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from katha.compass.modes import Row
 from katha.compass.repair import board_key
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT
 from katha.eval_bridge.scoring.rows import compare, correct
-from katha.eval_bridge.scoring.scores import MISSING, RIGHT
 from katha.eval_bridge.scoring.statistics import averages, story_counts
 from katha.experiments.ablate.job import RowBoard, StoryResult
 from katha.experiments.ablate.tally import Tally

@@ -17,8 +17,8 @@ from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.people.agreement import Placed, correlation, localization
 from katha.eval_bridge.people.judgments import Judgment, board_sections
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
 from katha.eval_bridge.scoring.rows import RowCounts, row_counts
-from katha.eval_bridge.scoring.scores import MISSING, RIGHT, Outcomes, collect
 from katha.experiments.ablate.job import AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
 from katha.schema.tables import DefectsFound, HumanColumns, VerdictAgreement

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from katha.errors import RecordError, UsageError
-from katha.eval_bridge.scoring.scores import recoverability, score
+from katha.eval_bridge.scoring.outcomes import recoverability
+from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import replicates, resample_counts, wilcoxon
 from katha.schema import CONDITIONS, DIMENSIONS, LATENT_DIMENSIONS, Answer, Question, StoryRecord
 from katha.schema.scores import BlockIntervals, BlockName, MoralTarget
