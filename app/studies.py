@@ -24,6 +24,7 @@ from katha.eval_bridge.packets.packets import WordScanner
 from katha.eval_bridge.questions.build import assign_roles
 from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
+from katha.eval_bridge.scoring.scores import require_reference
 from katha.experiments import compare as comparing
 from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
@@ -67,7 +68,8 @@ def evaluate(
         on_progress: Hears each story's id, how many stories are done, and of how many.
         on_batch: Hears of a judge's batches: its name, how many have ended, of how many.
         **changes: Settings by name (`judges=["openai:gpt-4o"]`, `answers="free"`), and those of `EvalOptions`:
-            `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `resamples`, `concurrency`, `batch`.
+            `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `reference`, `resamples`, `concurrency`,
+            `batch`.
 
     Returns:
         The scores, and what was asked, kept and left out; the files, with `report.html`, are in `result.out`.
@@ -143,6 +145,7 @@ def _eval_job(
         controls=controls,
         resamples=options.resamples,
         evaluator=options.evaluator,
+        reference=require_reference(options.reference, [method.name for method in methods]),
     )
     judges = make_judges(
         config.judges,

@@ -98,6 +98,7 @@ class EvalJob:
         ]
         decider = dict(self.decider.spec()) if self.decider is not None else None
         scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
+        scored += [settings.reference] if settings.reference is not None else []
         return EvalState(
             format=1,
             katha=katha_version(),
@@ -279,6 +280,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
             resamples=settings.resamples,
             seed=settings.seed,
             invalid=invalid,
+            reference=settings.reference,
         )
         if job.variants:
             scores = scores.model_copy(update={"contrastive": pairs.scores(settings.resamples, settings.seed)})

@@ -39,6 +39,9 @@ class EvalOptions(BaseModel):
     )
     variants: Path | None = Field(default=None, description="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
     scan_words: bool = Field(default=False, description="Look for words of the story drawn into the pictures (OCR).")
+    reference: str | None = Field(
+        default=None, description="The board that the others are held against, instead of every pair."
+    )
     resamples: int = Field(
         default=10_000, ge=0, description="Bootstrap resamples for the intervals; 10000 unless told."
     )

@@ -6,14 +6,19 @@ what cannot be computed is None, with a sentence in `notes`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 
+from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching, moral_label, word_rule
+from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.scoring import statistics
 from katha.eval_bridge.scoring.outcomes import (
+    ENSEMBLE,
     MISSING,
     RIGHT,
     Aggregate,
@@ -40,10 +45,18 @@ from katha.schema.scores import (
     MoralTarget,
     Scores,
     Selection,
+    StoryAverage,
 )
 
 BLOCKS: tuple[BlockName, ...] = ("raw", "filtered", "common_valid")
 COMPARED: tuple[BlockName, ...] = ("filtered", "common_valid")
+HEADLINE: BlockName = "common_valid"
+"""The block that conclusions are drawn from; the others stand beside it."""
+_THIN = 2
+"""A dimension with so many questions or fewer is flagged."""
+_SMALLEST = 1e-9
+"""A difference in percentage points below this has no sign."""
+_BLOCK_WORDS: Mapping[BlockName, str] = {"raw": "raw", "filtered": "own valid", "common_valid": "common valid"}
 UNSCORED = "no question has an outcome under all three conditions"
 """What the note of a board without numbers says of it."""
 
@@ -132,15 +145,28 @@ class _Scorer:
         text, image, both = (points(value) for value in averages(total))
         gaps = [gap for name in LATENT_DIMENSIONS if (gap := dimensions[name].gap) is not None]
         drawn = self.boot[:, method, judge, place] if self.boot is not None and count else None
+        stg = text - image if text is not None and image is not None else None
+        thin = [name for name, values in dimensions.items() if 0 < values.n <= _THIN]
+        if thin:
+            told = ", ".join(f"{name} ({dimensions[name].n})" for name in thin)
+            self.notes.append(f"{where}: {told} rest on one or two questions, each with a full share of the average.")
+        if stg is not None and stg < -_SMALLEST:
+            self.notes.append(
+                f"{where}: STG is {stg:.1f}. Below zero is no better board: look for unstable judging, contradictions "
+                "or defective questions (Secs. B.3, D.2)."
+            )
         return Block(
             n=count,
             text=text,
             image=image,
             text_image=both,
-            stg=text - image if text is not None and image is not None else None,
+            stg=stg,
             ci95=intervals(drawn),
             dimensions=dimensions,
             latent_gap=sum(gaps) / len(gaps) if gaps else None,
+            by_story=_by_story(self.counts[method, judge, place]),
+            thin=thin,
+            inspect=stg is not None and stg < -_SMALLEST,
         )
 
     def _moral_target(self, members: Sequence[int], judge: int, where: str) -> MoralTarget:
@@ -153,7 +179,8 @@ class _Scorer:
             if out.questions[at].question_type == "moral"
             and (label := moral_label(out.questions[at].gold_answer)) is not None
         ]
-        chance = 100.0 / len(MORAL_LABELS)
+        offered = [out.questions[at].options for _, at, _ in kept]
+        chance = _guess(offered)
         if not kept:
             self.notes.append(f"{where}: no valid moral question has a label as its answer; moral_target is null.")
             return MoralTarget(text=None, image=None, gap=None, chance=chance, majority=None)
@@ -164,32 +191,61 @@ class _Scorer:
         most = max(labels.count(label) for label in set(labels))
         return MoralTarget(text=text, image=image, gap=text - image, chance=chance, majority=100.0 * most / len(labels))
 
-    def comparisons(self) -> list[Comparison]:
-        """Return every pair of methods, judge and compared block; the family of the correction is all of them."""
-        judges = range(len(self.outcomes.judges))
-        pairs = list(combinations(range(len(self.methods)), 2))
-        family = len(pairs) * len(judges) * len(COMPARED)
-        return [self._compare(a, b, judge, block, family) for a, b in pairs for judge in judges for block in COMPARED]
+    @property
+    def shown(self) -> int:
+        """The place of the judge whose numbers conclusions are drawn from: the ensemble, or the first (only) one."""
+        judges = self.outcomes.judges
+        return judges.index(ENSEMBLE) if ENSEMBLE in judges else 0
 
-    def _compare(self, a: int, b: int, judge: int, block: BlockName, family: int) -> Comparison:
-        out, place = self.outcomes, BLOCKS.index(block)
-        first, second = (self.counts[method, judge, place] for method in (a, b))
+    def comparisons(self, compared: Compared) -> list[Comparison]:
+        """Return every declared pair of methods by judge and compared block."""
+        judges = range(len(self.outcomes.judges))
+        found = []
+        for a, b in compared.pairs:
+            for judge in judges:
+                differences = self._differences(a, b, judge)
+                found += [self._compare(a, b, judge, block, differences, compared.family) for block in COMPARED]
+                if judge == self.shown and disagree(differences.values()):
+                    told = ", ".join(f"{_BLOCK_WORDS[name]} {value:+.1f}" for name, value in _known(differences))
+                    where = f"{a} against {b}, {self.outcomes.judges[judge]}"
+                    self.notes.append(
+                        f"{where}: the blocks disagree in sign ({told}), so which questions count decides it."
+                    )
+        return found
+
+    def _differences(self, a: str, b: str, judge: int) -> dict[BlockName, float | None]:
+        """Return STG of `a` minus STG of `b` in each block, in percentage points."""
+        names = list(self.methods)
+        gaps = story_gaps(self.counts[[names.index(a), names.index(b)], judge].sum(axis=2))
+        return {block: points(float(gaps[0, place] - gaps[1, place])) for place, block in enumerate(BLOCKS)}
+
+    def _compare(
+        self,
+        a: str,
+        b: str,
+        judge: int,
+        block: BlockName,
+        differences: dict[BlockName, float | None],
+        family: int,
+    ) -> Comparison:
+        out, place, names = self.outcomes, BLOCKS.index(block), list(self.methods)
+        one, two = names.index(a), names.index(b)
+        first, second = (self.counts[method, judge, place] for method in (one, two))
         stg_a, stg_b = (points(float(story_gaps(counts.sum(axis=0)))) for counts in (first, second))
         stories = story_gaps(first) - story_gaps(second)
         paired = stories[~np.isnan(stories)]
         ci95, p = None, None
         if self.boot is not None:
             drawn = self.boot[:, :, judge, place, TEXT] - self.boot[:, :, judge, place, IMAGE]
-            difference = drawn[:, a] - drawn[:, b]
+            difference = drawn[:, one] - drawn[:, two]
             ci95, p = interval(difference), statistics.paired_p(difference)
-        names = list(self.methods)
-        where = f"{names[a]} against {names[b]}, {out.judges[judge]}, {block}"
         test = statistics.wilcoxon(paired)
         if test.p is None:
+            where = f"{a} against {b}, {out.judges[judge]}, {block}"
             self.notes.append(f"{where}: no story's STG differs, so there is no Wilcoxon test.")
         return Comparison(
-            a=names[a],
-            b=names[b],
+            a=a,
+            b=b,
             judge=out.judges[judge],
             block=block,
             n_stories=int(paired.size),
@@ -201,7 +257,70 @@ class _Scorer:
             wilcoxon=test,
             family=family,
             p_corrected=statistics.bonferroni(test.p, family),
+            p_bootstrap_corrected=statistics.bonferroni(p, family),
+            headline=judge == self.shown and block == HEADLINE,
+            differences=differences,
+            disagree=disagree(differences.values()),
         )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Which methods are held against which, each pair (a, b); family: how many pairs were declared, run or not.
+
+    The correction is for the pairs of one block by one judge: the headline. What stands beside it is no further test.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    family: int
+
+    @classmethod
+    def of(cls, methods: Sequence[str], reference: str | None = None, declared: Collection[str] = ()) -> Self:
+        """Return every pair of methods by name, or each method with the reference.
+
+        declared: the methods that the command names, those without any board included.
+
+        Raises:
+            UsageError: there is no method of that name.
+        """
+        known = sorted({*methods, *declared})
+        number = len(known)
+        if reference is None:
+            return cls(tuple(combinations(methods, 2)), number * (number - 1) // 2)
+        require_reference(reference, known)
+        others = [name for name in methods if name != reference]
+        return cls(tuple((name, reference) for name in others if reference in methods), number - 1)
+
+
+def require_reference(name: str | None, known: Sequence[str]) -> str | None:
+    """Return `name` itself.
+
+    Raises:
+        UsageError: no method is called that.
+    """
+    if name is not None and name not in known:
+        raise UsageError(f"The reference {name!r} is no method here.", hint=f"There is {', '.join(known)}.")
+    return name
+
+
+def disagree(differences: Iterable[float | None]) -> bool:
+    """Return whether some of the differences are above zero and some below."""
+    signs = {value > 0 for value in differences if value is not None and abs(value) > _SMALLEST}
+    return len(signs) > 1
+
+
+def _known(differences: Mapping[BlockName, float | None]) -> list[tuple[BlockName, float]]:
+    return [(name, value) for name, value in differences.items() if value is not None]
+
+
+def _by_story(counts: Floats) -> StoryAverage:
+    """Return the mean over stories of counts of shape (stories, dimensions, COUNTS)."""
+    means = averages(counts)
+    means = means[~np.isnan(means[:, 0])]
+    if not len(means):
+        return StoryAverage(n_stories=0, text=None, image=None, stg=None)
+    text, image = (100.0 * float(means[:, at].mean()) for at in (TEXT, IMAGE))
+    return StoryAverage(n_stories=len(means), text=text, image=image, stg=text - image)
 
 
 def _pools(methods: Sequence[str], pooled: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
@@ -219,6 +338,12 @@ def intervals(drawn: Floats | None) -> BlockIntervals:
         return BlockIntervals(text=None, image=None, stg=None)
     text, image = drawn[:, TEXT], drawn[:, IMAGE]
     return BlockIntervals(text=interval(text), image=interval(image), stg=interval(text - image))
+
+
+def _guess(offered: Sequence[Sequence[str] | None]) -> float:
+    """Return how often a guess names the label, in per cent: one in what was offered, `Unclear` apart, or in twelve."""
+    sizes = [len([text for text in options if text != UNCLEAR]) if options else 0 for options in offered]
+    return float(np.mean([100.0 / (size or len(MORAL_LABELS)) for size in sizes or [0]]))
 
 
 def _dimension(counts: Floats) -> DimensionScore:
@@ -249,6 +374,8 @@ def score(
     invalid: Mapping[str, Mapping[str, str]] | None = None,
     pooled: Mapping[str, Sequence[str]] | None = None,
     calibrated: Aggregate | None = None,
+    reference: str | None = None,
+    compared: Compared | None = None,
 ) -> Scores:
     """Return the `Scores` (`scores.json`) of `answers` to the questions of `records`. Needs no judge and no images.
 
@@ -257,9 +384,11 @@ def score(
     Independent of the order of stories, judges and rows (but for repeated rows, of which the last wins).
     `pooled` makes one method of several, the boards of one mode by seed: each story's boards count together, and a
     question counts once for each of them. `calibrated` adds the human-calibrated ensemble as one more judge.
+    `reference` is the method that every other one is held against, instead of all pairs; `compared` names the pairs and
+    their number itself (pairs with a method that has no row are left out, and counted in the family).
 
     Raises:
-        RecordError: a story or question is given twice. UsageError: unknown matching rule.
+        RecordError: a story or question is given twice. UsageError: unknown matching rule, or no such reference.
     """
     rule = word_rule(matching)
     outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
@@ -281,11 +410,15 @@ def score(
         )
     if not methods:
         scorer.notes.append("No row names a method, so there is nothing to score.")
-    comparisons = scorer.comparisons()
-    if comparisons:
+    declared = {*methods, *(invalid or {}), *(pooled or {})}
+    asked = Compared.of(list(methods), reference, declared) if compared is None and declared else compared
+    there = tuple((a, b) for a, b in asked.pairs if {a, b} <= set(methods)) if asked else ()
+    comparisons = scorer.comparisons(Compared(there, asked.family)) if asked else []
+    if comparisons and asked:
         scorer.notes.append(
-            "Wilcoxon: two-sided over stories, zero differences dropped (zero_method wilcox); "
-            f"p_corrected is its p times the family of {len(comparisons)} comparisons."
+            "Wilcoxon: two-sided over stories, zero differences dropped, exact up to 200 stories that differ; both "
+            f"corrected p are times the family of {asked.family}: the pairs of methods by one judge "
+            f"({outcomes.judges[scorer.shown]}) on one block (common_valid). The other rows stand beside these."
         )
     return Scores(
         frozen=frozen,
