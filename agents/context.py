@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
-from katha.compass.lock import read_lock
+from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import Settings
@@ -300,12 +300,16 @@ def plan_sha256(plan: Plan) -> str:
 
 
 def protocol_of_config(config: Settings) -> dict[str, str]:
-    """Return how questions are asked and matched, as a lock holds it."""
+    """Return how frames are drawn and questions asked and matched, as a lock holds it."""
     return {
         "answers": config.answers,
         "matching": config.matching,
         "steering_prompts": STEERING_VARIANT,
         "reporting_prompts": config.variant,
+        "style": config.style,
+        "size": "its own" if config.size is None else f"{config.size[0]}x{config.size[1]}",
+        "panels": str(config.panels),
+        "judge_options": digest(config.judge_options)[:12] if config.judge_options else "none",
     }
 
 
@@ -314,16 +318,23 @@ def models_of(plugins: Plugins) -> dict[str, str]:
     return {name: digest(spec) for name, spec in plugins.specs().items()}
 
 
-def freeze(config: Settings, path: Path, plugins: Plugins, records: Iterable[StoryRecord]) -> Settings:
+def freeze(
+    config: Settings, path: Path, plugins: Plugins, records: Sequence[StoryRecord], given: Collection[str] = ()
+) -> Settings:
     """Return `config` with the weights, thresholds, seeds and candidate count that the lock at `path` froze.
+
+    given: the settings that the command names; one that the lock fixes otherwise is refused. The stories' records are
+    kept beside the lock when they are first tested under it.
 
     Raises:
         InputFileError: no lock, or an edited one. UsageError: models, prompts, protocol, code or a story's questions
             are not those of the lock, or a story is one that was tuned on; what differs is named.
     """
     lock = read_lock(path)
+    lock.require_options(config, given, str(path))
     lock.require(protocol_of_config(config), models_of(plugins), prompt_hashes(), str(path))
     lock.require_stories(records, str(path))
+    require_tested(lock, path, records)
     frozen = {"compass": lock.settings, "seeds": lock.seeds, "candidates": lock.candidates, "lock": lock.sha256}
     return config.model_copy(update=frozen)
 

@@ -95,6 +95,7 @@ COMPARISON = Kind("comparison", "compare.json", CompareState)
 class CompareJob:
     """Methods over stories. `config` is what they share; `prepare` fills in questions, halves and options.
 
+    reference: the method that the others are held against; None: every pair.
     budget: what its pictures and answers may cost. given: plug-ins by method instead of the named ones, and judges (for
     tests and callers that made them).
     """
@@ -107,6 +108,7 @@ class CompareJob:
     seed: int = 42
     command: Sequence[str] = ()
     budget: Budget | None = None
+    reference: str | None = None
     given: Mapping[str, Plugins] = field(default_factory=dict)
 
     @cached_property
@@ -168,6 +170,7 @@ class CompareJob:
             "plugins": plugins,
             "config": identity_of(config),
             "resamples": [self.resamples, self.seed],
+            **({"reference": self.reference} if self.reference is not None else {}),
             "prompts": prompt_hashes(),
         }
         return CompareState(
@@ -260,6 +263,12 @@ class Judged:
             latent_gap=block.latent_gap if block else None,
             ambiguity_rate=entry.ambiguity_rate if entry else None,
             dimensions=dimensions,
+            common_valid_ci95=entry.common_valid.ci95.stg if entry else None,
+            common_valid_text=entry.common_valid.text if entry else None,
+            common_valid_image=entry.common_valid.image if entry else None,
+            n_common=entry.common_valid.n if entry else None,
+            n_valid=entry.n_valid if entry else None,
+            n_scored=entry.raw.n if entry else None,
             signature=[LOSS_WORDS[name] for _, name in sorted(losses, key=lambda item: (-item[0], item[1]))[:2]],
         )
 
@@ -458,6 +467,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
             seed=job.seed,
             invalid=missing,
             pooled=boards,
+            reference=job.reference,
         ).with_empty(missing)
         write_json(self._out / "scores.json", scores.model_dump(mode="json"))
         outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)

@@ -83,6 +83,14 @@ class StoryBench:
         """The story with its questions, the same for every row: its own, or those of the first row's plan."""
         return prepare_story(self.record, self._plan(self.job.suite.rows[0]))
 
+    @property
+    def questions_from(self) -> str:
+        """The planner whose transitions the questions were built from; empty where the record brings them."""
+        if self.record.recoverability_questions or self.record.transitions:
+            return ""
+        plan = self._plan(self.job.suite.rows[0])
+        return plan.transitions_from or plan.planner
+
     def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
         """Return the surroundings of one run of `row`, with what the story's runs share."""
         config = self.job.row_config(row, self.record).model_copy(update={"seeds": tuple(seeds)})
@@ -92,7 +100,7 @@ class StoryBench:
             self.job.plugins(row),
             self._store,
             self._files,
-            mode=row.build_mode(),
+            mode=self.job.mode(row),
             matching=self._rule,
             measured=self._measured.setdefault(drawn_by(config), Measured(boards={})),
             ready=Prepared(self._plan(row), self.story),
@@ -116,13 +124,13 @@ class StoryBench:
         seeds = self.job.config.seeds
         for row in self.job.suite.rows:
             found = self.job.plugins(row).renderer.capabilities.source == "found"
-            one = found or row.build_mode().report == "selected"
+            one = found or self.job.mode(row).report == "selected"
             for seed in seeds[:1] if one else seeds:
                 yield row, seeds if one else (seed, *(other for other in seeds if other != seed))
 
     def method(self, row: Row, seeds: Sequence[int]) -> str:
         """Return the name of the board that begins with the first of `seeds`, where a row has one a seed."""
-        return row.name if row.build_mode().report == "selected" else f"{row.name}@{seeds[0]}"
+        return row.name if self.job.mode(row).report == "selected" else f"{row.name}@{seeds[0]}"
 
     def run(self, row: Row, seeds: Sequence[int]) -> RowBoard:
         """Return the board of `row` that begins with the first of `seeds`.
@@ -293,6 +301,7 @@ def _run_story(bench: StoryBench, folder: AblationFolder) -> None:
         title=bench.record.title,
         boards=boards,
         invalid=invalid,
+        questions_from=bench.questions_from if story is not None else "",
         seconds=round(time.perf_counter() - started, 3),
         again=again or bench.unanswered,
     )

@@ -76,28 +76,42 @@ class Tally:
             table[methods.index(board.method), place] = len(board.board.frames)
         return table
 
-    def same(self, a: Row, b: Row, *, even: bool = False) -> Literal["boards", "all"] | None:
-        """Return what two rows share: "boards" (asked or scored otherwise), "all", or None.
-
-        even: of boards that show equally many frames.
-        """
+    def same(self, a: Row, b: Row) -> Literal["boards", "all"] | None:
+        """Return what two rows share: "boards" (asked or scored otherwise), "all", or None."""
         ours, theirs = self._looks(a), self._looks(b)
-        places = ours.keys() & theirs.keys() if even else ours.keys() | theirs.keys()
-        if not places or any(ours.get(place) != theirs.get(place) for place in places):
+        if not ours or ours != theirs:
             return None
-        alike = (a.scoring, a.prompts, a.questions) == (b.scoring, b.prompts, b.questions)
-        return "all" if alike else "boards"
+        return "all" if a.scored_like(b) else "boards"
 
-    def _looks(self, row: Row) -> dict[tuple[int, int], set[BoardKey]]:
-        """Return the row's boards by story and number of frames."""
-        found: dict[tuple[int, int], set[BoardKey]] = defaultdict(set)
+    def _looks(self, row: Row) -> dict[int, set[BoardKey]]:
+        """Return the row's boards by story."""
+        found: dict[int, set[BoardKey]] = defaultdict(set)
         for place, item in self.boards(row):
-            found[place, len(item.board.frames)].add(board_key(item.board.frames))
+            found[place].add(board_key(item.board.frames))
         return found
 
-    def counts(self, row: Row, *, filtered: bool | None = None) -> RowCounts:
-        """Return the row's counts by its own scoring; `filtered` replaces its rule of validity."""
+    def circular(self, *rows: Row) -> str | None:
+        """Return why two planners cannot be compared: one of them has read the questions out of the story."""
+        if len({row.planner for row in self.job.suite.rows}) < 2:
+            return None
+        for reader in {row.planner for row in rows if row.planner is not None}:
+            read = sum(item.questions_from == reader for item in self.results)
+            if read:
+                return f"the questions of {read} stories, which bring none, were read by the planner {reader!r} itself"
+        return None
+
+    def equally_long(self, a: Row, b: Row) -> bool:
+        """Return whether two rows show equally many frames of every story that both have a board of."""
+        ours, theirs = ([set(column[column > 0]) for column in self.lengths(row).T] for row in (a, b))
+        return all(one == two and len(one) == 1 for one, two in zip(ours, theirs, strict=True) if one and two)
+
+    def counts(self, row: Row, *, filtered: bool | None = None, common: bool = False) -> RowCounts:
+        """Return the row's counts by its own scoring.
+
+        filtered: replaces its rule of validity. common: only questions that are valid for every row scored like it.
+        """
         scoring = row.scoring
+        alike = [other for other in self.job.suite.rows if row.scored_like(other)]
         return row_counts(
             self.outcomes(row),
             self.judged(row),
@@ -107,6 +121,7 @@ class Tally:
             filtered=scoring.valid != "none" if filtered is None else filtered,
             dimensions=scoring.dimensions,
             together=scoring.average == "questions",
+            among=[name for other in alike for name in self.judged(other)] if common else (),
         )
 
     def outcomes(self, row: Row) -> Outcomes:

@@ -262,6 +262,7 @@ class RowDifference(Result):
     wilcoxon: WilcoxonTest = WilcoxonTest(p=None, n_nonzero=0, rank_biserial=None)
     family: int = 0
     p_corrected: float | None = None
+    p_bootstrap_corrected: float | None = None
 
 
 # What `eval.json` holds beside the scores: controls, stated confidence, and which questions left the valid set.
