@@ -133,7 +133,8 @@ def require_prices(budget: Budget | None, renderers: Mapping[str, Renderer | Non
 class Plugins:
     """The planner, renderer, judges (by the name they were asked for) and similarity of a run.
 
-    `bridge` draws inserted frames; None when the renderer does. `budget` limits what frames may cost.
+    `bridge` draws inserted frames; None when the renderer does. `budget` limits what frames may cost. `steering` names
+    the judges that choose boards where they are others than those that report; None: all do both.
     """
 
     planner: Planner
@@ -142,6 +143,13 @@ class Plugins:
     similarity: Similarity
     bridge: Renderer | None = None
     budget: Budget | None = None
+    steering: tuple[str, ...] | None = None
+
+    def asked(self, role: Role) -> tuple[str, ...]:
+        """Return the judges that are asked the questions of one half."""
+        if self.steering is None:
+            return tuple(self.judges)
+        return tuple(name for name in self.judges if (name in self.steering) == (role == "steering"))
 
     @property
     def inserter(self) -> Renderer:
@@ -166,8 +174,17 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
         UsageError: the budget is in dollars and a price is unknown.
     """
+    both = set(config.judges) & set(config.steering_judges)
+    if both:
+        raise UsageError(
+            f"The judge {min(both)!r} is to choose the boards and to report them: it is no fair judge of its choice.",
+            hint="Name it as --judge or as --steering-judge; without the latter all judges do both, and it is said.",
+        )
     made = make_judges(
-        config.judges, base_url=config.base_url, verify_reuse=config.verify_reuse, options=config.judge_options
+        (*config.judges, *config.steering_judges),
+        base_url=config.base_url,
+        verify_reuse=config.verify_reuse,
+        options=config.judge_options,
     )
     judges = dict(made)
     if budget is not None:
@@ -175,7 +192,7 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
     renderer, bridge = make_renderer(config), make_bridge(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
     similarity = default_registry("similarities").create(config.similarity)
-    return Plugins(make_planner(config), renderer, judges, similarity, bridge, budget)
+    return Plugins(make_planner(config), renderer, judges, similarity, bridge, budget, config.steering_judges or None)
 
 
 def check_able(config: Settings, plugins: Plugins) -> None:
@@ -309,6 +326,7 @@ def protocol_of_config(config: Settings) -> dict[str, str]:
         "style": config.style,
         "size": "its own" if config.size is None else f"{config.size[0]}x{config.size[1]}",
         "panels": str(config.panels),
+        "steering_judges": ", ".join(config.steering_judges) or "the judges",
         "judge_options": digest(config.judge_options)[:12] if config.judge_options else "none",
     }
 

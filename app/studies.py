@@ -21,8 +21,8 @@ from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget, Estimate
 from katha.eval_bridge.matching.rules import make_decider
 from katha.eval_bridge.packets.packets import WordScanner
-from katha.eval_bridge.questions.build import assign_roles
 from katha.eval_bridge.questions.evaluators import load_evaluator
+from katha.eval_bridge.questions.halves import assign_roles
 from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
 from katha.eval_bridge.scoring.scores import require_reference
 from katha.experiments import compare as comparing

@@ -45,6 +45,12 @@ class Mode(Data):
             raise ValueError(f"mode {self.name!r}: content, at, when, draws and accept belong to an insertion")
         return self
 
+    @property
+    def steers(self) -> bool:
+        """Whether a judge's answers decide anything about its boards."""
+        chosen = self.select in ("best", "path") or self.draws == "every" or self.at == "weakest"
+        return chosen or self.accept == "improvement" or self.when == "weak"
+
     def candidate_seeds(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
         """Return the seeds whose boards are drawn: all when there is a choice among them, else the first."""
         return seeds[:1] if self.select == "first" else seeds

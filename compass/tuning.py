@@ -24,7 +24,7 @@ Counts = list[list[float]]
 
 
 class BoardData(Record):
-    """One board: its features, and its reporting outcomes on the questions that are valid for every board of its story
+    """One board: its features, and its reporting outcomes on the questions that are valid for the story's plain boards
     (`counts`, which the choice minimises), on its own valid ones, and on every scored one."""
 
     seed: int

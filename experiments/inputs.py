@@ -107,7 +107,7 @@ def prepare_stories(
             own = sorted(_owned(record), key=lambda item: item.question_id)
             others = [item for item in pool if item.story_id != record.story_id]
             mine = variants.get(record.story_id, [])
-            questions = [fill_options(item, own, others, mine, seed) for item in _owned(record)]
+            questions = [fill_options(item, own, others, mine, seed, record.story_text) for item in _owned(record)]
             ready.append(record.model_copy(update={"recoverability_questions": questions}))
         return ready
 

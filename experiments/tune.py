@@ -2,8 +2,8 @@
 
 The loop over settings asks no judge and draws no frame: every board that a setting could end with was measured before.
 What is minimised is the common-valid STG of the boards on the validation stories' reporting questions: on those valid
-for every board of a story that any setting could end with, so that no setting gains by making a question invalid. On
-test stories these questions stay unseen.
+for the plain board of every seed, so that no setting gains by making a question invalid (hardly any is valid for every
+board that some setting could end with, which are dozens a story). On test stories these questions stay unseen.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def measured(bench: StoryBench, identity: str) -> StoryData:
         return CandidateData(seed=seed, features=features, counts=[], repairs=repairs)
 
     made = [candidate(seed) for seed in bench.job.config.seeds]
-    counted = iter(_counted(story, answers, names, context.matching))
+    plain = [f"candidate:{one.seed}" for one in made]
+    counted = iter(_counted(story, answers, names, plain, context.matching))
     for one in made:  # in the order in which they were looked at
         for data in (one, *(board for row_of in one.repairs.values() for board in row_of)):
             data.counts, data.own, data.raw = next(counted)
@@ -105,12 +106,13 @@ def measured(bench: StoryBench, identity: str) -> StoryData:
 
 
 def _counted(
-    story: StoryRecord, answers: Sequence[Answer], names: Sequence[str], rule: Matching
+    story: StoryRecord, answers: Sequence[Answer], names: Sequence[str], plain: Sequence[str], rule: Matching
 ) -> Iterator[tuple[Counts, Counts, Counts]]:
-    """Yield each board's counts on the questions valid for all of them, on its own valid ones, and on every scored one;
-    each of shape (dimensions, 4)."""
+    """Yield each board's counts on the questions valid for every plain board, on its own valid ones, and on every
+    scored one; each of shape (dimensions, 4)."""
     outcomes = collect([story], answers, matching=rule, selection="reporting")
     known = [name for name in names if name in outcomes.methods]
+    shared = [name for name in plain if name in known]
     empty: Counts = [[0.0] * 4 for _ in DIMENSIONS]
 
     def counts(name: str, *, filtered: bool = True, among: Sequence[str] = ()) -> Counts:
@@ -122,7 +124,7 @@ def _counted(
         if name not in known:
             yield empty, empty, empty
         else:
-            yield counts(name, among=known), counts(name), counts(name, filtered=False)
+            yield counts(name, among=shared), counts(name), counts(name, filtered=False)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from katha.experiments.evaluate import EvalResult
 
 _JUDGED = ("judges", "judge_options", "answers", "matching", "variant", "base_url", "verify_reuse")
-_VARIED = ("planner", "planner_options", "renderer", "renderer_options", "mode", "review", "verify_reuse")
+_VARIED = (
+    "steering_judges",
+    "planner",
+    "planner_options",
+    "renderer",
+    "renderer_options",
+    "mode",
+    "review",
+    "verify_reuse",
+)
 _BOARD = "  {:<22}{:>8}{:>8}{:>8}{:>8}{:>18}{:>16}"
 _ROW = "  {:<22}{:>7}{:>7}{:>8}{:>17}{:>8}{:>7}{:>7}{:>14}{:>8}"
 _METHOD = "  {}{:>8}{:>9}{:>7}{:>8}{:>17}{:>7}{:>7}{:>16}"

@@ -100,9 +100,12 @@ class PairScorer:
         stories = {record.story_id: record for record in records}
         self.kinds: dict[str, str] = {}
         self.questions: dict[str, Question] = {}
-        self.strangers = 0
+        self.strangers = self.inactive = 0
         self.verdicts: dict[tuple[str, str], dict[str, int]] = {}
         for variant in variants:
+            if not variant.has_variant:  # Table 15: the record is there, and nothing was changed
+                self.inactive += 1
+                continue
             record = stories.get(variant.base_story_id)
             if record is None:
                 self.strangers += 1
@@ -140,6 +143,7 @@ class PairScorer:
             rows = dict(zip(judges, votes, strict=True)) | ({ENSEMBLE: majority(votes)} if len(judges) > 1 else {})
             found[method] = {judge: self._entry(pairs, cells, resamples, seed) for judge, cells in rows.items()}
         notes = [f"{self.strangers} variants belong to stories that are not given."] if self.strangers else []
+        notes += [f"{self.inactive} variants are marked as inactive (has_variant)."] if self.inactive else []
         if not methods:
             notes.append(f"No row answers a pair (question ids {PAIR_PREFIX}VARIANT_ID), so there is no PairAcc.")
         return PairScores(n_pairs=len(pairs), methods=found, notes=notes)

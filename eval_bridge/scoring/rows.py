@@ -8,7 +8,7 @@ stories for all rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -54,18 +54,23 @@ def row_counts(
     dimensions: Sequence[Dimension] = (),
     together: bool = False,
     among: Sequence[str] = (),
+    without: Collection[tuple[str, str]] = (),
 ) -> RowCounts:
     """Return the counts of `methods` (the boards of one row) for `stories` in this order.
 
     conditions: those under which a question needs an outcome to be scored. filtered: only questions right under text
-    and images count. dimensions: empty for all. together: questions are averaged whatever their dimension. among: only
-    questions that count for all of these boards, too (the common-valid set).
+    and images count. dimensions: empty for all. together: questions are averaged whatever their dimension. among: the
+    questions are those that count for all of these boards (the common-valid set), whatever they are for the others.
+    without: questions, by story and id, that are left out.
     """
     if not methods:
         return RowCounts(np.zeros((0, len(stories), len(DIMENSIONS), statistics.COUNTS)), 0, 0)
     at = outcomes.judges.index(judge) if judge is not None else len(outcomes.judges) - 1
     used = [place for place, name in enumerate(CONDITIONS) if name in conditions]
     wanted = np.isin(outcomes.dimension_of, [DIMENSIONS.index(name) for name in dimensions or DIMENSIONS])
+    if without:
+        named = zip(outcomes.story_of, outcomes.questions, strict=True)
+        wanted &= np.array([(outcomes.stories[at], item.question_id) not in without for at, item in named], dtype=bool)
     order = np.array([stories.index(story) for story in outcomes.stories], dtype=np.intp)
     dimension_of = np.zeros_like(outcomes.dimension_of) if together else outcomes.dimension_of
     cell_of = order[outcomes.story_of] * len(DIMENSIONS) + dimension_of
@@ -74,7 +79,7 @@ def row_counts(
     scored = (outcomes.cells[:, at][:, used] != MISSING).all(axis=1) & wanted
     valid = scored & right[:, BOTH] if filtered else scored
     shared = valid[[outcomes.methods.index(name) for name in among]].all(axis=0)
-    valid = valid & shared
+    valid = scored & shared if among else valid
     made = [statistics.story_counts(right[place], valid[place], cell_of, len(stories)) for place in places]
     counts = np.array(made).reshape(-1, len(stories), len(DIMENSIONS), statistics.COUNTS)
     return RowCounts(counts, int(valid[places].sum()), int(scored[places].sum()))

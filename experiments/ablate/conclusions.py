@@ -20,6 +20,8 @@ from katha.schema import Board
 from katha.schema.scores import RowDifference
 from katha.schema.tables import ChangedQuestion, Conclusion, RepairCase, RepairCases, RowComparison, Verdict
 
+ROW_BLOCKS = (*BLOCKS, "rest")
+"""The questions that rows are compared on: the blocks of `scores.json`, and those that no prompt gave away."""
 What = Literal["all stories", "equal length"]
 Floats = NDArray[np.float64]
 Blocks = Mapping[str, Floats]
@@ -34,10 +36,10 @@ def compared(tally: Tally, pooled: Mapping[str, Blocks], pairs: Sequence[tuple[s
     job = tally.job
     rows = [(job.suite.row(a), job.suite.row(b)) for a, b in pairs]
     found: dict[str, list[RowDifference]] = {}
-    for block in BLOCKS:
+    for block in ROW_BLOCKS:
         counts = [(pooled[a.name][block], pooled[b.name][block], _have_both(tally, a, b)) for a, b in rows]
         found[block] = compare(counts, job.resamples, job.seed)
-    numbers = zip(*(found[block] for block in BLOCKS), strict=True)
+    numbers = zip(*(found[block] for block in ROW_BLOCKS), strict=True)
     return [_comparison(tally, pair, *item) for pair, item in zip(rows, numbers, strict=True)]
 
 
@@ -47,6 +49,7 @@ def blocks_of(tally: Tally, row: Row) -> dict[str, RowCounts]:
         "raw": tally.counts(row, filtered=False),
         "filtered": tally.counts(row),
         "common_valid": tally.counts(row, common=True),
+        "rest": tally.counts(row, rest=True),
     }
 
 
@@ -59,7 +62,12 @@ def _without_gap(*rows: Row) -> str | None:
 
 
 def _comparison(
-    tally: Tally, pair: tuple[Row, Row], raw: RowDifference, own: RowDifference, common: RowDifference
+    tally: Tally,
+    pair: tuple[Row, Row],
+    raw: RowDifference,
+    own: RowDifference,
+    common: RowDifference,
+    rest: RowDifference,
 ) -> RowComparison:
     """Return what was found of a pair, or without its numbers where there is nothing to compare."""
     family, alike = tally.job.suite.family, pair[0].scored_like(pair[1])
@@ -80,6 +88,7 @@ def _comparison(
         numbers |= {"p_bootstrap_corrected": None}
     elif alike:
         told |= {"common_valid": correct(common, family), "raw": correct(raw, family)}
+        told |= {"rest": correct(rest, family) if any(tally.given_away.values()) else None}
         told["disagree"] = disagree((common.difference, own.difference, raw.difference))
     if empty:  # what stands beside the headline is kept
         told["nothing"] = f"no question is valid for {'all rows that are scored alike' if alike else 'both'}"

@@ -77,6 +77,10 @@ HELD_OUT = "held_out-held_out"
 """The protocol: reporting prompts and reporting questions. Its rows are `answers.jsonl`, the others' carry a name."""
 
 
+OWN = "own"
+"""Where the reporting answers of the judges that steered are kept, apart from every number but `optimism`."""
+
+
 def protocol_of(row: Row) -> str:
     """Return the name of how a row is asked: its prompts and its questions."""
     return f"{row.prompts}-{row.questions}"

@@ -30,6 +30,7 @@ from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.scoring.audit import require_separate
 from katha.experiments.ablate.job import (
     HELD_OUT,
+    OWN,
     AblationFolder,
     AblationJob,
     AblationResult,
@@ -42,7 +43,7 @@ from katha.experiments.ablate.job import (
 from katha.experiments.ablate.table import write_table
 from katha.experiments.ablate.tally import Tally
 from katha.experiments.runner import Experiment, Made, OnStep, read_kept, worth_another_try
-from katha.schema import CONDITIONS, Answer, Board, Event, Plan, StoryRecord
+from katha.schema import CONDITIONS, Answer, Board, Event, Plan, Role, StoryRecord
 from katha.schema.tables import AblationTable
 from katha.store import Status, Store
 
@@ -180,14 +181,21 @@ class StoryBench:
         made.questions = sorted({*made.questions, *map(question_id, rows)})
         return rows
 
-    def report(self, context: RunContext, board: Board, row: Row, method: str) -> list[Answer]:
+    def judge_own(self, made: RowBoard, row: Row) -> list[Answer]:
+        """Return the answers of the judges that steered to the row's reporting questions; none where all report."""
+        if self.job.plugins(row).steering is None or protocol_of(row) != HELD_OUT:
+            return []
+        context = self.open(row, self.job.config.seeds)
+        return self.report(context, made.board, row, made.method, by="steering")
+
+    def report(self, context: RunContext, board: Board, row: Row, method: str, by: Role = "reporting") -> list[Answer]:
         """Return the answers about `board` under `method`; a board that was judged before is not judged again."""
         variant = context.config.variant if row.prompts == "held_out" else STEERING_VARIANT
         shown, images = tuple(frame.sha256 for frame in board.frames), images_of(context, board)
         rows: list[Answer] = []
         for condition in CONDITIONS:
             seen = condition != "text"
-            key = (condition, shown if seen else (), row.half, variant)
+            key = (condition, shown if seen else (), row.half, variant, by)
             if key not in self._reported:
                 self._reported[key] = ask_all(
                     context,
@@ -199,6 +207,7 @@ class StoryBench:
                     stage="judge",
                     emit=self._emit,
                     variant=variant,
+                    by=by,
                 )
             rows += [item.model_copy(update={"method": method}) if seen else item for item in self._reported[key]]
         return rows
@@ -287,6 +296,8 @@ def _run_story(bench: StoryBench, folder: AblationFolder) -> None:
         if isinstance(made, RowBoard):
             boards.append(made)
             answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row))
+            if own := bench.judge_own(made, row):
+                answers.setdefault(OWN, []).extend(own)
             continue
         invalid[bench.method(row, seeds)] = made.message
         again = again or worth_another_try(made)

@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from katha.compass.modes import Row
+from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.scoring.rows import FEWEST_STORIES, RowCounts, row_numbers
-from katha.eval_bridge.scoring.scores import BLOCKS, Compared, score
+from katha.eval_bridge.scoring.scores import Compared, score
 from katha.eval_bridge.scoring.statistics import averages
-from katha.experiments.ablate.conclusions import NOTHING, blocks_of, compared, conclude, repair_cases
+from katha.experiments.ablate.conclusions import NOTHING, ROW_BLOCKS, blocks_of, compared, conclude, repair_cases
 from katha.experiments.ablate.job import HELD_OUT, AblationJob, protocol_of
 from katha.experiments.ablate.tally import Tally, human_columns
 from katha.jsonio import write_json
 from katha.schema import CONDITIONS, MORAL_LABELS
-from katha.schema.scores import BlockName, RowNumbers
+from katha.schema.scores import RowNumbers
 from katha.schema.tables import AblationBudget, AblationRow, AblationTable, BlockNumbers, RowComparison
 
 _IMAGE = CONDITIONS.index("image")
@@ -45,6 +46,12 @@ def notes_of(tally: Tally) -> list[str]:
             f"{named}: the lock has one candidate, so there is nothing to choose among; they report every seed's own "
             "board, as the rows do that choose nothing, and equal boards are marked as that."
         )
+    if any(tally.given_away.values()):
+        notes.append(
+            "given_away: the percentage of a row's questions whose answer stands in the prompt of a frame that it has "
+            "inserted; rest: the row on the common-valid questions that no row was told the answer of."
+        )
+    notes += _judges_apart(tally)
     notes += [f"{name}: not run, so it has no number. {reason}" for name, reason in job.not_run.items()]
     if baseline != job.whole.baseline:
         notes.append(f"{job.whole.baseline} was not run, so {baseline} is the baseline instead.")
@@ -68,6 +75,31 @@ def notes_of(tally: Tally) -> list[str]:
     notes += [_human(tally), *tally.unsettled]
     if any(row.steered for row in job.whole.rows):
         notes.append("Rows marked steered use steering questions or prompts: they are no held-out numbers.")
+    return notes
+
+
+def _judges_apart(tally: Tally) -> list[str]:
+    """Return what the judges' parts mean for the numbers: who chose, who reports, and who reads no instruction."""
+    job, notes = tally.job, []
+    made = job.plugins(job.suite.rows[0])
+    chosen = [row.name for row in job.suite.rows if job.mode(row).steers]
+    if chosen and made.steering is None:
+        notes.append(
+            f"Held out by question, not by judge: {', '.join(made.judges)} chose the boards of {', '.join(chosen)} and "
+            "reports them, and a judge flatters its own choice. Give --steering-judge for another one to choose; "
+            "optimism is null without."
+        )
+    elif chosen:
+        notes.append(
+            f"optimism: what {', '.join(made.asked('steering'))}, which chose the boards, sees them gain in image "
+            f"recoverability over {job.suite.baseline}, minus what {', '.join(made.asked('reporting'))} sees."
+        )
+    deaf = [name for name, judge in made.judges.items() if judge_abilities(judge).ignores_instructions]
+    if len({row.prompts for row in job.whole.rows}) > 1 and len(deaf) == len(made.judges):
+        notes.append(
+            f"{', '.join(deaf)} reads no instruction, so rows that differ by their prompts alone cannot differ: of "
+            "this suite only the questions are tried."
+        )
     return notes
 
 
@@ -113,7 +145,7 @@ def build_table(tally: Tally) -> AblationTable:
     pooled = {name: {block: own.pooled() for block, own in blocks.items()} for name, blocks in counts.items()}
     numbers = {
         block: row_numbers({name: blocks[block] for name, blocks in pooled.items()}, job.resamples, job.seed)
-        for block in BLOCKS
+        for block in ROW_BLOCKS
     }
     comparisons = compared(tally, pooled, suite.pairs)
     deltas = {item.a: item for item in comparisons if item.b == suite.baseline}
@@ -121,8 +153,8 @@ def build_table(tally: Tally) -> AblationTable:
     for row in suite.rows:
         made = _row(tally, row, numbers["filtered"][row.name], deltas.get(row.name))
         if any(row.scored_like(other) for other in suite.rows if other is not row):
-            own = {block: numbers[block][row.name] for block in BLOCKS}
-            made = made.model_copy(update=_beside(row, own, counts[row.name], deltas.get(row.name)))
+            own = {block: numbers[block][row.name] for block in ROW_BLOCKS}
+            made = made.model_copy(update=_beside(tally, row, own, counts[row.name], deltas.get(row.name)))
         rows.append(made)
     return AblationTable(
         suite=suite.name,
@@ -146,12 +178,16 @@ def build_table(tally: Tally) -> AblationTable:
 
 
 def _beside(
-    row: Row, numbers: Mapping[BlockName, RowNumbers], counts: Mapping[str, RowCounts], delta: RowComparison | None
+    tally: Tally,
+    row: Row,
+    numbers: Mapping[str, RowNumbers],
+    counts: Mapping[str, RowCounts],
+    delta: RowComparison | None,
 ) -> dict[str, BlockNumbers]:
     """Return the row on the questions valid for all rows scored alike, and on every scored one."""
     told, seen = "text" not in row.lacks, "image" not in row.lacks
     found = {}
-    for block in ("common_valid", "raw"):
+    for block in ("common_valid", "raw", *(["rest"] if any(tally.given_away.values()) else [])):
         own, change = numbers[block], getattr(delta, block) if delta is not None else None
         found[block] = BlockNumbers(
             n=counts[block].valid,
@@ -216,6 +252,8 @@ def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | Non
         ambiguity_leakage=100.0 - defects.detected if defects is not None else None,
         human=human,
         steered=row.steered,
+        given_away=tally.given_rate(row),
+        optimism=tally.optimism(row),
     )
     changed = _better_or_worse(tally, row) if delta and delta.same is None else {}
     return made.model_copy(update={**changed, **_moral(tally, row)})

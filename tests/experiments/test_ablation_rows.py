@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from doubles import plugins, story
+from doubles import PixelJudge, plugins, story
 
 from katha.app.cli.studies import _line
 from katha.app.reports.study_pages import write_ablation_report
 from katha.compass.modes import Suite, load_suite
 from katha.config import Settings
 from katha.errors import ModelError, UsageError
+from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.scoring.scores import score
 from katha.experiments.ablate.conclusions import conclude
 from katha.experiments.ablate.job import AblationFolder, AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.ablate.table import _moral
 from katha.experiments.ablate.tally import Tally
 from katha.jsonio import write_json
-from katha.schema import StoryRecord
+from katha.schema import Answer, StoryRecord
 from katha.schema.scores import RowDifference, WilcoxonTest
 from katha.schema.tables import RowComparison
 
 ABSENT = "planner: gemma-st:nobody/no-such-model"
 UNDRAWN = "renderer: sdxl:nobody/no-such-checkpoint"
+
+
+@dataclass
+class DeafJudge(PixelJudge):
+    ignores_instructions: bool = True
 
 
 def forest(number: int) -> StoryRecord:
@@ -259,3 +269,68 @@ def test_a_row_without_a_board_shows_dashes_without_a_unit(tmp_path: Path) -> No
     made = table.model_copy(update={"rows": rows})
     write_json(tmp_path / "out" / "table.json", made.model_dump(mode="json"))
     assert "–%" not in write_ablation_report(tmp_path / "out").read_text()
+
+
+def test_a_judge_that_chose_does_not_report_and_its_optimism_is_a_column(tmp_path: Path) -> None:
+    doubles = plugins(judges={"pixel": PixelJudge(), "own": PixelJudge(name="own")})
+    doubles = replace(doubles, steering=("own",))
+    made = job(load_suite("length").only(("base", "rerank_only")), STORIES)
+    made.given = doubles
+    out = tmp_path / "out"
+    table = run_ablation(made, out).table
+    rows = [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
+    assert {row["judge"] for row in rows} == {"pixel"}
+    steering = [json.loads(line) for path in out.glob("stories/*/steering.jsonl") for line in path.open()]
+    assert {row["judge"] for row in steering} == {"own"}
+    base, best = table.rows
+    assert base.optimism is None
+    stories = [StoryRecord.model_validate_json(line) for line in (out / "stories.jsonl").read_text().splitlines()]
+
+    def gain(pattern: str) -> float:
+        answers = [Answer.model_validate_json(line) for path in sorted(out.glob(pattern)) for line in path.open()]
+        pooled = {"base": [f"base@{seed}" for seed in (42, 123, 2026)]}
+        found = score(stories, answers, matching="lemma-set", resamples=0, pooled=pooled).methods
+        judge = next(iter(found["base"].judges))
+        return found["rerank_only"].judges[judge].raw.image - found["base"].judges[judge].raw.image
+
+    own, others = gain("stories/*/answers.own.jsonl"), gain("stories/*/answers.jsonl")
+    assert best.optimism == pytest.approx(own - others)
+    assert any(note.startswith("optimism: what own, which chose the boards") for note in table.notes)
+    alone = run_ablation(job(load_suite("length").only(("base", "rerank_only")), STORIES[:2]), tmp_path / "both").table
+    assert any("Held out by question, not by judge: pixel chose the boards of" in note for note in alone.notes)
+    assert alone.rows[1].optimism is None
+
+
+def test_what_an_inserted_frame_was_told_is_counted_and_the_rest_stands_apart(tmp_path: Path) -> None:
+    made = job(load_suite("length").only(("base", "bridge_always")), STORIES)
+    table = run_ablation(made, tmp_path / "out").table
+    base, always = table.rows
+    assert base.given_away is None
+    assert always.given_away > 0
+    stories = [StoryRecord.model_validate_json(line) for line in (tmp_path / "out" / "stories.jsonl").open()]
+    results = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("stories/*/result.json")]
+    told: dict[str, str] = defaultdict(str)
+    for result in results:
+        for board in result["boards"]:
+            told[result["story_id"]] += " | ".join(
+                f["prompt"] for f in board["board"]["frames"] if f["kind"] != "scene"
+            )
+    asked = [(s.story_id, q) for s in stories for q in s.recoverability_questions if q.role == "reporting"]
+    held = sum(
+        any(normalise(text) in normalise(told[story]) for text in (q.gold_answer, *q.accepted_answers) if " " in text)
+        for story, q in asked
+    )
+    assert always.given_away == pytest.approx(100 * held / len(asked))
+    assert always.rest.n < always.common_valid.n or held == 0
+    assert always.rest.n == base.rest.n
+    assert table.comparisons[0].rest is not None
+
+
+def test_prompts_that_no_judge_reads_are_said_to_be_inert(tmp_path: Path) -> None:
+    made = job(load_suite("heldout").only(("base_same_prompts", "base_held_out")), STORIES[:2])
+    made.given = replace(made.given, judges={"deaf": DeafJudge(name="deaf")})
+    made.config = made.config.model_copy(update={"judges": ("deaf",)})
+    notes = run_ablation(made, tmp_path / "out").table.notes
+    assert any(
+        note.startswith("deaf reads no instruction, so rows that differ by their prompts alone") for note in notes
+    )

@@ -16,7 +16,8 @@ from tuning_data import by_rules, random_stories
 from katha.agents.context import Plugins, protocol_of_config
 from katha.app.reports.study_pages import advice
 from katha.compass import lock as lock_module
-from katha.compass.lock import code_sha256, read_lock, require_tested, tests_of
+from katha.compass.lock import code_sha256, read_lock, require_tested
+from katha.compass.lock import tests_of as beside_of
 from katha.compass.modes import load_suite
 from katha.compass.tuning import Grid, Setting, StoryData, Table, best_setting, choose, fold_gaps, sample_settings
 from katha.config import Settings
@@ -303,15 +304,15 @@ def test_a_story_is_tested_under_a_lock_as_it_was_first(
     path.write_bytes((tuned[0] / "compass.lock.yaml").read_bytes())
     lock, new = read_lock(path), TEST[0].model_copy(update={"story_id": "new", "story_text": "A new tale. It ends."})
     require_tested(lock, path, [new])
-    kept = tests_of(path).read_bytes()
+    kept = beside_of(path).read_bytes()
     require_tested(lock, path, [new])
-    assert tests_of(path).read_bytes() == kept
+    assert beside_of(path).read_bytes() == kept
     first, *rest = new.recoverability_questions
     eased = first.model_copy(update={"accepted_answers": [*first.accepted_answers, "anything"]})
     for change in ({"story_text": "A new tale. It goes on."}, {"recoverability_questions": [eased, *rest]}):
         with pytest.raises(UsageError, match="'new' is not as it was when it was first tested under"):
             require_tested(lock, path, [new.model_copy(update=change)])
-    assert tests_of(path).read_bytes() == kept
+    assert beside_of(path).read_bytes() == kept
 
 
 def test_nothing_better_writes_no_lock_and_says_so(tmp_path: Path) -> None:

@@ -84,7 +84,10 @@ class AblationRow(Result):
     """One row of a suite (Tables 55, 74, 75). `delta_stg`, `ci95` and `p_corrected` are against the baseline.
 
     These and `image`, `stg` are on the row's own valid questions. `common_valid` is the headline: the questions valid
-    for every row that is scored like this one; None where no other row is. `raw`: every scored question.
+    for every row that is scored like this one; None where no other row is. `raw`: every scored question. `rest`: the
+    common-valid ones whose answer no inserted frame's prompt holds. given_away: the percentage of the row's questions
+    whose answer its own inserted frames' prompts hold. optimism: what the judges that steered see it gain in image
+    recoverability, minus what the others see.
 
     harmed, equal, improved: shares of stories whose boards are worse, as good or better than the baseline's. labels,
     chance: only in a row that scores moral labels alone (Table 65). not_run: why the row was not run; it has no number
@@ -123,6 +126,9 @@ class AblationRow(Result):
     not_run: str | None = None
     common_valid: BlockNumbers | None = None
     raw: BlockNumbers | None = None
+    rest: BlockNumbers | None = None
+    given_away: float | None = None
+    optimism: float | None = None
 
     @property
     def headline(self) -> BlockNumbers | None:
@@ -158,6 +164,7 @@ class RowComparison(RowDifference):
     nothing: str | None = None
     common_valid: RowDifference | None = None
     raw: RowDifference | None = None
+    rest: RowDifference | None = None
     disagree: bool = False
 
     @property
@@ -407,7 +414,7 @@ class TuningResult(Result):
 
     cross_validated: STG on stories that the choice did not see, in `folds` parts. equally_good: how many of the
     settings that were tried reach the same STG. repaired: percentage of stories. STG is on the questions valid for
-    every board of a story that any setting could end with; `blocks` has the other questions beside it.
+    the plain board of every seed; `blocks` has the other questions beside it.
     """
 
     format: Literal[1] = 1
