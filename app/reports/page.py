@@ -104,21 +104,20 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
         InputFileError: the panel is missing or is no picture.
     """
     try:
-        data = path.read_bytes()
+        data, mime = path.read_bytes(), "image/png"
     except OSError as error:
         raise unreadable(path, error) from error
-    mime = "image/png"
     if small or len(data) > _EMBED_AS_IS:
         side, out = _SMALL if small else _WIDEST, io.BytesIO()
-        picture = open_picture(path)
+        picture = open_picture(path, data)
         picture.thumbnail((side, side))
         picture.save(out, "JPEG", quality=85)
         data, mime = out.getvalue(), "image/jpeg"
     return f"data:{mime};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def open_picture(path: Path) -> Image:
-    """Return the picture at `path` in RGB.
+def open_picture(path: Path, data: bytes | None = None) -> Image:
+    """Return the picture at `path` in RGB; with `data`, its bytes, the file is not read again.
 
     Raises:
         InputFileError: it is no picture.
@@ -126,7 +125,7 @@ def open_picture(path: Path) -> Image:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(path) as image:
+        with Image.open(path if data is None else io.BytesIO(data)) as image:
             return image.convert("RGB")
     except (UnidentifiedImageError, OSError) as error:
         raise InputFileError(f"{str(path)!r} is not a picture that can be read.") from error
