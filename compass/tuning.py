@@ -293,8 +293,11 @@ def fold_gaps(sums: Floats) -> Floats:
 
 
 def best_setting(gaps: Floats) -> int:
-    """Return the smallest gap; of those equal to twelve digits the first, which is the cheapest."""
-    return int(np.nanargmin(np.round(gaps, 12)))
+    """Return the smallest gap; of those equal to twelve digits the first, which is the cheapest.
+
+    Where no gap is known (no question of these stories counts) that is the first of all: the settings before.
+    """
+    return 0 if np.isnan(gaps).all() else int(np.nanargmin(np.round(gaps, 12)))
 
 
 def _best(total: Floats, there: NDArray[np.bool_], scored: NDArray[np.bool_]) -> Ints:

@@ -16,6 +16,7 @@ from katha.agents.folder import RunFolder, by_service, prompt_hashes
 from katha.agents.frames import draw_board
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, ignore_event
+from katha.compass.modes import load_mode
 from katha.config import Settings, identity_of, katha_version
 from katha.errors import BudgetError, PlanError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
@@ -228,9 +229,17 @@ class Judged:
                 for name, reasons in sorted(self.reasons.items())
                 for story, reason in sorted(reasons.items())
             ],
-            notes=[*self.scores.notes, *_NOTES],
+            notes=[*self.scores.notes, *self._same_judge(), *_NOTES],
             status=status,
         )
+
+    def _same_judge(self) -> list[str]:
+        """Return a warning for methods whose boards were chosen by the judges that report them."""
+        chosen = [method.name for method in self.job.methods if load_mode(method.config.mode).steers]
+        if not chosen:
+            return []
+        told = f"{', '.join(self.job.judges)} chose the boards of {', '.join(chosen)} and reports them"
+        return [f"Held out by question, not by judge: {told}, and a judge flatters its own choice (`katha ablate`)."]
 
     def _method(self, method: Method) -> MethodRow:
         boards, scored = self.job.boards(method), self.scores.methods[method.name]

@@ -280,14 +280,16 @@ def test_a_judge_that_chose_does_not_report_and_its_optimism_is_a_column(tmp_pat
     table = run_ablation(made, out).table
     rows = [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
     assert {row["judge"] for row in rows} == {"pixel"}
-    steering = [json.loads(line) for path in out.glob("stories/*/steering.jsonl") for line in path.open()]
+    kept = [path.read_text().splitlines() for path in out.glob("stories/*/steering.jsonl")]
+    steering = [json.loads(line) for lines in kept for line in lines]
     assert {row["judge"] for row in steering} == {"own"}
     base, best = table.rows
     assert base.optimism is None
     stories = [StoryRecord.model_validate_json(line) for line in (out / "stories.jsonl").read_text().splitlines()]
 
     def gain(pattern: str) -> float:
-        answers = [Answer.model_validate_json(line) for path in sorted(out.glob(pattern)) for line in path.open()]
+        lines = [line for path in sorted(out.glob(pattern)) for line in path.read_text().splitlines()]
+        answers = [Answer.model_validate_json(line) for line in lines]
         pooled = {"base": [f"base@{seed}" for seed in (42, 123, 2026)]}
         found = score(stories, answers, matching="lemma-set", resamples=0, pooled=pooled).methods
         judge = next(iter(found["base"].judges))
@@ -307,7 +309,8 @@ def test_what_an_inserted_frame_was_told_is_counted_and_the_rest_stands_apart(tm
     base, always = table.rows
     assert base.given_away is None
     assert always.given_away > 0
-    stories = [StoryRecord.model_validate_json(line) for line in (tmp_path / "out" / "stories.jsonl").open()]
+    lines = (tmp_path / "out" / "stories.jsonl").read_text().splitlines()
+    stories = [StoryRecord.model_validate_json(line) for line in lines]
     results = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("stories/*/result.json")]
     told: dict[str, str] = defaultdict(str)
     for result in results:
