@@ -43,7 +43,9 @@ def make_planner(config: Settings) -> Planner:
 
 def make_renderer(config: Settings) -> Renderer:
     """Return the board's renderer; errors are those of `make_planner`."""
-    told = {"memory": config.memory} if config.memory is not None and "memory" in _options(config.renderer) else {}
+    given = {"memory": config.memory, "patience": config.patience}
+    known = _options(config.renderer) if any(value is not None for value in given.values()) else set[str]()
+    told = {name: value for name, value in given.items() if value is not None and name in known}
     made: Renderer = default_registry("renderers").configure(config.renderer, {**told, **config.renderer_options})
     return made
 
@@ -167,7 +169,11 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
         UsageError: the budget is in dollars and a price is unknown.
     """
     made = make_judges(
-        config.judges, base_url=config.base_url, verify_reuse=config.verify_reuse, options=config.judge_options
+        config.judges,
+        base_url=config.base_url,
+        verify_reuse=config.verify_reuse,
+        patience=config.patience,
+        options=config.judge_options,
     )
     judges = dict(made)
     if budget is not None:

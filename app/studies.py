@@ -33,6 +33,7 @@ from katha.experiments.compare import CompareJob
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
 from katha.experiments.methods import Method, cross_methods, read_methods
+from katha.jsonio import refuse_overwriting
 from katha.registry import read_options
 from katha.schema import StoryRecord
 from katha.store import Store
@@ -149,6 +150,7 @@ def _eval_job(
         base_url=config.base_url,
         verify_reuse=config.verify_reuse,
         concurrency=options.concurrency,
+        patience=config.patience,
         options=config.judge_options,
     )
     job = evaluating.EvalJob(
@@ -330,6 +332,7 @@ def tune(
     """
     config = settings_for(settings, changes)
     require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
+    refuse_overwriting(Path(lock), _read_files(stories))
     records = _records(stories)
     wanted = split or ("validation" if any(record.split for record in records) else None)
     chosen = _of_split(records, wanted, stories)
@@ -384,6 +387,12 @@ def _prepare_alike(stories: Stories) -> Callable[[Sequence[StoryRecord]], list[S
 
 def _records(stories: Stories) -> list[StoryRecord]:
     return load_stories(stories) if isinstance(stories, (str, Path)) else list(stories)
+
+
+def _read_files(stories: Stories) -> list[Path]:
+    """The files that stories were read from."""
+    path = Path(str(stories).partition("#")[0]) if isinstance(stories, (str, Path)) else None
+    return [] if path is None else list(path.iterdir()) if path.is_dir() else [path]
 
 
 def _source(stories: Stories) -> str | Path | None:

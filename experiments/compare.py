@@ -114,8 +114,14 @@ class CompareJob:
         if self.given:
             return dict(next(iter(self.given.values())).judges)
         config = self.config
-        options, reuse = config.judge_options, config.verify_reuse
-        return name_judges(make_judges(config.judges, base_url=config.base_url, verify_reuse=reuse, options=options))
+        made = make_judges(
+            config.judges,
+            base_url=config.base_url,
+            verify_reuse=config.verify_reuse,
+            patience=config.patience,
+            options=config.judge_options,
+        )
+        return name_judges(made)
 
     @cached_property
     def plugins(self) -> dict[str, Plugins]:

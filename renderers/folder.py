@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from katha.configs import load_config
 from katha.errors import InputFileError, RenderError, UsageError
-from katha.jsonio import digest, read_json
+from katha.jsonio import MOST_JSON, digest, read_json
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _listed(folder: Path, name: str) -> tuple[Path, ...]:
     """Return the scene frames that a storyboard.json names, inside its own folder."""
     if not (folder / name).is_file():
         return ()
-    value = read_json(folder / name)
+    value = read_json(folder / name, limit=MOST_JSON)
     frames = value.get("frames") if isinstance(value, dict) else None
     if not isinstance(frames, list) or not all(isinstance(item, dict) and item.get("image") for item in frames):
         raise InputFileError(f"{str(folder / name)!r} has no list of frames with an image each.")

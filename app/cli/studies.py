@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from katha.eval_bridge.judging.budget import Estimate
     from katha.experiments.evaluate import EvalResult
 
-_JUDGED = ("judges", "judge_options", "answers", "matching", "variant", "base_url", "verify_reuse")
+_JUDGED = ("judges", "judge_options", "answers", "matching", "variant", "base_url", "patience", "verify_reuse")
 _VARIED = ("planner", "planner_options", "renderer", "renderer_options", "mode", "review", "verify_reuse")
 _BOARD = "  {:<22}{:>8}{:>8}{:>8}{:>8}{:>18}{:>16}"
 _ROW = "  {:<26}{:>7}{:>7}{:>8}{:>17}{:>8}{:>8}{:>8}{:>8}"

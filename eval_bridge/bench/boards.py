@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from katha.errors import InputFileError, KathaError, UsageError
 from katha.eval_bridge.packets.packets import clean_image
-from katha.jsonio import read_json, sha256_hex
+from katha.jsonio import MOST_JSON, read_json, sha256_hex
 from katha.schema import FrameKind, Record, StoryRecord
 
 SCENES = 5
@@ -172,7 +172,7 @@ def _from_numbers(folder: Path, record: StoryRecord) -> JudgedBoard:
 
 def _from_storyboard(folder: Path, record: StoryRecord) -> JudgedBoard:
     try:
-        board = _Storyboard.model_validate(read_json(folder / _STORYBOARD))
+        board = _Storyboard.model_validate(read_json(folder / _STORYBOARD, limit=MOST_JSON))
     except InputFileError as error:
         raise BoardProblem(f"{_STORYBOARD} cannot be used: {error.message}") from error
     except ValidationError as error:

@@ -151,6 +151,7 @@ def make_judges(
     base_url: str | None = None,
     verify_reuse: float | None = None,
     concurrency: int | None = None,
+    patience: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> list[tuple[str, Judge]]:
     """Make the judges that `specs` name; what is not None, and each of `options`, goes to every judge that has it.
@@ -164,11 +165,13 @@ def make_judges(
     if own is not None:
         raise UsageError(f"The judge option {own!r} has a flag of its own.", hint=f"Use --{own.replace('_', '-')}.")
     wanted = {name: value for name, value in flags.items() if value is not None} | dict(options or {})
+    # Image services are waited for, too: patience without a judge that calls a server is no mistake.
+    loose = {"patience": patience} if patience is not None else {}
     registry, taken = default_registry("judges"), set[str]()
     made: list[tuple[str, Judge]] = []
     for spec in specs:
         known = option_names(registry.load(spec)[0])
-        fitting = {name: value for name, value in wanted.items() if name in known}
+        fitting = {name: value for name, value in (loose | wanted).items() if name in known}
         taken |= set(fitting)
         made.append((spec, registry.configure(spec, fitting)))
     for name in sorted(wanted.keys() - taken):

@@ -49,6 +49,7 @@ class HostedRenderer(ABC):
         retries: int = 4,
         timeout: float = 300.0,
         price: float | None = None,
+        patience: float | None = None,
     ) -> None:
         """Read the service's data and the key; nothing is called yet.
 
@@ -64,7 +65,7 @@ class HostedRenderer(ABC):
             )
         self._vendor = find_vendor(self.SERVICE, argument, base_url=base_url, what="renderer")
         backoff = Backoff(max_retries=retries, busy_retries=retries)
-        self._client = self.CLIENT(self._vendor, timeout=timeout, backoff=backoff)
+        self._client = self.CLIENT(self._vendor, timeout=timeout, backoff=backoff, patience=patience)
         self._quality, self._frame_dollars = quality, price
         self._receipt: dict[str, Any] = {}
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from katha.addresses import NO_URL, url_problem
 from katha.configs import load_chosen
 from katha.errors import UsageError
 from katha.registry import read_options
@@ -48,7 +49,7 @@ class Settings(BaseModel):
     `memory` goes to every renderer that has an option of that name and was given none by its own options.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     planner: str = Field(default="rule", description="Who plans: see `katha planners`.")
     planner_options: Annotated[Options, Flag("--planner-option", many=True)] = Field(
@@ -88,6 +89,12 @@ class Settings(BaseModel):
         default="strict", description="How judges are instructed: strict, uncertain or neutral; strict unless told."
     )
     base_url: str | None = Field(default=None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
+    patience: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Seconds that a server may refuse or fail without one answer before it is given up; 120.",
+    )
     verify_reuse: float | None = Field(
         default=None, ge=0, le=1, description="`local:` asks this share (0 to 1) again without a shared prefix."
     )
@@ -127,11 +134,15 @@ class Settings(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _plain_url(cls, value: str | None) -> str | None:
-        parts = urlsplit(value or "http://none")
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("an address is http://HOST/PATH or https://HOST/PATH")
+        try:
+            parts = urlsplit(value or "http://none")
+        except ValueError:
+            raise ValueError(NO_URL) from None
         if parts.username or parts.password or parts.query:
             raise ValueError("an address is written into files: leave names, passwords and queries out of it")
+        problem = url_problem(value) if value is not None else None
+        if problem is not None:
+            raise ValueError(problem)
         return value
 
     @field_validator("size", mode="before")
@@ -163,7 +174,8 @@ def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     Where a model is kept in memory or how long a service is waited for changes no result, and a run may go on with
     another value.
     """
-    return {name: value for name, value in settings.items() if name != "memory" and not name.endswith("_options")}
+    loose = ("memory", "patience")
+    return {name: value for name, value in settings.items() if name not in loose and not name.endswith("_options")}
 
 
 def load_preset(name: str) -> dict[str, Any]:
@@ -175,6 +187,8 @@ def load_preset(name: str) -> dict[str, Any]:
     value = load_chosen("presets", name, "Preset")
     if not isinstance(value, dict):
         raise UsageError(f"Preset {name!r} must be a mapping of settings.")
+    if "lock" in value:
+        raise UsageError(f"Preset {name!r} names a lock.", hint="Give the lock on the command line: --lock FILE.")
     return value
 
 
@@ -216,7 +230,9 @@ def resolve(
     merged: dict[str, Any] = dict(base or ())
     if base is None:
         given = os.environ if environment is None else environment
-        names = {name: f"KATHA_{name.upper()}" for name in Settings.model_fields if name != "compass"}
+        if given.get("KATHA_LOCK"):
+            raise UsageError("KATHA_LOCK freezes nothing.", hint="Give the lock on the command line: --lock FILE.")
+        names = {name: f"KATHA_{name.upper()}" for name in Settings.model_fields if name not in ("compass", "lock")}
         merged = {name: given[variable] for name, variable in names.items() if given.get(variable)}
     if preset is not None:
         _lay_over(merged, load_preset(preset))

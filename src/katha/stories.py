@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from katha.errors import InputFileError, RecordError, UsageError, unreadable
-from katha.jsonio import iter_lines, loads, read_text
+from katha.jsonio import MOST_JSON, iter_lines, loads, read_text
 from katha.schema import MORAL_LABELS, StoryRecord
 
 MAX_STORY_BYTES = 200_000
@@ -114,7 +114,7 @@ def iter_records(path: Path) -> Iterator[StoryRecord]:
         InputFileError: a line is not JSON. RecordError: a record breaks the schema or repeats an id.
     """
     if path.suffix.lower() == ".json":
-        yield _record(read_text(path), str(path))
+        yield _record(read_text(path, limit=MOST_JSON), str(path))
         return
     seen: set[str] = set()
     for number, line in iter_lines(path):
