@@ -4,7 +4,6 @@ with one seed, or with one frame more (Eq. 28).
 
 from __future__ import annotations
 
-import io
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -12,23 +11,17 @@ from dataclasses import replace
 from katha.agents.context import RunContext, paid, plan_sha256
 from katha.agents.state import BridgeTask, Emit
 from katha.compass.repair import Insertion, insertion, transition_text
-from katha.errors import BlankFrameError, KathaError, RenderError, UsageError
+from katha.errors import BlankFrameError, InputFileError, KathaError, RenderError, UsageError
 from katha.jsonio import digest
+from katha.pictures import as_png, decode, png_problem, png_size
 from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
 from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
 
 Size = tuple[int, int]
-_PNG = b"\x89PNG\r\n\x1a\n"
-_END = b"IEND\xaeB`\x82"
 _FLAT_LEVELS = 2
 _SMALL = 2048
 _FLAT_RATIO = 200
 """A picture of one colour takes a tiny part of its pixels' bytes as PNG; only such small files are looked into."""
-
-
-def png_size(png: bytes) -> Size:
-    """Return width and height in pixels, from the PNG's header."""
-    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
 
 
 def check_picture(png: object, size: Size | None, who: str) -> bytes:
@@ -37,25 +30,25 @@ def check_picture(png: object, size: Size | None, who: str) -> bytes:
     Raises:
         RenderError: it is not; BlankFrameError: it is one colour all over.
     """
-    if not isinstance(png, bytes) or not png.startswith(_PNG):
-        raise RenderError(f"The renderer {who!r} gave a frame that is no PNG.")
-    if _END not in png[-32:]:
-        raise RenderError(f"The renderer {who!r} gave a PNG that is cut off.")
+    problem = png_problem(png)
+    if problem is not None or not isinstance(png, bytes):
+        raise RenderError(f"The renderer {who!r} gave a frame that {problem}.")
     found = png_size(png)
     if size is not None and found != size:
         raise RenderError(
             f"The renderer {who!r} drew {found[0]}x{found[1]} pixels where {size[0]}x{size[1]} were asked for."
         )
-    if len(png) < max(_SMALL, found[0] * found[1] * 3 // _FLAT_RATIO) and _flat(png):
+    try:
+        blank = len(png) < max(_SMALL, found[0] * found[1] * 3 // _FLAT_RATIO) and _flat(png)
+    except InputFileError as error:
+        raise RenderError(f"The renderer {who!r} gave a frame that cannot be used: {error.message}") from error
+    if blank:
         raise BlankFrameError(f"The renderer {who!r} drew a frame of one colour.", hint="Try another prompt or seed.")
     return png
 
 
 def _flat(png: bytes) -> bool:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(png)) as image:
-        bands = image.convert("RGB").getextrema()
+    bands = decode(png, "The frame").getextrema()
     return all(high - low <= _FLAT_LEVELS for low, high in bands)  # type: ignore[misc]
 
 
@@ -81,11 +74,7 @@ def fit_picture(png: bytes, size: Size) -> bytes:
         return png
     from PIL import Image, ImageOps
 
-    with Image.open(io.BytesIO(png)) as image:
-        fitted = ImageOps.fit(image.convert("RGB"), size, Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    fitted.save(buffer, "PNG")
-    return buffer.getvalue()
+    return as_png(ImageOps.fit(decode(png, "The frame"), size, Image.Resampling.LANCZOS))
 
 
 @contextmanager

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from katha.errors import InputFileError, unreadable
+from katha.errors import InputFileError
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import folder_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
+from katha.pictures import decode, read_picture
 from katha.schema import Answer, Board, Candidates, Condition, Dimension, FrameKind, Plan, Question, StoryRecord
 from katha.schema.scores import Scores
 
@@ -103,10 +104,7 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
     Raises:
         InputFileError: the panel is missing or is no picture.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from error
+    data = read_picture(path, repr(str(path)))
     mime = "image/png"
     if small or len(data) > _EMBED_AS_IS:
         side, out = _SMALL if small else _WIDEST, io.BytesIO()
@@ -123,13 +121,7 @@ def open_picture(path: Path) -> Image:
     Raises:
         InputFileError: it is no picture.
     """
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as image:
-            return image.convert("RGB")
-    except (UnidentifiedImageError, OSError) as error:
-        raise InputFileError(f"{str(path)!r} is not a picture that can be read.") from error
+    return decode(read_picture(path, repr(str(path))), repr(str(path)))
 
 
 # What a page is made from: the files of a folder as records.
@@ -174,13 +166,18 @@ def load_run(folder: Path) -> Run:
         InputFileError: a file is missing or does not have its form.
     """
     scores = read_record(folder / "scores.json", Scores)
+    board = read_record(folder / "storyboard.json", Board)
+    candidates = read_record(folder / "candidates.json", Candidates)
+    for frame in (frame for one in (board, *(item.board for item in candidates.candidates)) for frame in one.frames):
+        if frame.image != f"panels/{frame.sha256}.png" or not frame.sha256.isalnum():  # it would be shown to others
+            raise InputFileError(f"{str(folder)!r} names the picture {frame.image!r}, which is none of its panels.")
     return Run(
         folder=folder,
         info=read_json(folder / "run.json"),
         story=read_record(folder / "story.jsonl", StoryRecord),
         plan=read_record(folder / "plan.json", Plan),
-        board=read_record(folder / "storyboard.json", Board),
-        candidates=read_record(folder / "candidates.json", Candidates),
+        board=board,
+        candidates=candidates,
         answers=list(read_answers(folder / "answers.jsonl")),
         scores=scores,
         matching=folder_rule(scores.matching, folder),

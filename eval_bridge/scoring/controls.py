@@ -18,6 +18,7 @@ from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.build import chance_level
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest
+from katha.pictures import decode
 from katha.schema import Answer, Dimension, Question, StoryRecord
 from katha.schema.scores import ChanceBlock, ChanceControl, ControlResult, Interval, RepeatControl
 
@@ -49,8 +50,7 @@ def parse_controls(value: str | None) -> tuple[Control, ...]:
 
 def blank_board(images: Sequence[bytes]) -> list[bytes]:
     """Return one plain frame for each picture, of the first one's size."""
-    with Image.open(io.BytesIO(images[0])) as first:
-        size = first.size
+    size = decode(images[0]).size
     buffer = io.BytesIO()
     Image.new("RGB", size, _PAPER).save(buffer, "PNG")
     return [buffer.getvalue()] * len(images)
