@@ -4,14 +4,15 @@ with one seed, or with one frame more (Eq. 28).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
 from katha.agents.state import BridgeTask, Emit
+from katha.border import named_failures
 from katha.compass.repair import Insertion, insertion, transition_text
-from katha.errors import BlankFrameError, InputFileError, KathaError, RenderError, UsageError
+from katha.errors import BlankFrameError, InputFileError, RenderError, UsageError
 from katha.jsonio import digest
 from katha.pictures import as_png, decode, png_problem, png_size
 from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
@@ -75,17 +76,6 @@ def fit_picture(png: bytes, size: Size) -> bytes:
     from PIL import Image, ImageOps
 
     return as_png(ImageOps.fit(decode(png, "The frame"), size, Image.Resampling.LANCZOS))
-
-
-@contextmanager
-def named_failures(who: str) -> Iterator[None]:
-    """Turn a renderer's unexpected exception into a `RenderError` that names it."""
-    try:
-        yield
-    except (KathaError, GeneratorExit):
-        raise
-    except Exception as error:
-        raise RenderError(f"The renderer {who!r} failed: {type(error).__name__}: {error}.") from error
 
 
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
@@ -170,7 +160,7 @@ def _render(
     if not wanted:
         return
     try:
-        with named_failures(who):
+        with named_failures(f"renderer {who!r}", RenderError):
             frames = iter(renderer.render_board(wanted))
             while count < len(wanted):
                 png = paid(context.plugins.budget, renderer, lambda: next(frames, None))
@@ -282,7 +272,7 @@ def _insert_once(
         sha256 = context.store.frames.get(key)
         reused = sha256 is not None
         if sha256 is None:
-            with context.renderer_lock, named_failures(who):
+            with context.renderer_lock, named_failures(f"renderer {who!r}", RenderError):
                 png = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
                 sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size))
             sha256 = context.store.frames.put(key, sha256)

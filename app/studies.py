@@ -212,6 +212,9 @@ def ablate(
     """
     config = settings_for(settings, changes)
     chosen = load_suite(suite).for_judges(config.judges)
+    if rows is not None and not rows:
+        names = ", ".join(row.name for row in chosen.rows)
+        raise UsageError("--rows names no row.", hint=f"The suite {chosen.name!r} has: {names}.")
     chosen = chosen.only(tuple(rows)) if rows is not None else chosen
     require_memory(
         changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]

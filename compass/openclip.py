@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from katha.artifacts import Index
 from katha.config import cache_folder
 from katha.errors import UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.models.checkpoints import need
 from katha.pictures import decode
-from katha.store import Index
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _WHOLE = ("hf-hub:", "local-dir:")

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from katha.agents.context import fitting_options
 from katha.compass.modes import load_mode
-from katha.config import Settings
+from katha.config import Settings, refuse_code
 from katha.errors import UsageError
 from katha.eval_bridge.scoring.scores import ENSEMBLE
 from katha.jsonio import digest, read_yaml
@@ -85,6 +85,7 @@ def _read(path: Path, place: int, row: Mapping[str, Any], config: Settings) -> M
     if strange:
         known = ", ".join(sorted(_FIELDS))
         raise UsageError(f"{where} has the unknown field {strange[0]!r}.", hint=f"Known: name, {known}.")
+    refuse_code(values, where, received=True)
     try:
         return Method(str(row["name"]), config.with_plugins(**values))
     except ValidationError as error:

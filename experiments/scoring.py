@@ -29,6 +29,10 @@ from katha.stories import iter_records
 _STORY_FILES = ("annotations.jsonl", "story.jsonl", "stories.jsonl")
 
 
+Difference = Annotated[float, Field(gt=0, le=200, allow_inf_nan=False)]
+"""Points of STG."""
+
+
 class ScoreOptions(BaseModel):
     """How an archive is scored, and what is computed beside its scores."""
 
@@ -60,7 +64,7 @@ class ScoreOptions(BaseModel):
     human: Path | None = Field(
         default=None, description="People's judgments (failing, human_score): localization and rank correlation."
     )
-    power: Annotated[tuple[float, ...], Flag("--power", many=True)] = Field(
+    power: Annotated[tuple[Difference, ...], Flag("--power", many=True)] = Field(
         default=(), description="Estimate the stories that an STG difference of so many points needs."
     )
     resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")

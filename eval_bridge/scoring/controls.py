@@ -40,6 +40,8 @@ def parse_controls(value: str | None) -> tuple[Control, ...]:
         UsageError: an unknown control.
     """
     words = [word.strip() for word in (value or "").split(",") if word.strip()]
+    if value is not None and not words:
+        raise UsageError("--controls names no control.", hint=f"Known: {', '.join(CONTROLS)}; or all.")
     if words == ["all"]:
         return CONTROLS
     unknown = next((word for word in words if word not in CONTROLS), None)

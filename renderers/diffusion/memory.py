@@ -19,11 +19,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from katha.artifacts import LockTaken, file_lock
 from katha.errors import InputFileError, KathaError, UsageError, first_line
 from katha.models.checkpoints import device_models, free_bytes
 from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, files_sha256, part_numbers, read_header, read_part
 from katha.renderers.diffusion.options import DTYPES, Rung, diffusion_data
-from katha.store import LockTaken, file_lock
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from katha.addresses import NO_URL, url_problem
+from katha.addresses import NO_URL, is_loopback, url_problem
 from katha.configs import load_chosen
 from katha.errors import UsageError
-from katha.registry import read_options
+from katha.registry import Family, default_registry, read_options
 from katha.schema import CompassSettings
 
 _DRAWERS = ("renderer", "bridge_renderer")
@@ -192,6 +192,40 @@ def load_preset(name: str) -> dict[str, Any]:
     return value
 
 
+_FAMILIES: tuple[tuple[str, Family], ...] = (
+    *(("planner", "planners"), ("renderer", "renderers"), ("bridge_renderer", "renderers")),
+    *(("judges", "judges"), ("similarity", "similarities")),
+)
+
+
+def refuse_code(values: Mapping[str, Any], where: str, *, received: bool = False) -> None:
+    """Refuse settings from a file that name code; `received`: the file may be a stranger's, so no server either.
+
+    A key would go to a server that a file names. This machine's own servers, and what KATHA_BASE_URL names, are fine.
+
+    Raises:
+        UsageError: a plug-in is named by its class path, or a server is; `where` names the file.
+    """
+    for name, family in _FAMILIES:
+        given = values.get(name)
+        for spec in re.split(r"[,\s]+", given) if isinstance(given, str) and name == "judges" else _listed(given):
+            default_registry(family).refuse_code(spec, where)
+    options = (values.get(f"{name}_options") for name in ("planner", *_DRAWERS, "judge"))
+    urls = [values.get("base_url"), *(item.get("base_url") for item in options if isinstance(item, dict))]
+    for url in filter(None, urls) if received else ():
+        if str(url) != os.environ.get("KATHA_BASE_URL") and not (
+            url_problem(str(url)) is None and is_loopback(str(url))
+        ):
+            raise UsageError(
+                f"{where} names the server {str(url)[:200]!r}: no key is sent because a file names a server.",
+                hint="If you trust it, set KATHA_BASE_URL to this address.",
+            )
+
+
+def _listed(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, (list, tuple)) else [str(value)] if value else []
+
+
 def _lay_over(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
     """Put `layer` over `merged`. Options are put over one by one, unless the layer names another plug-in.
 
@@ -235,7 +269,9 @@ def resolve(
         names = {name: f"KATHA_{name.upper()}" for name in Settings.model_fields if name not in ("compass", "lock")}
         merged = {name: given[variable] for name, variable in names.items() if given.get(variable)}
     if preset is not None:
-        _lay_over(merged, load_preset(preset))
+        layer = load_preset(preset)
+        refuse_code({name: value for name, value in layer.items() if flags.get(name) is None}, f"Preset {preset!r}")
+        _lay_over(merged, layer)
     _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
     return read_settings(Settings, merged)
 

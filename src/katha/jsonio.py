@@ -17,8 +17,9 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from katha.errors import InputFileError, StoreError, UsageError, first_line, unreadable
 
@@ -84,7 +85,7 @@ def loads(text: str) -> Any:
     return value
 
 
-def open_input(path: Path, *, limit: int | None = None) -> BinaryIO:
+def open_input(path: Path, *, limit: int | None = None) -> BufferedReader:
     """Open a regular file for reading; a pipe, a device or a socket is refused without waiting for it.
 
     Raises:

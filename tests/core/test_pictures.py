@@ -52,10 +52,11 @@ def test_damage_of_any_kind_is_one_type_of_error(form: str) -> None:
             if not data:
                 break
         try:
-            assert decode(bytes(data)).mode == "RGB"
-        except InputFileError as error:
+            mode = decode(bytes(data)).mode
+        except InputFileError:
             refused += 1
-            assert "\n" not in error.message
+        else:
+            assert mode == "RGB"
     assert refused
 
 
@@ -73,7 +74,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_pictures_are_refused(name: str) -> None:
-    with pytest.raises(InputFileError, match="^Frame 2 "):
+    with pytest.raises(InputFileError, match=r"^Frame 2 "):
         decode(ODD[name], "Frame 2")
 
 
