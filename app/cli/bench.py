@@ -13,6 +13,7 @@ import typer
 from katha.app.cli.console import echo_json, points
 from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed
 from katha.config import resolve
+from katha.eval_bridge.bench.convert import convert as convert_stories
 from katha.eval_bridge.bench.split import save_split
 from katha.eval_bridge.bench.validate import Inspection, Summary
 from katha.eval_bridge.matching.report import measure_file
@@ -24,6 +25,7 @@ from katha.eval_bridge.scoring.scores import collect
 from katha.experiments.building import Built, measure_planners, write_story_questions, write_story_variants
 from katha.experiments.scoring import read_archive, read_scored_stories
 from katha.jsonio import refuse_overwriting, write_json
+from katha.mapping import RecordMapping
 from katha.planners.quality import MEASURES
 
 bench = typer.Typer(
@@ -94,6 +96,38 @@ def stats(path: Release, as_json: Json = False) -> None:
 def _end_without_records(summary: Summary) -> None:
     """Leave with exit code 1 where nothing could be counted."""
     if not any(summary["files"].values()):
+        raise typer.Exit(1)
+
+
+@bench.command()
+def convert(
+    path: Release,
+    out: Annotated[Path, typer.Option("--out", help="The stories in the released form, as JSON Lines.")],
+    mapping: Annotated[
+        Path | None, typer.Option("--mapping", help="A YAML file of keys and values: how your files name things.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write stories of other forms in the released one, and say what was assumed, with counts.
+
+    What cannot be read is listed and left out; the exit code is then 1, and the others are written.
+    """
+    found = convert_stories(path, out, RecordMapping(mapping))
+    if as_json:
+        echo_json({"out": str(out), **asdict(found)})
+    else:
+        for problem in found.problems[:_SHOWN]:
+            typer.echo(f"Left out: {problem}")
+        if len(found.problems) > _SHOWN:
+            typer.echo(f"and {len(found.problems) - _SHOWN} more; --json lists them all.")
+        for sentence, count in found.assumed.items():
+            typer.echo(f"  {count:>6,} of {found.records:,}: {sentence}")
+        if found.without_questions:
+            typer.echo(
+                f"{len(found.without_questions):,} stories have no question, the first {found.without_questions[0]!r}."
+            )
+        typer.echo(f"{found.records:,} stories with {found.questions:,} questions: {out}")
+    if found.problems:
         raise typer.Exit(1)
 
 

@@ -25,7 +25,7 @@ from katha.eval_bridge.matching.rules import folder_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
 from katha.pictures import decode, read_picture
-from katha.schema import Answer, Board, Candidates, Condition, Dimension, FrameKind, Plan, Question, StoryRecord
+from katha.schema import Answer, Board, Candidates, Condition, Dimension, Frame, FrameKind, Plan, Question, StoryRecord
 from katha.schema.scores import Scores
 
 if TYPE_CHECKING:
@@ -108,20 +108,21 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
     mime = "image/png"
     if small or len(data) > _EMBED_AS_IS:
         side, out = _SMALL if small else _WIDEST, io.BytesIO()
-        picture = open_picture(path)
+        picture = open_picture(path, data)
         picture.thumbnail((side, side))
         picture.save(out, "JPEG", quality=85)
         data, mime = out.getvalue(), "image/jpeg"
     return f"data:{mime};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def open_picture(path: Path) -> Image:
-    """Return the picture at `path` in RGB.
+def open_picture(path: Path, data: bytes | None = None) -> Image:
+    """Return the picture at `path` in RGB; with `data`, its bytes, the file is not read again.
 
     Raises:
         InputFileError: it is no picture.
     """
-    return decode(read_picture(path, repr(str(path))), repr(str(path)))
+    whole = read_picture(path, repr(str(path))) if data is None else data
+    return decode(whole, repr(str(path)))
 
 
 # What a page is made from: the files of a folder as records.
@@ -159,6 +160,17 @@ def finished_run(folder: Path) -> Path:
     return folder
 
 
+def panel_path(folder: Path, frame: Frame) -> Path:
+    """Return where a frame's picture is in the folder of a run.
+
+    Raises:
+        InputFileError: it is none of the run's panels: a received folder may name any file, and a page be shown around.
+    """
+    if frame.image != f"panels/{frame.sha256}.png" or not frame.sha256.isalnum():
+        raise InputFileError(f"{str(folder)!r} names the picture {frame.image!r}, which is none of its panels.")
+    return folder / frame.image
+
+
 def load_run(folder: Path) -> Run:
     """Read the files of a finished run.
 
@@ -168,9 +180,9 @@ def load_run(folder: Path) -> Run:
     scores = read_record(folder / "scores.json", Scores)
     board = read_record(folder / "storyboard.json", Board)
     candidates = read_record(folder / "candidates.json", Candidates)
-    for frame in (frame for one in (board, *(item.board for item in candidates.candidates)) for frame in one.frames):
-        if frame.image != f"panels/{frame.sha256}.png" or not frame.sha256.isalnum():  # it would be shown to others
-            raise InputFileError(f"{str(folder)!r} names the picture {frame.image!r}, which is none of its panels.")
+    for one in (board, *(item.board for item in candidates.candidates)):
+        for frame in one.frames:
+            panel_path(folder, frame)
     return Run(
         folder=folder,
         info=read_json(folder / "run.json"),

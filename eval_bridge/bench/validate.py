@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 from pydantic import ValidationError
 
 from katha.configs import load_config
+from katha.eval_bridge.bench.companions import check_companions
 from katha.eval_bridge.bench.files import (
     GOLD_TIERS,
     MORALS,
@@ -432,6 +433,7 @@ class Inspection:
             InputFileError: no such file, or no release file in the folder.
         """
         self.files = find_files(path)
+        self.folder = path if path.is_dir() else None
         self.complete = complete
         self.censuses: dict[str, Census] = {}
         self.rows: dict[str, int] = {}
@@ -464,6 +466,8 @@ class Inspection:
             if not self.rows[file.kind]:
                 yield Problem(file.path.name, None, "", "", "the file holds no record.")
         names: dict[str, str] = {file.kind: file.path.name for file in self.files}
+        if self.folder is not None:
+            yield from check_companions(self.folder, self.summary()["tables"])
         yield from ledger.broken_links(names, full=self._full())
         for file in self.files:
             for field, message in self._wrong_counts(file.kind):

@@ -25,7 +25,7 @@ from katha.errors import InputFileError, JudgeError, UsageError, first_line
 from katha.eval_bridge.packets.instructions import question_text
 from katha.jsonio import sha256_hex
 from katha.models.base import neutral
-from katha.models.checkpoints import ModelSource
+from katha.models.checkpoints import ModelSource, load_pretrained
 from katha.pictures import decode
 from katha.protocols import Evidence, JudgePrompt
 
@@ -137,20 +137,11 @@ def load_model(source: ModelSource, *, device: str, dtype: str) -> LoadedModel:
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
     try:
-        processor = AutoProcessor.from_pretrained(source.folder, local_files_only=True)
-        model, report = AutoModelForImageTextToText.from_pretrained(
-            source.folder, dtype=dtype, local_files_only=True, use_safetensors=True, output_loading_info=True
+        model, processor = load_pretrained(
+            AutoModelForImageTextToText, AutoProcessor, source.folder, source.name, dtype=dtype
         )
     except MemoryError as error:
         raise JudgeError(f"{source.name!r} does not fit into memory.", hint="Use a smaller dtype or model.") from error
-    except Exception as error:  # from_pretrained raises many kinds, all meaning that these files are no model
-        reason = first_line(error)
-        raise InputFileError(f"{source.name!r} cannot be loaded: {reason}", hint="Download it again.") from error
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise InputFileError(
-            f"{source.name!r} lacks {len(missing)} weights, the first {missing[0]!r}.", hint="Download it again."
-        )
     if not getattr(processor, "chat_template", None):
         raise InputFileError(f"{source.name!r} has no chat template.", hint="Use an instruction-tuned model.")
     return _ready(model, processor, device)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from katha.configs import load_config, load_prompt
-from katha.errors import InputFileError, TransientJudgeError, UsageError, first_line
+from katha.errors import TransientJudgeError, UsageError
 from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.eval_bridge.matching.match import Decision, Pair, accepted_set, normalise
-from katha.models.checkpoints import find_folder, folder_revision, need, read_config
+from katha.models.checkpoints import find_folder, folder_revision, load_pretrained, need, read_config
 from katha.protocols import Evidence, JudgePrompt
 from katha.registry import default_registry, option_names
 from katha.schema import Question
@@ -84,25 +84,17 @@ class EncoderDecider(ABC):
         """Return tokenizer and model, ready; safetensors only, nothing is fetched and no code of the model's is run.
 
         Raises:
-            InputFileError: the files cannot be loaded.
+            InputFileError: the files cannot be loaded. UsageError: the model does not fit into memory.
         """
         if self._loaded is None:
             import transformers
 
+            kinds = getattr(transformers, self.AUTO), transformers.AutoTokenizer
+            hint = f"The rule {self.FAMILY!r} needs a model that was trained for it."
             try:
-                tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
-                model, report = getattr(transformers, self.AUTO).from_pretrained(
-                    self._folder, local_files_only=True, use_safetensors=True, output_loading_info=True
-                )
-            except Exception as error:  # from_pretrained raises many kinds, all meaning that these files are no model
-                reason = first_line(error)
-                raise InputFileError(f"{self._name!r} cannot be loaded: {reason}", hint="Download it again.") from error
-            missing = [name for name in report["missing_keys"] if "pooler" not in name]
-            if missing:
-                raise InputFileError(
-                    f"{self._name!r} lacks {len(missing)} weights, the first {sorted(missing)[0]!r}.",
-                    hint=f"The rule {self.FAMILY!r} needs a model that was trained for it.",
-                )
+                model, tokenizer = load_pretrained(*kinds, self._folder, self._name, spare="pooler", untrained=hint)
+            except MemoryError as error:
+                raise UsageError(f"{self._name!r} does not fit into memory.", hint="Use a smaller model.") from error
             self._loaded = (tokenizer, model.float().eval())
         return self._loaded
 

@@ -24,6 +24,7 @@ from katha.errors import (
 
 if TYPE_CHECKING:
     from katha.app.drawing import plan_story, redo_frame, run_story
+    from katha.app.exports import ExportOptions, export_board
     from katha.app.studies import ablate, compare, evaluate, tune
     from katha.config import Settings
     from katha.eval_bridge.judging.budget import Budget
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "katha.app.drawing": ("plan_story", "redo_frame", "run_story"),
+    "katha.app.exports": ("ExportOptions", "export_board"),
     "katha.app.studies": ("ablate", "compare", "evaluate", "tune"),
     "katha.config": ("Settings",),
     "katha.eval_bridge.judging.budget": ("Budget",),
@@ -56,6 +58,7 @@ __all__ = [
     "Board",
     "Budget",
     "BudgetError",
+    "ExportOptions",
     "InputFileError",
     "JudgeError",
     "KathaError",
@@ -76,6 +79,7 @@ __all__ = [
     "ablate",
     "compare",
     "evaluate",
+    "export_board",
     "load_stories",
     "plan_story",
     "redo_frame",

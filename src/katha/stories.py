@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from katha.errors import InputFileError, RecordError, UsageError, unreadable
 from katha.jsonio import MOST_JSON, iter_lines, loads, read_text
+from katha.mapping import RecordMapping
 from katha.schema import MORAL_LABELS, StoryRecord
 
 MAX_STORY_BYTES = 200_000
@@ -107,27 +108,34 @@ def _every(spec: str | Path) -> Iterator[StoryRecord]:
         yield load_story(str(spec))
 
 
-def iter_records(path: Path) -> Iterator[StoryRecord]:
+def iter_records(path: Path, mapping: RecordMapping | None = None) -> Iterator[StoryRecord]:
     """Stream the records of a `.jsonl` file (or the one of a `.json` file); memory does not grow with the file.
+
+    mapping: how other keys and spellings are read; what is built in unless told. What was assumed stands in a record's
+    provenance (see `katha.mapping.assumptions`).
 
     Raises:
         InputFileError: a line is not JSON. RecordError: a record breaks the schema or repeats an id.
     """
+    forms = mapping or RecordMapping()
     if path.suffix.lower() == ".json":
-        yield _record(read_text(path, limit=MOST_JSON), str(path))
+        yield _record(read_text(path, limit=MOST_JSON), str(path), forms, path.stem)
         return
     seen: set[str] = set()
     for number, line in iter_lines(path):
         where = f"{path}, line {number}"
-        record = _record(line, where)
+        record = _record(line, where, forms, f"{path.stem}_{number}")
         if record.story_id in seen:
             raise RecordError(f"{where}: the story id {record.story_id!r} was used before.")
         seen.add(record.story_id)
         yield record
 
 
-def _record(text: str, where: str) -> StoryRecord:
-    """Return the checked record of a JSON text; `where` (file, and line if known) opens every message."""
+def _record(text: str, where: str, forms: RecordMapping, name: str) -> StoryRecord:
+    """Return the checked record of a JSON text; `where` (file, and line if known) opens every message.
+
+    name: the story's id where it has none.
+    """
     try:
         value = loads(text)
     except JSONDecodeError as error:
@@ -137,6 +145,7 @@ def _record(text: str, where: str) -> StoryRecord:
         raise InputFileError(f"{where} is not JSON: {error}.") from error
     if not isinstance(value, dict):
         raise RecordError(f"{where}: a story record must be a JSON object.")
+    value, _ = forms.canonical(value, name)
     try:
         record = StoryRecord.model_validate(value)
     except ValidationError as error:

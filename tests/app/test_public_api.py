@@ -23,9 +23,10 @@ PAGE = ROOT / "docs" / "reference" / "python.md"
 TUTORIAL = ROOT / "docs" / "tutorial" / "python-api.md"
 FUNCTIONS = {
     *("run_story", "plan_story", "redo_frame", "evaluate", "score", "ablate", "compare", "tune", "load_stories"),
+    "export_board",
     *("register_renderer", "register_planner", "register_judge"),
 }
-RECORDS = {"Story", "Plan", "Board", "Answer", "Scores", "Settings", "Budget"}
+RECORDS = {"ExportOptions", "Story", "Plan", "Board", "Answer", "Scores", "Settings", "Budget"}
 ERRORS = {
     *("KathaError", "UsageError", "InputFileError", "RecordError", "PlanError", "UnknownPluginError"),
     *("MissingExtraError", "AbsentModelError", "OutputFolderError", "StoreError", "RenderError", "BudgetError"),

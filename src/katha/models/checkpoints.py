@@ -22,6 +22,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _HASHED = (".json", ".safetensors", ".jinja", ".txt", ".model")
 _NEEDED = ("torch", "transformers", "xgrammar", "peft", "accelerate")
+_AGAIN = "Download it again."
 ADAPTER_NOTE = "katha_adapter.json"
 """What `katha train planner` writes beside an adapter: the base model's name and revision, and how it was trained."""
 
@@ -112,6 +113,40 @@ def folder_revision(folder: Path) -> str:
     """Return the commit of a hub snapshot, else the hash of the files' names and bytes."""
     hashed = (path for path in sorted(folder.iterdir()) if path.suffix in _HASHED)
     return hub_commit(folder) or f"sha256:{digest({path.name: file_sha256(path) for path in hashed})}"
+
+
+def load_pretrained(
+    model: Any,
+    companion: Any,
+    folder: Path,
+    name: str,
+    *,
+    spare: str | None = None,
+    untrained: str = _AGAIN,
+    **options: Any,
+) -> tuple[Any, Any]:
+    """Return the model and its tokenizer or processor, both read by transformers' classes from `folder`.
+
+    Weights are safetensors only; nothing is fetched and no code of the model's is run. spare: weights with this in
+    their name may be missing. untrained: what to do where others are. options: further ones of the model's
+    `from_pretrained`.
+
+    Raises:
+        InputFileError: weights or the companion are missing, damaged or of another shape. MemoryError: no room.
+    """
+    try:
+        beside = companion.from_pretrained(folder, local_files_only=True)
+        loaded, report = model.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, output_loading_info=True, **options
+        )
+    except MemoryError:
+        raise
+    except Exception as error:  # from_pretrained raises many kinds, all meaning that these files are no model
+        raise InputFileError(f"{name!r} cannot be loaded: {first_line(error)}", hint=_AGAIN) from error
+    missing = sorted(key for key in report["missing_keys"] if spare is None or spare not in key)
+    if missing:
+        raise InputFileError(f"{name!r} lacks {len(missing)} weights, the first {missing[0]!r}.", hint=untrained)
+    return loaded, beside
 
 
 def check_adapter(folder: Path, source: ModelSource) -> Path:

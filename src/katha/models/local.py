@@ -20,6 +20,7 @@ from katha.models.checkpoints import (
     folder_revision,
     free_bytes,
     load_adapter,
+    load_pretrained,
     read_config,
     require_local,
 )
@@ -181,20 +182,9 @@ def load_weights(source: ModelSource, device: str, dtype: str) -> tuple[Any, Any
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source.folder, local_files_only=True)
-        model, report = AutoModelForCausalLM.from_pretrained(
-            source.folder, dtype=dtype, local_files_only=True, use_safetensors=True, output_loading_info=True
-        )
+        model, tokenizer = load_pretrained(AutoModelForCausalLM, AutoTokenizer, source.folder, source.name, dtype=dtype)
     except MemoryError as error:
         raise _no_room(source.name, "cpu") from error
-    except Exception as error:  # from_pretrained raises many kinds, all meaning that these files are no model
-        reason = first_line(error)
-        raise InputFileError(f"{source.name!r} cannot be loaded: {reason}", hint="Download it again.") from error
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise InputFileError(
-            f"{source.name!r} lacks {len(missing)} weights, the first {missing[0]!r}.", hint="Download it again."
-        )
     if not tokenizer.chat_template:
         raise InputFileError(f"{source.name!r} has no chat template.", hint="Use an instruction-tuned model.")
     import torch

@@ -1,0 +1,204 @@
+"""What is exported: a finished run's frames with words, times and speaking names, and how they are laid out."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from katha.app.reports.page import finished_run, panel_path, read_record
+from katha.config import Flag
+from katha.errors import InputFileError
+from katha.schema import Board, Frame, Panel, Plan, StoryRecord
+
+Layout = Literal["storyboard", "book", "contact"]
+_WORDS, _NAME = 6, 48
+_LONGEST = 3600.0
+
+
+class ExportOptions(BaseModel):
+    """How a board is laid out and timed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    layout: Layout = Field(
+        default="storyboard",
+        description="Of a PDF: storyboard (a grid with words; unless told), book (a frame a page), contact.",
+    )
+    page: str = Field(
+        default="a4", description="Page size: a4 (unless told), a5, letter, square, or WIDTHxHEIGHT in millimetres."
+    )
+    landscape: bool = Field(default=False, description="Turn the page.")
+    per_page: int = Field(default=6, ge=1, le=9, description="Frames on a storyboard page, 1 to 9; 6 unless told.")
+    text: Literal["below", "facing"] = Field(
+        default="below", description="A book's words: below the picture (unless told), or on the facing page."
+    )
+    bleed: float = Field(default=0.0, ge=0, le=30, description="Bleed around a book's pages, in millimetres.")
+    font: Annotated[tuple[Path, ...], Flag(many=True)] = Field(
+        default=(), description="A TrueType font to try first, for scripts of your own."
+    )
+    seconds: float = Field(
+        default=2.0, gt=0, le=600, description="How long a frame stands that has no duration; 2 unless told."
+    )
+    fade: float = Field(default=0.3, ge=0, le=5, description="Seconds of cross-fade in films; 0.3 unless told.")
+    fps: int = Field(default=24, ge=1, le=120, description="Frames a second of films and timelines; 24 unless told.")
+    plain: bool = Field(
+        default=False, description="Leave captions out of films, contact sheets and the names of pictures."
+    )
+    language: str = Field(
+        default="en",
+        pattern=r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*",
+        description="The words' language, as in BCP 47; en unless told.",
+    )
+    audio: Path | None = Field(default=None, description="A sound file that is laid under an mp4.")
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One frame of the board as other tools see it.
+
+    Args:
+        number: Its place in the board, from 1.
+        kind: scene, bridge or extra.
+        name: A file name that tells what it shows, without an ending: `03_the_fox_begs`.
+        picture: The drawn file.
+        seconds: How long it stands.
+    """
+
+    number: int
+    kind: Literal["scene", "bridge", "extra"]
+    name: str
+    picture: Path
+    caption: str
+    dialogue: str
+    action: str
+    notes: str
+    seconds: float
+    sha256: str
+    prompt: str
+
+    @property
+    def mark(self) -> str:
+        """The number, with the kind of a frame that the story itself does not have."""
+        return str(self.number) if self.kind == "scene" else f"{self.number} ({self.kind})"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A board that is ready to be exported."""
+
+    story_id: str
+    title: str
+    text: str
+    shots: tuple[Shot, ...]
+    renderer: str
+    width: int
+    height: int
+
+    @property
+    def seconds(self) -> float:
+        """How long the whole board stands."""
+        return sum(shot.seconds for shot in self.shots)
+
+    def starts(self) -> Iterator[tuple[float, Shot]]:
+        """Yield each shot with the second at which it begins."""
+        at = 0.0
+        for shot in self.shots:
+            yield at, shot
+            at += shot.seconds
+
+
+def read_sheet(run: Path, options: ExportOptions) -> Sheet:
+    """Return the board of a finished run.
+
+    A panel's `dialogue`, `action`, `notes` and `duration` (seconds) are read from `plan.json`, where they are written.
+
+    Raises:
+        InputFileError: the run has not finished, a picture is missing or none, or a duration is no number of seconds.
+    """
+    folder = finished_run(run)
+    board = read_record(folder / "storyboard.json", Board)
+    plan = read_record(folder / "plan.json", Plan)
+    story = read_record(folder / "story.jsonl", StoryRecord)
+    panels = {panel.index: panel for panel in plan.panels}
+    shots = tuple(_shot(folder, frame, panels.get(frame.scene or 0), options) for frame in board.frames)
+    if not shots:
+        raise InputFileError(f"The run in {str(run)!r} has no frame.")
+    width, height = _size(shots)
+    title = story.title or story.story_id.replace("_", " ")
+    return Sheet(board.story_id, title, story.story_text, shots, board.renderer, width, height)
+
+
+def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOptions) -> Shot:
+    told: Mapping[str, Any] = (panel.model_extra or {}) if panel is not None else {}
+    caption = (panel.caption or panel.prompt) if panel is not None else frame.prompt
+    if frame.kind != "scene":
+        caption = frame.prompt
+    picture = panel_path(folder, frame)
+    if not picture.is_file():
+        raise InputFileError(
+            f"The picture of frame {frame.index} is missing: {str(picture)!r}.", hint="Give the run's command again."
+        )
+    return Shot(
+        number=frame.index,
+        kind=frame.kind,
+        name=speaking_name(frame.index, caption, frame.kind) if not options.plain else f"{frame.index:02d}",
+        picture=picture,
+        caption=" ".join(caption.split()),
+        dialogue=_words(told, "dialogue") if frame.kind == "scene" else "",
+        action=_words(told, "action") if frame.kind == "scene" else "",
+        notes=_words(told, "notes") if frame.kind == "scene" else "",
+        seconds=_seconds(told.get("duration"), frame.index, options.seconds)
+        if frame.kind == "scene"
+        else options.seconds,
+        sha256=frame.sha256,
+        prompt=frame.prompt,
+    )
+
+
+def _words(told: Mapping[str, Any], key: str) -> str:
+    value = told.get(key)
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _seconds(value: object, index: int, default: float) -> float:
+    if value is None:
+        return default
+    if (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and 0 < value <= _LONGEST
+    ):
+        return float(value)
+    raise InputFileError(
+        f"plan.json, panel {index}: 'duration' must be seconds from 0 to {_LONGEST:,.0f}; it is {value!r}."
+    )
+
+
+def speaking_name(number: int, caption: str, kind: str = "scene") -> str:
+    """Return a file name that tells what a frame shows: its number and first words, in small letters of any script."""
+    plain = unicodedata.normalize("NFC", caption).lower().replace("'", "").replace("\u2019", "")
+    words = re.findall(r"[^\W_]+", plain)
+    said = "_".join(words[:_WORDS])[:_NAME].rstrip("_")
+    return "_".join(part for part in (f"{number:02d}", "" if kind == "scene" else kind, said) if part)
+
+
+def _size(shots: tuple[Shot, ...]) -> tuple[int, int]:
+    """Return width and height of the first frame, in pixels.
+
+    Raises:
+        InputFileError: it is no picture.
+    """
+    from katha.app.reports.page import open_picture
+
+    for shot in shots[1:]:
+        open_picture(shot.picture)
+    first = open_picture(shots[0].picture)
+    return first.width, first.height

@@ -1,0 +1,134 @@
+"""Books for readers: a comic book archive and a fixed-layout EPUB 3, the same bytes each time."""
+
+from __future__ import annotations
+
+import uuid
+import zipfile
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+from xml.etree import ElementTree
+
+from katha.app.exports.board import ExportOptions, Sheet, Shot
+
+_DATE = (1980, 1, 1, 0, 0, 0)
+_MODIFIED = "1980-01-01T00:00:00Z"
+_CONTAINER = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n'
+    '<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+    '<rootfile full-path="OEBPS/content.opf" media-type="application/oebps-package+xml"/></rootfiles></container>\n'
+)
+_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
+
+
+def write_zip(target: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """Write a zip of stored files in this order, without times of the day."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in files:
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data)
+
+
+def write_cbz(sheet: Sheet, target: Path, options: ExportOptions) -> None:
+    """Write the frames in order with `ComicInfo.xml` (bridges are bookmarked)."""
+    info = ElementTree.Element("ComicInfo")
+    for name, value in (("Title", sheet.title), ("Summary", sheet.text), ("PageCount", str(len(sheet.shots)))):
+        ElementTree.SubElement(info, name).text = value
+    pages = ElementTree.SubElement(info, "Pages")
+    for at, shot in enumerate(sheet.shots):
+        told = {"Image": str(at), "Type": "FrontCover" if at == 0 else "Story"}
+        if shot.kind != "scene":
+            told["Bookmark"] = shot.kind
+        ElementTree.SubElement(pages, "Page", told)
+    text = ElementTree.tostring(info, encoding="utf-8", xml_declaration=True)
+    frames = ((f"{shot.name}{shot.picture.suffix}", shot.picture.read_bytes()) for shot in sheet.shots)
+    write_zip(target, [("ComicInfo.xml", text), *frames])
+
+
+def write_epub(sheet: Sheet, target: Path, options: ExportOptions) -> None:
+    """Write a fixed-layout EPUB 3: a cover, then a frame a page with its words below."""
+    width, height = sheet.width, sheet.height
+    foot = max(120, round(height * 0.22))
+    shots = list(sheet.shots)
+    files: list[tuple[str, bytes]] = [
+        ("mimetype", b"application/epub+zip"),
+        ("META-INF/container.xml", _CONTAINER.encode()),
+    ]
+    body = {
+        "cover": _cover(sheet, options.language, foot),
+        **{f"page{shot.number:03d}": _page(sheet, shot, options.language, foot) for shot in shots},
+    }
+    files.append(("OEBPS/content.opf", _package(sheet, options.language, list(body)).encode("utf-8")))
+    files.append(("OEBPS/nav.xhtml", _nav(sheet, options.language).encode("utf-8")))
+    files.append(("OEBPS/style.css", _style(width, height, foot).encode("utf-8")))
+    files += [(f"OEBPS/{name}.xhtml", text.encode("utf-8")) for name, text in body.items()]
+    files += [(f"OEBPS/{shot.name}{shot.picture.suffix}", shot.picture.read_bytes()) for shot in shots]
+    write_zip(target, files)
+
+
+def _html(title: str, language: str, size: tuple[int, int], body: str) -> str:
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE html>\n'
+        '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" '
+        f'lang="{language}" xml:lang="{language}"><head><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width={size[0]}, height={size[1]}"/>'
+        f'<link rel="stylesheet" type="text/css" href="style.css"/></head><body>{body}</body></html>\n'
+    )
+
+
+def _cover(sheet: Sheet, language: str, foot: int) -> str:
+    first = sheet.shots[0]
+    body = f'<img src="{escape(first.name + first.picture.suffix)}" alt=""/><h1>{escape(sheet.title)}</h1>'
+    return _html(sheet.title, language, (sheet.width, sheet.height + foot), body)
+
+
+def _page(sheet: Sheet, shot: Shot, language: str, foot: int) -> str:
+    words = (shot.dialogue or shot.caption) if shot.kind == "scene" else ""
+    alt = shot.caption or shot.prompt
+    body = f'<img src="{escape(shot.name + shot.picture.suffix)}" alt="{escape(alt)}"/><p>{escape(words)}</p>'
+    return _html(f"{sheet.title}, {shot.number}", language, (sheet.width, sheet.height + foot), body)
+
+
+def _style(width: int, height: int, foot: int) -> str:
+    size = max(14, foot // 6)
+    return (
+        f"html, body {{ margin: 0; width: {width}px; height: {height + foot}px; background: #fff; }}\n"
+        f"img {{ display: block; width: {width}px; height: {height}px; object-fit: contain; }}\n"
+        f"p, h1 {{ margin: 0; padding: {size // 2}px {size}px; font: {size}px/1.25 serif; text-align: center; }}\n"
+    )
+
+
+def _nav(sheet: Sheet, language: str) -> str:
+    rows = "".join(
+        f'<li><a href="page{shot.number:03d}.xhtml">{escape(shot.caption or shot.mark)}</a></li>'
+        for shot in sheet.shots
+    )
+    body = f'<nav epub:type="toc"><h1>{escape(sheet.title)}</h1><ol>{rows}</ol></nav>'
+    return _html(sheet.title, language, (sheet.width, sheet.height), body)
+
+
+def _package(sheet: Sheet, language: str, pages: list[str]) -> str:
+    """Return the package document: metadata, every file, and the order of reading."""
+    name = uuid.uuid5(uuid.NAMESPACE_OID, "".join(shot.sha256 for shot in sheet.shots) + sheet.title)
+    items = ['<item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>']
+    items.append('<item id="style" href="style.css" media-type="text/css"/>')
+    items += [f'<item id="{page}" href="{page}.xhtml" media-type="application/xhtml+xml"/>' for page in pages]
+    for at, shot in enumerate(sheet.shots):
+        cover = ' properties="cover-image"' if at == 0 else ""
+        kind = _TYPES.get(shot.picture.suffix.lower(), "image/png")
+        href = escape(shot.name + shot.picture.suffix)
+        items.append(f'<item id="image{shot.number:03d}" href="{href}" media-type="{kind}"{cover}/>')
+    spine = "".join(f'<itemref idref="{page}"/>' for page in pages)
+    bridges = " ".join(str(shot.number) for shot in sheet.shots if shot.kind == "bridge")
+    noted = f"<dc:description>Inserted frames: {bridges}</dc:description>" if bridges else ""
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id">'
+        '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f'<dc:identifier id="id">urn:uuid:{name}</dc:identifier><dc:title>{escape(sheet.title)}</dc:title>'
+        f"<dc:language>{escape(language)}</dc:language>{noted}"
+        f'<meta property="dcterms:modified">{_MODIFIED}</meta>'
+        '<meta property="rendition:layout">pre-paginated</meta><meta property="rendition:spread">auto</meta>'
+        f"</metadata><manifest>{''.join(items)}</manifest><spine>{spine}</spine></package>\n"
+    )

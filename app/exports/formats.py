@@ -1,0 +1,123 @@
+"""The formats by name, and the one way in: check, write beside, move into place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from katha.app.exports import books, documents, films, pictures, projects, timelines
+from katha.app.exports.board import ExportOptions, Sheet, read_sheet
+from katha.errors import StoreError, UsageError
+
+Write = Callable[[Sheet, Path, ExportOptions], None]
+
+
+@dataclass(frozen=True)
+class Format:
+    """One kind of export.
+
+    Args:
+        suffix: How its file ends; empty for a folder.
+        write: Writes a sheet to a path that does not exist.
+        about: What it is for, in a few words.
+        extra: The extra of this package that it needs.
+    """
+
+    suffix: str
+    write: Write
+    about: str
+    extra: str | None = None
+
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "pdf": Format(".pdf", documents.write_pdf, "storyboard pages, a picture book or a contact sheet", "export"),
+        "epub": Format(".epub", books.write_epub, "a fixed-layout picture book for readers"),
+        "cbz": Format(".cbz", books.write_cbz, "a comic book archive"),
+        "png": Format("", pictures.write_png, "a folder of pictures with speaking names"),
+        "jpg": Format("", pictures.write_jpg, "the same as JPEG"),
+        "gif": Format(".gif", films.write_gif, "an animatic for chats and slides", "export"),
+        "mp4": Format(".mp4", films.write_mp4, "an animatic with captions, cross-fades and sound", "video"),
+        "otio": Format(
+            ".otio", timelines.write_otio, "an edit timeline (OpenTimelineIO); pictures beside it", "export"
+        ),
+        "otioz": Format(".otioz", timelines.write_otioz, "an edit timeline with its pictures in one file", "export"),
+        "fcpxml": Format(".fcpxml", timelines.write_fcpxml, "an edit timeline for Final Cut and Resolve"),
+        "storyboarder": Format("", projects.write_storyboarder, "a project of Wonder Unit Storyboarder"),
+        "vistorybench": Format("", projects.write_vistorybench, "the results layout of ViStoryBench"),
+    }
+)
+"""Every format by the name that `--to` takes."""
+
+
+def export_board(run: Path | str, to: str, out: Path | str | None = None, options: ExportOptions | None = None) -> Path:
+    """Write the board of a finished run for another tool.
+
+    Args:
+        run: The folder of a finished run.
+        to: A name of `FORMATS`.
+        out: The file or folder that is written; `STORY_ID` with the format's ending, here, unless told.
+        options: Layout and times.
+
+    Returns:
+        What was written.
+
+    Raises:
+        UsageError: The format is not known, what it needs is not installed, or `out` exists as a folder or is the run.
+        InputFileError: The run has not finished, or a picture is missing.
+        StoreError: `out` cannot be written.
+
+    Example:
+        >>> export_board("out/fox_and_crow", "pdf", "fox.pdf", ExportOptions(layout="book"))
+    """
+    chosen = options or ExportOptions()
+    form = FORMATS.get(to)
+    if form is None:
+        raise UsageError(f"There is no export {to!r}.", hint=f"Known: {', '.join(FORMATS)}.")
+    place = Path(run)
+    sheet = read_sheet(place, chosen)
+    target = Path(out) if out is not None else Path(f"{sheet.story_id}{form.suffix or f'_{to}'}")
+    _check(target, place, form)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as beside:
+            made = Path(beside) / (target.name if target.suffix else target.name + form.suffix)
+            try:
+                form.write(sheet, made, chosen)
+            except ImportError as error:
+                hint = f"Install it: pip install 'katha[{form.extra}]'."
+                raise UsageError(
+                    f"The export {to!r} needs {error.name!r}, which is not installed.", hint=hint
+                ) from error
+            if target.is_dir():
+                target.rmdir()
+            os.replace(made, target)
+            for companion in sorted(Path(beside).iterdir()):
+                _replace(companion, target.parent / companion.name)
+    except OSError as error:
+        raise StoreError(f"Cannot write {str(target)!r}: {error.strerror or error}.") from error
+    return target
+
+
+def _replace(made: Path, target: Path) -> None:
+    """Move a folder that belongs to the export beside it; an older one of the same name is replaced."""
+    if target.is_dir():
+        shutil.rmtree(target)
+    os.replace(made, target)
+
+
+def _check(target: Path, run: Path, form: Format) -> None:
+    inside = target.resolve().is_relative_to(run.resolve())
+    if inside and target.resolve().parent != (run / "exports").resolve():
+        raise UsageError(f"{str(target)!r} lies in the run itself.", hint="Name a place outside, or RUN/exports/NAME.")
+    if target.is_dir() and (form.suffix or any(target.iterdir())):
+        raise UsageError(f"{str(target)!r} is a folder with something in it.", hint="Name a new one with --out.")
+    if target.exists() and not target.is_dir() and not form.suffix:
+        raise UsageError(f"{str(target)!r} is a file; this export is a folder.", hint="Name a new one with --out.")
+    if form.suffix and target.suffix.lower() != form.suffix:
+        raise UsageError(f"{str(target)!r} must end in {form.suffix}.")

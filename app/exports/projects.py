@@ -1,0 +1,93 @@
+"""Other programs' own forms: Wonder Unit Storyboarder's project and ViStoryBench's results layout."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from katha.app.exports.board import ExportOptions, Sheet, Shot
+from katha.app.reports.page import open_picture
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_SHORT_SIDE = 900
+_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def write_storyboarder(sheet: Sheet, target: Path, options: ExportOptions) -> None:
+    """Write a folder with `NAME.storyboarder` and `images/`; a bridge is no new shot, so it is numbered 2B after 2A."""
+    images = target / "images"
+    images.mkdir(parents=True)
+    boards, at, shot_number, letter = [], 0, 0, 0
+    for shot in sheet.shots:
+        new = shot.kind == "scene"
+        shot_number, letter = (shot_number + 1, 0) if new else (shot_number, letter + 1)
+        uid = _uid(shot)
+        name = f"board-{shot.number}-{uid}.png"
+        _fit(shot).save(images / name)
+        length = round(1000 * shot.seconds)
+        boards.append(
+            {
+                "uid": uid,
+                "url": name,
+                "newShot": new,
+                "lastEdited": 0,
+                "layers": {},
+                "number": shot.number,
+                "shot": f"{max(1, shot_number)}{_alphabet(letter)}",
+                "time": at,
+                "duration": length,
+                "dialogue": shot.dialogue,
+                "action": shot.action or shot.caption,
+                "notes": shot.notes or ("" if new else shot.kind),
+            }
+        )
+        at += length
+    project = {
+        "version": "3.0.0",
+        "aspectRatio": round(sheet.width / sheet.height, 4),
+        "fps": options.fps,
+        "defaultBoardTiming": round(1000 * options.seconds),
+        "boards": boards,
+    }
+    text = json.dumps(project, indent=2, ensure_ascii=False)
+    (target / f"{sheet.story_id}.storyboarder").write_text(text + "\n", "utf-8")
+
+
+def _fit(shot: Shot) -> Image:
+    """Return the picture with a short side of 900 pixels, which is Storyboarder's canvas."""
+    from PIL import Image
+
+    picture = open_picture(shot.picture)
+    scale = _SHORT_SIDE / min(picture.size)
+    return picture.resize((round(picture.width * scale), round(picture.height * scale)), Image.Resampling.LANCZOS)
+
+
+def _alphabet(number: int) -> str:
+    """Return A, B, ... Z, AA, AB, ... for 0, 1, ..."""
+    first, last = divmod(number, 26)
+    return (_alphabet(first - 1) if first else "") + chr(ord("A") + last)
+
+
+def _uid(shot: Shot) -> str:
+    """Return five characters that name a board, the same each time."""
+    value = int(hashlib.sha256(f"{shot.number}:{shot.sha256}".encode()).hexdigest(), 16)
+    letters = []
+    for _ in range(5):
+        value, digit = divmod(value, len(_LETTERS))
+        letters.append(_LETTERS[digit])
+    return "".join(letters)
+
+
+def write_vistorybench(sheet: Sheet, target: Path, options: ExportOptions) -> None:
+    """Write `RENDERER/katha/en/00000000_000000/shots/STORY/shot_01.png` and so on, as ViStoryBench reads them."""
+    folder = (
+        target / sheet.renderer.replace(":", "_").replace("/", "_") / "katha" / options.language / "00000000_000000"
+    )
+    shots = folder / "shots" / sheet.story_id
+    shots.mkdir(parents=True)
+    for shot in sheet.shots:
+        open_picture(shot.picture).save(shots / f"shot_{shot.number:02d}.png")

