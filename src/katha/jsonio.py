@@ -31,6 +31,7 @@ MOST_KEPT_JSON = 512_000_000
 """Bytes of a JSON file that a command wrote into its own folder: a table of 25,000 stories is one."""
 MOST_LINE = 4_000_000
 """Bytes of one line of JSON Lines or CSV; a file of lines may have any size."""
+_MOST_SKIPPED = 256_000_000
 _SURROGATES = ("\\ud", "\\uD")
 _DEEPEST_YAML = 200
 _MOST_VALUES = 2_000_000
@@ -270,16 +271,20 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Stream `(line number from 1, line)` of a regular file; of a line over `MOST_LINE` bytes, so many and no more.
 
     Raises:
-        InputFileError: the file cannot be read.
+        InputFileError: the file cannot be read, or a line of it does not end.
     """
     with open_input(path) as file:
         try:
             number = 0
             while line := file.readline(MOST_LINE + 1):
                 number += 1
-                rest = line
+                rest, skipped = line, 0
                 while len(rest) > MOST_LINE and not rest.endswith(b"\n"):
                     rest = file.readline(MOST_LINE + 1)
+                    skipped += len(rest)
+                    if skipped > _MOST_SKIPPED:
+                        said = f"does not end within {_MOST_SKIPPED:,} bytes, so it is no file of lines"
+                        raise InputFileError(f"{str(path)!r}, line {number}, {said}.")
                 yield number, line
         except OSError as error:
             raise unreadable(path, error) from error

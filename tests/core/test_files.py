@@ -35,6 +35,8 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path, m
         file.truncate(1 << 40)
     with pytest.raises(InputFileError, match="at most"):
         read_json(path)
+    with pytest.raises(InputFileError, match="does not end"):  # a line of a terabyte is not skipped byte by byte
+        list(read_lines(path))
     monkeypatch.setattr(jsonio, "MOST_LINE", 10)
     path = tmp_path / "lines"
     path.write_bytes(b"short\n" + b"x" * 100 + b"\nlast\n")
