@@ -41,7 +41,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "text": ("reading",),
 }
 SLOW: Mapping[str, tuple[str, ...]] = {
-    "app": ("ablate_cli", "hostile", "public_api"),
+    "app": ("ablate_cli", "hostile", "public_api", "received"),
     "core": ("plugin_package",),
     "docs": ("docs_pages", "docs_renderers", "docs_site", "packaging", "readme"),
     "eval_bridge": ("local_judge", "transformers_serve"),
