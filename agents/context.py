@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
-from katha.compass.lock import read_lock
+from katha.border import CheckedSimilarity, checked, named_failures, spec_of
+from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import Settings
@@ -39,21 +40,37 @@ def make_planner(config: Settings) -> Planner:
     Raises:
         UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
     """
-    made: Planner = default_registry("planners").configure(config.planner, config.planner_options)
-    return made
+    made = default_registry("planners").configure(config.planner, config.planner_options)
+    planner: Planner = checked(made, Planner, f"planner {config.planner!r}")
+    return planner
 
 
 def make_renderer(config: Settings) -> Renderer:
     """Return the board's renderer; errors are those of `make_planner`."""
-    told = {"memory": config.memory} if config.memory is not None and "memory" in _options(config.renderer) else {}
-    made: Renderer = default_registry("renderers").configure(config.renderer, {**told, **config.renderer_options})
-    return made
+    given = {"memory": config.memory, "patience": config.patience}
+    known = _options(config.renderer) if any(value is not None for value in given.values()) else set[str]()
+    told = {name: value for name, value in given.items() if value is not None and name in known}
+    made = default_registry("renderers").configure(config.renderer, {**told, **config.renderer_options})
+    renderer: Renderer = checked(made, Renderer, f"renderer {config.renderer!r}")
+    return renderer
 
 
 def make_bridge(config: Settings) -> Renderer | None:
     """Return who draws inserted frames, if that is not the board's renderer; errors are those of `make_planner`."""
     drawer = {"renderer": config.bridge_renderer, "renderer_options": config.bridge_renderer_options}
     return make_renderer(config.model_copy(update=drawer)) if config.bridge_renderer is not None else None
+
+
+def make_similarity(config: Settings) -> Similarity:
+    """Return the similarity; one that is named by its class path is looked at whenever it gives a vector.
+
+    Raises:
+        UnknownPluginError, MissingExtraError: it cannot be made.
+    """
+    who = f"similarity {config.similarity!r}"
+    registry = default_registry("similarities")
+    made: Similarity = checked(registry.create(config.similarity), Similarity, who)
+    return made if config.similarity.partition(":")[0] in registry.names() else CheckedSimilarity(made, who)
 
 
 def _options(spec: str) -> set[str]:
@@ -135,7 +152,8 @@ def require_prices(budget: Budget | None, renderers: Mapping[str, Renderer | Non
 class Plugins:
     """The planner, renderer, judges (by the name they were asked for) and similarity of a run.
 
-    `bridge` draws inserted frames; None when the renderer does. `budget` limits what frames may cost.
+    `bridge` draws inserted frames; None when the renderer does. `budget` limits what frames may cost. `steering` names
+    the judges that choose boards where they are others than those that report; None: all do both.
     """
 
     planner: Planner
@@ -144,6 +162,13 @@ class Plugins:
     similarity: Similarity
     bridge: Renderer | None = None
     budget: Budget | None = None
+    steering: tuple[str, ...] | None = None
+
+    def asked(self, role: Role) -> tuple[str, ...]:
+        """Return the judges that are asked the questions of one half."""
+        if self.steering is None:
+            return tuple(self.judges)
+        return tuple(name for name in self.judges if (name in self.steering) == (role == "steering"))
 
     @property
     def inserter(self) -> Renderer:
@@ -153,11 +178,11 @@ class Plugins:
     def specs(self) -> dict[str, object]:
         """Return everything of theirs that can change a result, for `run.json`."""
         return {
-            "planner": dict(self.planner.spec()),
-            "renderer": dict(self.renderer.spec()),
-            "bridge_renderer": dict(self.bridge.spec()) if self.bridge is not None else None,
-            "judges": [dict(judge.spec()) for judge in self.judges.values()],
-            "similarity": dict(self.similarity.spec()),
+            "planner": spec_of(self.planner, "planner"),
+            "renderer": spec_of(self.renderer, "renderer"),
+            "bridge_renderer": spec_of(self.bridge, "bridge renderer") if self.bridge is not None else None,
+            "judges": [spec_of(judge, f"judge {name!r}") for name, judge in self.judges.items()],
+            "similarity": spec_of(self.similarity, "similarity"),
         }
 
 
@@ -168,16 +193,26 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
         UsageError: the budget is in dollars and a price is unknown.
     """
+    both = set(config.judges) & set(config.steering_judges)
+    if both:
+        raise UsageError(
+            f"The judge {min(both)!r} is to choose the boards and to report them: it is no fair judge of its choice.",
+            hint="Name it as --judge or as --steering-judge; without the latter all judges do both, and it is said.",
+        )
     made = make_judges(
-        config.judges, base_url=config.base_url, verify_reuse=config.verify_reuse, options=config.judge_options
+        (*config.judges, *config.steering_judges),
+        base_url=config.base_url,
+        verify_reuse=config.verify_reuse,
+        patience=config.patience,
+        options=config.judge_options,
     )
     judges = dict(made)
     if budget is not None:
         require_judge_prices(judges, budget)
     renderer, bridge = make_renderer(config), make_bridge(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
-    similarity = default_registry("similarities").create(config.similarity)
-    return Plugins(make_planner(config), renderer, judges, similarity, bridge, budget)
+    similarity = make_similarity(config)
+    return Plugins(make_planner(config), renderer, judges, similarity, bridge, budget, config.steering_judges or None)
 
 
 def check_able(config: Settings, plugins: Plugins) -> None:
@@ -248,7 +283,11 @@ def plan_within(planner: Planner, record: StoryRecord, config: Settings, prompt_
     """
     panels = config.panels or len(record.scenes) or PlanRequest().panels
     request = PlanRequest(panels=panels, style=config.style, prompt_tokens=prompt_tokens)
-    plan = planner.plan(record, request)
+    with named_failures(f"planner {config.planner!r}", PlanError):
+        plan = planner.plan(record, request)
+        if not isinstance(plan, Plan):
+            raise TypeError(f"it gave a {type(plan).__name__}, not a Plan")
+        Plan.model_validate(plan.model_dump())
     if not plan.transitions and not record.transitions:
         derived = _derived_transitions(record, request)
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
@@ -311,12 +350,17 @@ def plan_sha256(plan: Plan) -> str:
 
 
 def protocol_of_config(config: Settings) -> dict[str, str]:
-    """Return how questions are asked and matched, as a lock holds it."""
+    """Return how frames are drawn and questions asked and matched, as a lock holds it."""
     return {
         "answers": config.answers,
         "matching": config.matching,
         "steering_prompts": STEERING_VARIANT,
         "reporting_prompts": config.variant,
+        "style": config.style,
+        "size": "its own" if config.size is None else f"{config.size[0]}x{config.size[1]}",
+        "panels": str(config.panels),
+        "steering_judges": ", ".join(config.steering_judges) or "the judges",
+        "judge_options": digest(config.judge_options)[:12] if config.judge_options else "none",
     }
 
 
@@ -325,16 +369,23 @@ def models_of(plugins: Plugins) -> dict[str, str]:
     return {name: digest(spec) for name, spec in plugins.specs().items()}
 
 
-def freeze(config: Settings, path: Path, plugins: Plugins, records: Iterable[StoryRecord]) -> Settings:
+def freeze(
+    config: Settings, path: Path, plugins: Plugins, records: Sequence[StoryRecord], given: Collection[str] = ()
+) -> Settings:
     """Return `config` with the weights, thresholds, seeds and candidate count that the lock at `path` froze.
+
+    given: the settings that the command names; one that the lock fixes otherwise is refused. The stories' records are
+    kept beside the lock when they are first tested under it.
 
     Raises:
         InputFileError: no lock, or an edited one. UsageError: models, prompts, protocol, code or a story's questions
             are not those of the lock, or a story is one that was tuned on; what differs is named.
     """
     lock = read_lock(path)
+    lock.require_options(config, given, str(path))
     lock.require(protocol_of_config(config), models_of(plugins), prompt_hashes(), str(path))
     lock.require_stories(records, str(path))
+    require_tested(lock, path, records)
     frozen = {"compass": lock.settings, "seeds": lock.seeds, "candidates": lock.candidates, "lock": lock.sha256}
     return config.model_copy(update=frozen)
 

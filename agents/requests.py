@@ -33,8 +33,8 @@ def scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
 
 
 def in_words(request: FrameRequest, able: Capabilities) -> FrameRequest:
-    """Return `request` with the panel's fields and its characters' looks in the prompt too, where the renderer draws from the
-    prompt alone: what it does not say yet, as far as there is room."""
+    """Return `request` with the panel's fields and its characters' looks in the prompt too, where the renderer draws
+    from the prompt alone: what it does not say yet, as far as there is room."""
     if able.panel or able.source == "found":
         return request
     said = partial(worded, text=request.prompt)
@@ -103,7 +103,7 @@ def with_stand_ins(context: RunContext) -> Plan:
 
 
 def stand_ins(panel: Panel) -> Iterator[tuple[str, str]]:
-    """Yield the words of a panel's prompt that are not drawn, each with the sentence of the caption that it belongs to."""
+    """Yield the words of a panel's prompt that are not drawn, each with its sentence of the caption, sentence first."""
     sentences = [text.strip() for text in raw_sentences(panel.caption) if text.strip()]
     for word in panel.not_drawn:
         last = word.split()[-1].lower()

@@ -19,7 +19,7 @@ from katha.errors import PlanError
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.packets.instructions import require_variant
-from katha.jsonio import read_json
+from katha.jsonio import MOST_JSON, read_json
 from katha.planners.base import validate_plan
 from katha.planners.renewal import read_plan
 from katha.schema import Event, Plan, StoryRecord
@@ -78,7 +78,7 @@ def run_story(
         check_scene_count(record, config.panels)
     plugins = load_plugins(config, budget)
     if lock is not None:
-        config = freeze(config, Path(lock), plugins, [record])
+        config = freeze(config, Path(lock), plugins, [record], given_names(changes))
     folder = Path(out) if out is not None else Path("out") / record.story_id
     result = machine.run_story(record, config, folder, plan=given, on_event=on_event, review=reviewer, plugins=plugins)
     write_report(result.out)
@@ -142,6 +142,11 @@ def redo_frame(
     return result
 
 
+def given_names(changes: Mapping[str, Any]) -> set[str]:
+    """Return the settings that a command or a call names itself."""
+    return {name for name, value in changes.items() if value is not None}
+
+
 def settings_for(settings: Settings | str | None, changes: Mapping[str, Any], *, reporting: bool = True) -> Settings:
     """Return `settings` (or those of the preset of that name) with `changes` over them, checked.
 
@@ -173,7 +178,7 @@ def _read_plan(path: Path, record: StoryRecord) -> Plan:
     Raises:
         PlanError: it is not a plan of this version, or does not fit the story; the field is named.
     """
-    value = read_json(path)
+    value = read_json(path, limit=MOST_JSON)
     try:
         plan = read_plan(value, record)
     except ValidationError as error:

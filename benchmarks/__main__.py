@@ -11,8 +11,10 @@ from benchmarks import (
     asking,
     diffusion,
     embedded_run,
+    inference,
     orchestration,
     panels,
+    people,
     prefix_reuse,
     scoring,
     shared_attention,
@@ -32,11 +34,13 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "prefix_reuse": prefix_reuse.measure,
     "scoring": scoring.measure,
     "tune": tuning.measure,
+    "inference": inference.measure,
     "length_suite": suite.measure,
     "sharing_memory": shared_attention.measure_memory,
     "sharing_overhead": shared_attention.measure_overhead,
     "sharing_shapes": shared_attention.measure_shapes,
     "asking": asking.measure,
+    "people": people.measure,
 }
 
 

@@ -20,10 +20,12 @@ from katha.agents.context import load_plugins
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
 from katha.config import Settings, cache_folder, resolve
-from katha.configs import config_names
+from katha.configs import config_names, load_config
 from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
+from katha.models.checkpoints import find_folder
 from katha.registry import Family, default_registry, option_names
+from katha.store import Store
 
 _REQUIREMENT, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
@@ -35,8 +37,16 @@ _FAMILIES: Mapping[Kind, Family] = {"renderer": "renderers", "judge": "judges", 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Look at everything in the cache instead; set aside what is damaged.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Show what is installed, which keys and devices are there, and what would run now."""
+    if cache:
+        _tell_cache(as_json)
+        return
     value = _diagnosis()
     if as_json:
         echo_json(value)
@@ -45,6 +55,21 @@ def doctor(as_json: Json = False) -> None:
         typer.echo(f"{section}:")
         for name, state in items.items():
             typer.echo(f"  {name:<28}{state}")
+
+
+def _tell_cache(as_json: bool) -> None:
+    """Print what a look at the whole cache found; damage that was set aside is no failure."""
+    folder = cache_folder()
+    with Store(folder) as store:
+        found = store.check()
+    if as_json:
+        echo_json({"cache": str(folder), **dataclasses.asdict(found)})
+        return
+    typer.echo(f"Cache: {folder}")
+    typer.echo(f"  {found.files:,} files, {found.damaged_files:,} of them damaged")
+    typer.echo(f"  {found.records:,} records, {found.damaged_records:,} of them damaged")
+    if found.damaged_files or found.damaged_records:
+        typer.echo(f"What is damaged is in {folder / 'quarantine'} now, and is made again when it is needed.")
 
 
 def _lister(family: Family, about: str) -> Callable[..., None]:
@@ -87,9 +112,22 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "packages": _packages(),
         "keys": {key: "set" if os.environ.get(key) else "not set" for key in _KEYS},
         "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
+        "free answers": {"default": "lemma-set", "recommended": _recommended()},
         "folders": {"cache": f"{folder} ({usable})"},
         "would run": {name: _presented(resolve({}, preset=name, environment={})) for name in config_names("presets")},
     }
+
+
+def _recommended() -> str:
+    """The matching rule to use where its model is installed, and whether it is. Nothing is loaded or fetched."""
+    rule = str(load_config("matching.yaml")["recommended"])
+    try:
+        find_folder(rule.partition(":")[2])
+    except ImportError:
+        return f"{rule} (not now: pip install 'katha[local]')"
+    except KathaError as error:
+        return f"{rule} (not now: {error.hint})"
+    return f"{rule} (installed: --matching {rule})"
 
 
 def _packages() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -12,20 +12,13 @@ from numpy.typing import NDArray
 
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
-from katha.eval_bridge.scoring.scores import RIGHT, WRONG, Aggregate, Outcomes, collect
-from katha.eval_bridge.scoring.statistics import averages, bonferroni, resample_counts, share_interval, story_counts
+from katha.eval_bridge.people.resampling import Given
+from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
+from katha.eval_bridge.scoring.statistics import averages, share_interval, story_counts
 from katha.models.checkpoints import need
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
-from katha.schema.scores import (
-    Alignment,
-    HumanMoral,
-    JudgeAlignment,
-    Localization,
-    PreferenceTest,
-    RankAgreement,
-    Rating,
-    Selection,
-)
+from katha.schema.people import HumanMoral, Rating
+from katha.schema.scores import Alignment, JudgeAlignment, Localization, RankAgreement, Selection
 
 # Every function takes plain sequences. What cannot be computed is None, never NaN. Rates here are in 0..1;
 # `calibrate` gives HMR, agreement and human recoverability in percentage points, as the paper's Tables 37 to 39 do.
@@ -115,10 +108,10 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, Any]], level: Level) -
 
     Missing ratings are fine. None when no item has two ratings or only one value occurs.
     """
-    items = sorted({item for given in ratings.values() for item in given})
-    values = sorted({value for given in ratings.values() for value in given.values()})
-    pairable = any(sum(item in given for given in ratings.values()) > 1 for item in items)
-    if len(values) < 2 or not pairable:
+    times = Counter(item for given in ratings.values() for item in given)
+    items = sorted(item for item, count in times.items() if count > 1)  # others say nothing of agreement
+    values = sorted({value for given in ratings.values() for item, value in given.items() if times[item] > 1})
+    if len(values) < 2:
         return None
     place = {value: float(at) if isinstance(value, str) else float(value) for at, value in enumerate(values)}
     table = np.array(
@@ -137,42 +130,22 @@ def moral_recoverability(rows: Iterable[tuple[str, Sequence[str]]]) -> HumanMora
     return HumanMoral(n=len(judged), hmr1=100.0 * first, hmr3=100.0 * third)
 
 
-def rating(
-    values: Mapping[str, Sequence[float]], resamples: int = 10_000, seed: int = 42, alpha: float | None = None
-) -> Rating:
-    """Mean, standard deviation and 95% interval of ratings by story (Eq. 54); stories are resampled.
-
-    alpha: Krippendorff's, of the same ratings by rater.
-    """
-    flat = [value for given in values.values() for value in given]
-    if not flat:
-        return Rating(n=0, mean=None, sd=None, ci95=None, krippendorff_alpha=alpha)
-    span = None
-    if len(values) > 1 and resamples:
-        sums = np.array([[len(given), sum(given)] for given in values.values()], dtype=float)
-        drawn = np.concatenate([rows @ sums for rows in resample_counts(len(values), resamples, seed)])
-        low, high = np.percentile(drawn[:, 1] / drawn[:, 0], (2.5, 97.5))
-        span = float(low), float(high)
-    spread = float(np.std(flat, ddof=1)) if len(flat) > 1 else None
-    return Rating(n=len(flat), mean=float(np.mean(flat)), sd=spread, ci95=span, krippendorff_alpha=alpha)
-
-
-def preference_test(values: Sequence[int], criteria: int = 1) -> PreferenceTest:
-    """The one-sided Wilcoxon test of preferences (Eqs. 63 to 66; SciPy), Bonferroni over `criteria`, rank-biserial."""
-    from scipy import stats
-
-    nonzero = np.array([value for value in values if value], dtype=float)
-    if not nonzero.size:
-        return PreferenceTest(n=len(values), n_nonzero=0, p=None, p_corrected=None, rank_biserial=None)
-    ranks = stats.rankdata(np.abs(nonzero))
-    plus, minus = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
-    p = float(stats.wilcoxon(nonzero, alternative="greater", zero_method="wilcox", method="asymptotic").pvalue)
-    return PreferenceTest(
+def rating(rows: Iterable[tuple[str, str, float]], resamples: int = 10_000, seed: int = 42) -> Rating:
+    """Mean, standard deviation, intervals and ordinal alpha of ratings (Eq. 54) by (rater, story, value)."""
+    told = list(rows)
+    values = [value for _, _, value in told]
+    if not values:
+        return Rating(n=0, mean=None, sd=None, ci95=None, krippendorff_alpha=None)
+    given, table = Given.of(told), defaultdict[str, dict[str, float]](dict)
+    for rater, story, value in told:
+        table[rater][story] = value
+    return Rating(
         n=len(values),
-        n_nonzero=int(nonzero.size),
-        p=_finite(p),
-        p_corrected=bonferroni(_finite(p), criteria),
-        rank_biserial=(plus - minus) / (plus + minus),
+        mean=given.mean(),
+        sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        ci95=given.interval(1, resamples, seed),
+        krippendorff_alpha=krippendorff_alpha(table, "ordinal"),
+        ci95_raters=given.interval(0, resamples, seed + 1),
     )
 
 

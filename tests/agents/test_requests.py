@@ -1,4 +1,4 @@
-"""What a renderer is asked for: fields in words where it draws from the prompt alone, and what it only has stand-ins for."""
+"""What a renderer is asked for: fields in words where it draws from the prompt alone; what it has stand-ins for."""
 
 from __future__ import annotations
 

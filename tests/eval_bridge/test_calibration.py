@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.errors import InputFileError, MissingExtraError, RecordError
 from katha.eval_bridge.people import agreement as c
-from katha.eval_bridge.people.judgments import calibrate
+from katha.eval_bridge.people.analysis import calibrate
+from katha.eval_bridge.people.preferences import Preference, preference_test
 
 FLEISS = [
     [0, 0, 0, 0, 14],
@@ -52,6 +53,7 @@ def test_krippendorff_alpha_of_the_textbook() -> None:
     assert c.krippendorff_alpha({"1": one, "2": two}, "nominal") == pytest.approx(0.095, abs=0.0005)
     assert c.krippendorff_alpha({"1": {"a": 3}, "2": {"b": 4}}, "ordinal") is None
     assert c.krippendorff_alpha({"1": {"a": 3}, "2": {"a": 3}}, "ordinal") is None
+    assert c.krippendorff_alpha({"1": {"a": 3, "b": 4}, "2": {"a": 3}}, "ordinal") is None  # 4 is said once only
 
 
 def test_judge_against_people() -> None:
@@ -81,16 +83,18 @@ def test_moral_labels_ratings_and_preference() -> None:
     found = c.moral_recoverability(rows)
     assert found.hmr1 == pytest.approx(100 / 3)
     assert found.hmr3 == pytest.approx(200 / 3)
-    rated = c.rating({"s1": [3, 4], "s2": [5, 5]}, 500)
+    rated = c.rating([("r1", "s1", 3), ("r2", "s1", 4), ("r1", "s2", 5), ("r2", "s2", 5)], 500)
     assert rated.mean == pytest.approx(4.25)
     assert rated.sd == pytest.approx(math.sqrt(11 / 12))
     assert rated.ci95 is not None
     assert rated.ci95[0] == pytest.approx(3.5)
-    test = c.preference_test([2, 1, 1, 0, -1, 2, 1, 2], criteria=5)
+    values = [2, 1, 1, 0, -1, 2, 1, 2]
+    test = preference_test([Preference(f"r{at % 4}", f"s{at // 4}", value) for at, value in enumerate(values)], 5, 200)
     assert test.rank_biserial == pytest.approx(23 / 28)
     assert test.p is not None
     assert 0 < test.p < 0.05 < (test.p_corrected or 0) == pytest.approx(min(1, 5 * test.p))
-    assert c.preference_test([0, 0]).p is None
+    assert test.mean == pytest.approx(1.0)
+    assert preference_test([Preference("r", "s", 0)]).p is None
 
 
 HEADER = "rater,story_id,question_id,question_type,condition,right"

@@ -50,8 +50,21 @@ class BlockIntervals(Result):
     stg: Interval | None
 
 
+class StoryAverage(Result):
+    """The mean over stories of each story's own average over its dimensions: every story counts alike."""
+
+    n_stories: int
+    text: float | None
+    image: float | None
+    stg: float | None
+
+
 class Block(Result):
-    """Recoverability over one set of questions; the means are macro averages over dimensions (Eqs. 17 to 20)."""
+    """Recoverability over one set of questions; the means are macro averages over dimensions (Eqs. 17 to 20).
+
+    by_story: the other macro average, over stories. thin: dimensions that rest on one or two questions. inspect: STG is
+    below zero, which is no better board but something to look into (Secs. B.3, D.2).
+    """
 
     n: int
     text: float | None
@@ -61,6 +74,9 @@ class Block(Result):
     ci95: BlockIntervals
     dimensions: dict[Dimension, DimensionScore]
     latent_gap: float | None
+    by_story: StoryAverage | None = None
+    thin: list[Dimension] = []
+    inspect: bool = False
 
 
 class MoralTarget(Result):
@@ -108,7 +124,11 @@ class WilcoxonTest(Result):
 
 
 class Comparison(Result):
-    """Two methods over the same stories: the difference in STG, its interval, and corrected tests."""
+    """Two methods over the same stories: the difference in STG, its interval, and corrected tests.
+
+    headline: this is the block and judge that conclusions are drawn from: common-valid, by the ensemble or the only
+    judge. differences: the difference in each block; disagree: these do not all have one sign.
+    """
 
     a: str
     b: str
@@ -123,6 +143,10 @@ class Comparison(Result):
     wilcoxon: WilcoxonTest
     family: int
     p_corrected: float | None
+    p_bootstrap_corrected: float | None = None
+    headline: bool = False
+    differences: dict[BlockName, float | None] = {}
+    disagree: bool = False
 
 
 class PairAccuracy(Result):
@@ -238,6 +262,7 @@ class RowDifference(Result):
     wilcoxon: WilcoxonTest = WilcoxonTest(p=None, n_nonzero=0, rank_biserial=None)
     family: int = 0
     p_corrected: float | None = None
+    p_bootstrap_corrected: float | None = None
 
 
 # What `eval.json` holds beside the scores: controls, stated confidence, and which questions left the valid set.
@@ -353,80 +378,3 @@ class PowerEstimate(Result):
     questions_per_story: float
     estimates: list[SpreadEstimate]
     notes: list[str]
-
-
-# What people's judgments say (`katha bench calibrate`, the human columns of an ablation; Tables 22, 37 to 39).
-
-
-class LabelAgreement(Result):
-    """How often a judge's label is the human one (Eqs. 45 and 60), and its calibration error (Eqs. 48 and 62)."""
-
-    n: int
-    agreement: float | None
-    ece: float | None
-
-
-class RaterAgreement(Result):
-    """How far raters agree on labels: Fleiss' kappa and Krippendorff's nominal alpha."""
-
-    n: int
-    fleiss_kappa: float | None
-    krippendorff_alpha: float | None
-
-
-class HumanMoral(Result):
-    """HMR@1 and HMR@3 in percentage points (Eqs. 52 and 53)."""
-
-    n: int
-    hmr1: float | None
-    hmr3: float | None
-
-
-class Rating(Result):
-    """Mean, standard deviation and 95% interval of ratings by story (Eq. 54), and Krippendorff's ordinal alpha."""
-
-    n: int
-    mean: float | None
-    sd: float | None
-    ci95: Interval | None
-    krippendorff_alpha: float | None
-
-
-class PreferenceTest(Result):
-    """The one-sided Wilcoxon test of preferences by one criterion (Eqs. 63 to 66)."""
-
-    n: int
-    n_nonzero: int
-    p: float | None
-    p_corrected: float | None
-    rank_biserial: float | None
-
-
-class HumanRecoverability(Result):
-    """What people recover (Eqs. 56 to 59) on the questions valid for them; `gaps` by dimension."""
-
-    n_questions: int
-    n_valid: int
-    ambiguity_rate: float | None
-    text: float | None
-    image: float | None
-    text_image: float | None
-    stg: float | None
-    ci95: BlockIntervals
-    gaps: dict[Dimension, float | None]
-
-
-class Calibration(Result):
-    """A section for each kind of judgment that a file holds; a kind that it does not hold is left out."""
-
-    rows: int
-    notes: list[str]
-    judge_labels: LabelAgreement | None = Field(default=None, exclude_if=_absent)
-    judge_scores: RankAgreement | None = Field(default=None, exclude_if=_absent)
-    labels: RaterAgreement | None = Field(default=None, exclude_if=_absent)
-    moral: HumanMoral | None = Field(default=None, exclude_if=_absent)
-    ncs: Rating | None = Field(default=None, exclude_if=_absent)
-    mas: Rating | None = Field(default=None, exclude_if=_absent)
-    ees: Rating | None = Field(default=None, exclude_if=_absent)
-    preference: dict[str, PreferenceTest] | None = Field(default=None, exclude_if=_absent)
-    recoverability: HumanRecoverability | None = Field(default=None, exclude_if=_absent)

@@ -1,0 +1,142 @@
+"""`katha people`: pages for a study with people, and the scores of what they hand back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from katha.app.cli.console import echo_json, interval, points
+from katha.app.cli.options import Given, Json, Stories, options_from
+from katha.app.people import pack_study, score_study
+from katha.config import read_settings
+from katha.experiments.people import PeopleOptions, StudyOptions
+from katha.schema.people import BoardJudgments, PeopleScores, PreferencePair
+
+people = typer.Typer(
+    help="Ask people about boards: make the pages of a study, and score what they hand back.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+_SHOWN = 8
+_METHOD = "  {:<26}{:>8}{:>8}{:>8}{:>18}{:>18}"
+_CRITERION = "  {:<8}{:>8}{:>18}{:>18}{:>10}{:>8}  {}"
+
+
+@people.command()
+@options_from(StudyOptions, into="options", preset=False, limits=False)
+def pack(
+    stories: Stories,
+    boards: Annotated[
+        list[str],
+        typer.Option("--boards", help="DIR or NAME=DIR, a folder with one folder per story. Several are compared."),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder of the study.")],
+    options: Given,
+    as_json: Json = False,
+) -> None:
+    """Make one self-contained page for each participant, and the key that stays with you.
+
+    Hand out the files in OUT/pages, one each; nothing in them names a method or an accepted answer. Preferences count
+    as positive for the board that was named first, and for a board with its bridge.
+    """
+    made = pack_study(stories, boards, out, read_settings(StudyOptions, options.changes))
+    study = made.study
+    screens = [len(page.screens) for page in study.pages]
+    items = [sum(1 for _ in page.items()) for page in study.pages]
+    if as_json:
+        told = {"study": study.study, "tasks": study.tasks, "design": study.design, "notes": study.notes}
+        counted = zip(made.pages, screens, items, strict=True)
+        pages = [{"page": str(path), "screens": shown, "items": asked} for path, shown, asked in counted]
+        echo_json({"out": str(out), "reused": made.reused, **told, "pages": pages, "invalid": made.invalid})
+        return
+    typer.echo(f"Study {study.study}: {', '.join(study.tasks)}; {study.design} participants.")
+    typer.echo(
+        f"{len(study.pages)} pages of {min(screens)} to {max(screens)} screens and {min(items)} to {max(items)} items."
+    )
+    for name, reasons in made.invalid.items():
+        for story, reason in list(reasons.items())[:_SHOWN]:
+            typer.echo(f"  {name}, {story}: not shown, {reason.removesuffix('.')}.", err=True)
+        if len(reasons) > _SHOWN:
+            typer.echo(f"  {name}: {len(reasons) - _SHOWN} more stories are not shown.", err=True)
+    for note in study.notes:
+        typer.echo(f"Note: {note}")
+    typer.echo(f"Hand out: {made.pages[0].parent} (one file each). Keep: {out / 'study.json'}")
+
+
+@people.command()
+@options_from(PeopleOptions, into="options", preset=False, limits=False)
+def score(
+    answers: Annotated[
+        list[Path],
+        typer.Argument(help="Files that the pages saved, or their folder; or judgments (CSV, JSON Lines)."),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder of the scores.")],
+    options: Given,
+    as_json: Json = False,
+) -> None:
+    """Score what people handed back: recoverability, ratings, preferences, agreement, and judges beside them.
+
+    With --study, ANSWERS are what its pages saved; without, they are files of judgments, as `katha bench calibrate`
+    reads them. Methods are never pooled.
+    """
+    scored, report = score_study(answers, out, read_settings(PeopleOptions, options.changes))
+    if as_json:
+        echo_json({"out": str(out), "report": str(report), "scores": scored.scores.model_dump(mode="json")})
+        return
+    _tell(scored.scores)
+    typer.echo(f"Report: {report}")
+
+
+def _tell(scores: PeopleScores) -> None:
+    if scores.participants:
+        out = sum(bool(who.excluded) for who in scores.participants)
+        typer.echo(f"{len(scores.participants)} participants, {out} against the rules; {scores.rows:,} judgments.")
+    methods = scores.methods or {"": scores}
+    if any(own.recoverability for own in methods.values()):
+        typer.echo(_METHOD.format("boards", "text", "image", "STG", "95% participants", "and stories"))
+    for name, own in methods.items():
+        _tell_method(name, own)
+    for row in scores.comparisons or ():
+        if row.difference is not None:
+            span = f"{interval(row.ci95_both, '+.1f')} over participants and stories"
+            typer.echo(
+                f"  {row.a} against {row.b}: human STG differs by {row.difference:+.1f} ({span}): {row.reading}."
+            )
+    for pair in scores.preferences or ():
+        _tell_pair(pair)
+    for note in scores.notes:
+        typer.echo(f"Note: {note}")
+
+
+def _tell_method(name: str, own: BoardJudgments) -> None:
+    found = own.recoverability
+    if found is not None:
+        numbers = (points(found.text), points(found.image), points(found.stg))
+        typer.echo(_METHOD.format(name[:25], *numbers, interval(found.ci95_raters.stg), interval(found.ci95_both.stg)))
+    named = {"NCS": own.ncs, "MAS": own.mas, "EES": own.ees, "visual": own.visual}
+    means = [f"{word} {item.mean:.2f}" for word, item in named.items() if item is not None and item.mean is not None]
+    if own.moral is not None:
+        means += [f"HMR@1 {points(own.moral.hmr1)}", f"HMR@3 {points(own.moral.hmr3)}"]
+    if means:
+        typer.echo(f"  {name}: {', '.join(means)}")
+    for judge, row in (own.judges or {}).items():
+        image = row.agreement.get("image")
+        told = f"{points(image.agreement)}% of {image.n} image answers" if image is not None else "no image answer"
+        rho = "-" if row.image.spearman is None else f"{row.image.spearman:.2f}"
+        typer.echo(f"  {name}, {judge}: agrees with most people on {told}; Spearman {rho} over {row.image.n} boards")
+
+
+def _tell_pair(pair: PreferencePair) -> None:
+    typer.echo(f"  {pair.a} (positive) against {pair.b}")
+    typer.echo(_CRITERION.format("", "mean", "95% participants", "and stories", "p", "alpha", ""))
+    for name, row in pair.criteria.items():
+        numbers = (
+            "-" if row.mean is None else f"{row.mean:+.2f}",
+            interval(row.ci95_raters, "+.2f"),
+            interval(row.ci95_both, "+.2f"),
+            "-" if row.p_corrected is None else f"{row.p_corrected:.4f}",
+            "-" if row.krippendorff_alpha is None else f"{row.krippendorff_alpha:.2f}",
+        )
+        typer.echo(_CRITERION.format(name, *numbers, "preferred" if row.shown else ""))
