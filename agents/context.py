@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
-from katha.compass.lock import read_lock
+from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import Settings
@@ -133,7 +133,8 @@ def require_prices(budget: Budget | None, renderers: Mapping[str, Renderer | Non
 class Plugins:
     """The planner, renderer, judges (by the name they were asked for) and similarity of a run.
 
-    `bridge` draws inserted frames; None when the renderer does. `budget` limits what frames may cost.
+    `bridge` draws inserted frames; None when the renderer does. `budget` limits what frames may cost. `steering` names
+    the judges that choose boards where they are others than those that report; None: all do both.
     """
 
     planner: Planner
@@ -142,6 +143,13 @@ class Plugins:
     similarity: Similarity
     bridge: Renderer | None = None
     budget: Budget | None = None
+    steering: tuple[str, ...] | None = None
+
+    def asked(self, role: Role) -> tuple[str, ...]:
+        """Return the judges that are asked the questions of one half."""
+        if self.steering is None:
+            return tuple(self.judges)
+        return tuple(name for name in self.judges if (name in self.steering) == (role == "steering"))
 
     @property
     def inserter(self) -> Renderer:
@@ -166,8 +174,17 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
         UsageError: the budget is in dollars and a price is unknown.
     """
+    both = set(config.judges) & set(config.steering_judges)
+    if both:
+        raise UsageError(
+            f"The judge {min(both)!r} is to choose the boards and to report them: it is no fair judge of its choice.",
+            hint="Name it as --judge or as --steering-judge; without the latter all judges do both, and it is said.",
+        )
     made = make_judges(
-        config.judges, base_url=config.base_url, verify_reuse=config.verify_reuse, options=config.judge_options
+        (*config.judges, *config.steering_judges),
+        base_url=config.base_url,
+        verify_reuse=config.verify_reuse,
+        options=config.judge_options,
     )
     judges = dict(made)
     if budget is not None:
@@ -175,7 +192,7 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
     renderer, bridge = make_renderer(config), make_bridge(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
     similarity = default_registry("similarities").create(config.similarity)
-    return Plugins(make_planner(config), renderer, judges, similarity, bridge, budget)
+    return Plugins(make_planner(config), renderer, judges, similarity, bridge, budget, config.steering_judges or None)
 
 
 def check_able(config: Settings, plugins: Plugins) -> None:
@@ -300,12 +317,17 @@ def plan_sha256(plan: Plan) -> str:
 
 
 def protocol_of_config(config: Settings) -> dict[str, str]:
-    """Return how questions are asked and matched, as a lock holds it."""
+    """Return how frames are drawn and questions asked and matched, as a lock holds it."""
     return {
         "answers": config.answers,
         "matching": config.matching,
         "steering_prompts": STEERING_VARIANT,
         "reporting_prompts": config.variant,
+        "style": config.style,
+        "size": "its own" if config.size is None else f"{config.size[0]}x{config.size[1]}",
+        "panels": str(config.panels),
+        "steering_judges": ", ".join(config.steering_judges) or "the judges",
+        "judge_options": digest(config.judge_options)[:12] if config.judge_options else "none",
     }
 
 
@@ -314,16 +336,23 @@ def models_of(plugins: Plugins) -> dict[str, str]:
     return {name: digest(spec) for name, spec in plugins.specs().items()}
 
 
-def freeze(config: Settings, path: Path, plugins: Plugins, records: Iterable[StoryRecord]) -> Settings:
+def freeze(
+    config: Settings, path: Path, plugins: Plugins, records: Sequence[StoryRecord], given: Collection[str] = ()
+) -> Settings:
     """Return `config` with the weights, thresholds, seeds and candidate count that the lock at `path` froze.
+
+    given: the settings that the command names; one that the lock fixes otherwise is refused. The stories' records are
+    kept beside the lock when they are first tested under it.
 
     Raises:
         InputFileError: no lock, or an edited one. UsageError: models, prompts, protocol, code or a story's questions
             are not those of the lock, or a story is one that was tuned on; what differs is named.
     """
     lock = read_lock(path)
+    lock.require_options(config, given, str(path))
     lock.require(protocol_of_config(config), models_of(plugins), prompt_hashes(), str(path))
     lock.require_stories(records, str(path))
+    require_tested(lock, path, records)
     frozen = {"compass": lock.settings, "seeds": lock.seeds, "candidates": lock.candidates, "lock": lock.sha256}
     return config.model_copy(update=frozen)
 

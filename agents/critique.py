@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.agents.context import RunContext
+from katha.agents.context import Plugins, RunContext
 from katha.agents.frames import images_of, numbered, together
 from katha.agents.state import Emit
+from katha.compass.modes import Mode
 from katha.compass.repair import (
     BoardFeatures,
     TransitionFeatures,
@@ -29,7 +30,8 @@ from katha.eval_bridge.judging.engine import Inquiry
 from katha.eval_bridge.matching.rules import settle
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
-from katha.eval_bridge.scoring.scores import recoverability, score
+from katha.eval_bridge.scoring.outcomes import recoverability
+from katha.eval_bridge.scoring.scores import score
 from katha.jsonio import digest
 from katha.schema import (
     Answer,
@@ -68,10 +70,11 @@ def ask_all(
     stage: Stage,
     emit: Emit,
     variant: str | None = None,
+    by: Role | None = None,
 ) -> list[Answer]:
     """Return the answers to each question by each judge over one packet; the run's log has them when this returns.
 
-    `variant` is the prompt variant, the role's own unless given.
+    `variant` is the prompt variant, the role's own unless given; `by` asks the judges of another half.
 
     Raises:
         JudgeError: a judge cannot be asked at all. RecordError: an image-only packet carries more than pixels.
@@ -88,7 +91,7 @@ def ask_all(
     def tell(answer: Answer, reused: bool) -> None:
         emit(_told(stage, answer, reused=reused))
 
-    rows = [row for name in context.plugins.judges for row in context.engine.ask(name, inquiry, tell)]
+    rows = [row for name in context.plugins.asked(by or role) for row in context.engine.ask(name, inquiry, tell)]
     context.files.append_answers(rows)
     return rows
 
@@ -188,6 +191,17 @@ def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, t
     return rows
 
 
+def same_judge(mode: Mode, plugins: Plugins) -> list[str]:
+    """Return a warning where the judges that chose the boards of a mode also report them; nothing where others do."""
+    if plugins.steering is not None or not mode.steers:
+        return []
+    names = ", ".join(plugins.judges)
+    return [
+        f"Held out by question, not by judge: {names} chose the board and reports it, and a judge flatters its own "
+        "choice. Give --steering-judge for another one to choose."
+    ]
+
+
 def write_results(
     context: RunContext, candidates: Candidates, final: Board, keep: Callable[[Answer], bool] | None = None
 ) -> Scores:
@@ -201,7 +215,7 @@ def write_results(
     reporting = [row for row in rows if row.role == "reporting"]
     unsettled = settle(context.matching, [context.story()], reporting)
     scored = score([context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None)
-    scores = scored.with_notes(unsettled)
+    scores = scored.with_notes([*unsettled, *same_judge(context.mode, context.plugins)])
     context.folder.save_results(candidates, scores, final)
     return scores
 

@@ -102,7 +102,7 @@ def critique(state: CritiqueTask, runtime: Runtime[RunContext]) -> RunState:
     questions, pairs = context.questions("steering"), {item.pair for item in context.trajectory()}
     # The whole board's questions, and each transition's own.
     asked = len(questions) + sum(item.target_transition in pairs for item in questions)
-    with _stage(runtime, "critique", asked * len(context.plugins.judges)) as spent:
+    with _stage(runtime, "critique", asked * len(context.plugins.asked("steering"))) as spent:
         candidate = measure(context, state["name"], state["board"], runtime.stream_writer)
     return {"scored": {candidate.name: candidate}, "timings": spent}
 
@@ -329,7 +329,7 @@ def judge(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     context = runtime.context
     candidates, _, final = final_boards(state, context)
     boards = {"base": candidates[0].board.model_copy(update={"method": "base"}), context.mode.name: final}
-    total = len(context.questions("reporting")) * len(context.plugins.judges) * (1 + 2 * len(boards))
+    total = len(context.questions("reporting")) * len(context.plugins.asked("reporting")) * (1 + 2 * len(boards))
     with _stage(runtime, "judge", total) as spent:
         judge_boards(context, boards, runtime.stream_writer)
     return {"timings": spent}

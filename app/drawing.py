@@ -76,7 +76,7 @@ def run_story(
     check_scene_count(record, config.panels)
     plugins = load_plugins(config, budget)
     if lock is not None:
-        config = freeze(config, Path(lock), plugins, [record])
+        config = freeze(config, Path(lock), plugins, [record], given_names(changes))
     folder = Path(out) if out is not None else Path("out") / record.story_id
     result = machine.run_story(record, config, folder, plan=given, on_event=on_event, review=reviewer, plugins=plugins)
     write_report(result.out)
@@ -137,6 +137,11 @@ def redo_frame(
     result = machine.redo_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
     write_report(result.out)
     return result
+
+
+def given_names(changes: Mapping[str, Any]) -> set[str]:
+    """Return the settings that a command or a call names itself."""
+    return {name for name, value in changes.items() if value is not None}
 
 
 def settings_for(settings: Settings | str | None, changes: Mapping[str, Any], *, reporting: bool = True) -> Settings:

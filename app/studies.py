@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from katha.agents.context import freeze, load_plugins, require_memory
-from katha.app.drawing import settings_for
+from katha.app.drawing import given_names, settings_for
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
 from katha.compass.lock import TEST_SPLITS
@@ -21,9 +21,10 @@ from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget, Estimate
 from katha.eval_bridge.matching.rules import make_decider
 from katha.eval_bridge.packets.packets import WordScanner
-from katha.eval_bridge.questions.build import assign_roles
 from katha.eval_bridge.questions.evaluators import load_evaluator
+from katha.eval_bridge.questions.halves import assign_roles
 from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
+from katha.eval_bridge.scoring.scores import require_reference
 from katha.experiments import compare as comparing
 from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
@@ -67,7 +68,8 @@ def evaluate(
         on_progress: Hears each story's id, how many stories are done, and of how many.
         on_batch: Hears of a judge's batches: its name, how many have ended, of how many.
         **changes: Settings by name (`judges=["openai:gpt-4o"]`, `answers="free"`), and those of `EvalOptions`:
-            `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `resamples`, `concurrency`, `batch`.
+            `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `reference`, `resamples`, `concurrency`,
+            `batch`.
 
     Returns:
         The scores, and what was asked, kept and left out; the files, with `report.html`, are in `result.out`.
@@ -143,6 +145,7 @@ def _eval_job(
         controls=controls,
         resamples=options.resamples,
         evaluator=options.evaluator,
+        reference=require_reference(options.reference, [method.name for method in methods]),
     )
     judges = make_judges(
         config.judges,
@@ -173,6 +176,7 @@ def ablate(
     split: str | None = None,
     lock: Path | str | None = None,
     human: Path | None = None,
+    reference: str | None = None,
     resamples: int = 10_000,
     out: Path | str | None = None,
     budget: Budget | None = None,
@@ -191,6 +195,7 @@ def ablate(
         split: Only the stories of this split; `test` holds public and hidden test together.
         lock: The lock that `tune` wrote; without one the table says that it is unfrozen.
         human: People's judgments of the boards (CSV or JSON Lines), for the human columns.
+        reference: The row that the others are held against, instead of the suite's baseline.
         resamples: Bootstrap resamples of stories.
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
@@ -210,6 +215,7 @@ def ablate(
     """
     config = settings_for(settings, changes)
     chosen = load_suite(suite).for_judges(config.judges)
+    chosen = chosen.against_row(reference) if reference is not None else chosen
     chosen = chosen.only(tuple(rows)) if rows is not None else chosen
     require_memory(
         changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
@@ -217,7 +223,7 @@ def ablate(
     records = _of_split(_records(stories), split, stories)
     plugins, frozen = load_plugins(config, budget), None
     if lock is not None:
-        config = freeze(config, Path(lock), plugins, records)
+        config = freeze(config, Path(lock), plugins, records, given_names(changes))
         frozen = {"file": Path(lock).name, "sha256": config.lock}
     job = AblationJob(records, chosen, config, plugins, frozen, resamples, strict=rows is not None, human=human)
     folder = Path(out) if out is not None else Path("out") / chosen.name
@@ -234,6 +240,7 @@ def compare(
     planners: Sequence[str] = (),
     modes: Sequence[str] = (),
     methods: Path | str | Sequence[Method] | None = None,
+    reference: str | None = None,
     resamples: int = 10_000,
     out: Path | str = "out/compare",
     budget: Budget | None = None,
@@ -251,6 +258,7 @@ def compare(
         planners: The planners to compare.
         modes: The repair modes to compare; `base` unless told.
         methods: A YAML list of methods, each with options of its own, or the methods themselves.
+        reference: The method that the others are held against, instead of every pair.
         resamples: Bootstrap resamples of stories.
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
@@ -281,6 +289,7 @@ def compare(
         resamples=resamples,
         command=("katha", *sys.argv[1:]),
         budget=budget,
+        reference=require_reference(reference, [one.name for one in found]),
     )
     heard = _counted(on_progress, len(job.records) * len(found))
     result = comparing.run_comparison(job, Path(out), on_story=heard)
@@ -296,6 +305,7 @@ def tune(
     tried: int = 10_000,
     resamples: int = 2_000,
     lock: Path | str = "compass.lock.yaml",
+    keep: bool = False,
     out: Path | str = "out/tune",
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
@@ -311,14 +321,15 @@ def tune(
         split: Tune on this split; `validation` where stories carry splits. The others are frozen unseen.
         tried: How many settings of the compass are tried.
         resamples: Bootstrap resamples of stories.
-        lock: Where the lock is written.
+        lock: Where the lock is written, if the choice is shown to be better than the settings before.
+        keep: Write the lock in any case.
         out: The folder of features and of the curve, with `report.html`.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
         **changes: Single settings by name, over `settings`.
 
     Returns:
-        Where the lock is, and how it was chosen.
+        Where the lock is (None where nothing better was found), and how it was chosen.
 
     Raises:
         UsageError: Stories, a setting or the folder are wrong, or a story is of a test split.
@@ -341,6 +352,7 @@ def tune(
         settings=tried,
         resamples=resamples,
         given=load_plugins(config, budget),
+        keep=keep,
     )
     result = tuning.tune(job, Path(out), Path(lock), on_story=_counted(on_progress, len(chosen)))
     write_tuning_report(Path(out))

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.processes import run, script
 from benchmarks.synthetic import stories
 from katha.eval_bridge.judging.answers import iter_answers
-from katha.eval_bridge.scoring.scores import MISSING, RIGHT, collect
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, collect
 from katha.eval_bridge.scoring.statistics import Floats, replicates, story_counts
 from katha.jsonio import canonical
 from katha.schema import CONDITIONS, DIMENSIONS

@@ -5,18 +5,20 @@ A test run under a lock is refused when anything differs: the settings would not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal, Self
 
 import yaml
 from pydantic import ConfigDict, Field, ValidationError
 
-from katha.config import katha_version
-from katha.errors import InputFileError, UsageError
+from katha.config import Settings, katha_version
+from katha.errors import InputFileError, StoreError, UsageError
 from katha.eval_bridge.matching.match import normalise
-from katha.jsonio import digest, read_text, sha256_hex, write_bytes_atomic
+from katha.jsonio import digest, read_json, read_text, sha256_hex, write_bytes_atomic, write_json
 from katha.schema import CompassSettings, Question, Record, StoryRecord
 
 TEST_SPLITS = ("test", "public_test", "hidden_test")
@@ -26,17 +28,23 @@ _HEAD = (
     "# Written by `katha tune`. Do not edit: the hash at the end covers every line, and a changed lock is refused.\n"
 )
 _SHORT = 16
+_ALIKE = 0.75
+"""The share of the shorter story's sentences from which two stories are the same one."""
+_SENTENCE_END = re.compile(r"[.!?\n]+")
+_BOUND = ("compass", "agents", "eval_bridge")
+"""The parts whose code decides which board stays, what is asked of it and how it is scored."""
 
 
 class LockedStories(Record):
-    """The stories that were tuned on (ids, and short hashes of their words), and the questions of every story of that
-    file by a short hash."""
+    """The stories that were tuned on (ids, short hashes of their words, and of each one's sentences), and the questions
+    of every story of that file by a short hash."""
 
     model_config = ConfigDict(extra="forbid")
 
     split_sha256: str
     tuned_on: list[str]
     texts: list[str]
+    sentences: dict[str, list[str]] = {}
     questions_sha256: str
     questions: dict[str, str] = {}
 
@@ -50,6 +58,7 @@ class LockedStories(Record):
             split_sha256=digest(names),
             tuned_on=names,
             texts=[text_sha256(record) for record in tuned],
+            sentences={record.story_id: sorted(sentence_hashes(record)) for record in tuned},
             questions_sha256=digest(questions),
             questions=dict(sorted(questions.items())),
         )
@@ -86,7 +95,7 @@ class Lock(Record):
             UsageError: what differs is named.
         """
         differs = [] if self.katha == katha_version() else [f"katha {katha_version()} instead of {self.katha}"]
-        differs += [] if self.code_sha256 == code_sha256() else ["other code of the compass"]
+        differs += [] if self.code_sha256 == code_sha256() else ["other code of compass, judging or scoring"]
         differs += [f"other {what}" for what, sha256 in self.models.items() if models.get(what) != sha256]
         differs += [
             f"{what} {protocol.get(what)!r} instead of {old!r}"
@@ -119,11 +128,39 @@ class Lock(Record):
                     f"The story {record.story_id!r} has the words of one that {name!r} was tuned on.",
                     hint="Leave it out, or tune again without it.",
                 )
+            near = near_duplicate(
+                {name: set(found) for name, found in self.stories.sentences.items()},
+                {record.story_id: sentence_hashes(record)},
+            )
+            if near is not None:
+                raise UsageError(
+                    f"The story {record.story_id!r} tells nearly all of {near[0]!r}, which {name!r} was tuned on.",
+                    hint="Leave it out, or tune again without that one.",
+                )
             known = self.stories.questions.get(record.story_id)
             if known is not None and known != question_sha256(record.recoverability_questions):
                 raise UsageError(
                     f"The questions of {record.story_id!r} are not those that {name!r} froze.",
                     hint="Restore the accepted answers, or tune again.",
+                )
+
+    def require_options(self, config: Settings, given: Collection[str], name: str) -> None:
+        """Refuse options that the lock fixes where they say something else: they would be ignored.
+
+        given: the options that the command names. A value that is not the default was named somewhere (a preset, the
+        environment).
+
+        Raises:
+            UsageError: the option is named.
+        """
+        fixed = {"seeds": self.seeds, "candidates": self.candidates, "compass": self.settings}
+        for option, frozen in fixed.items():
+            value, default = getattr(config, option), Settings.model_fields[option].default
+            if value != frozen and (option in given or value != default):
+                told = ",".join(map(str, value)) if option == "seeds" else str(value)
+                raise UsageError(
+                    f"The lock {name!r} fixes {option}, and {told} was given.",
+                    hint=f"Leave {'--seeds' if option == 'seeds' else option} out, or tune again with it.",
                 )
 
 
@@ -138,15 +175,78 @@ def text_sha256(record: StoryRecord) -> str:
     return digest(normalise(record.story_text))[:_SHORT]
 
 
+def sentence_hashes(record: StoryRecord) -> set[str]:
+    """Return a short hash of each sentence of a story, whatever its case and punctuation."""
+    found = (normalise(part) for part in _SENTENCE_END.split(record.story_text))
+    return {digest(part)[:_SHORT] for part in found if part}
+
+
+def near_duplicate(some: Mapping[str, set[str]], others: Mapping[str, set[str]]) -> tuple[str, str] | None:
+    """Return the first story of `some` and of `others` that tell the same but for a sentence, or three quarters alike.
+
+    Each maps stories to hashes of their sentences.
+    """
+    for name, ours in some.items():
+        for other, theirs in others.items():
+            shared, fewer, more = len(ours & theirs), *sorted((len(ours), len(theirs)))
+            if shared >= 2 and (shared >= more - 1 or shared >= _ALIKE * fewer):
+                return name, other
+    return None
+
+
 def code_sha256() -> str:
-    """Return the hash of what decides: the code of compass and agents, and the modes."""
-    hashes = [
-        [package, entry.name, sha256_hex(entry.read_bytes())]
-        for package in ("katha.compass", "katha.agents")
-        for entry in sorted(files(package).iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith(".py")
-    ]
-    return digest([*hashes, sha256_hex(files("katha.configs").joinpath("modes.yaml").read_bytes())])
+    """Return the hash of what decides and scores: code and data of compass, agents and eval_bridge, and the modes."""
+    bound = ((f"{package}/{path}", data) for package in _BOUND for path, data in _files(files(f"katha.{package}")))
+    hashes = [[path, sha256_hex(data)] for path, data in bound]
+    data = [sha256_hex(files("katha.configs").joinpath(name).read_bytes()) for name in ("modes.yaml", "questions.yaml")]
+    return digest([hashes, data])
+
+
+def _files(folder: Traversable, above: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield each source and data file below a folder of a package, by its path."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _files(entry, f"{above}{entry.name}/")
+        elif entry.name.endswith((".py", ".yaml", ".json", ".onnx")):
+            yield above + entry.name, entry.read_bytes()
+
+
+# The questions of stories that the lock does not hold: their records as they were when first tested under it.
+
+
+def tests_of(path: Path) -> Path:
+    """Return where the stories that were tested under the lock at `path` are kept: beside it."""
+    return path.with_name(f"{path.stem}.tested.json")
+
+
+def require_tested(lock: Lock, path: Path, records: Iterable[StoryRecord]) -> None:
+    """Refuse stories whose text, annotation or questions are not those first tested under the lock; keep new ones.
+
+    Raises:
+        UsageError: the story is named, or the file beside the lock cannot be written.
+    """
+    beside = tests_of(path)
+    known: dict[str, str] = {}
+    if beside.is_file():
+        kept = read_json(beside)
+        if isinstance(kept, dict) and kept.get("lock") == lock.sha256:
+            known = dict(kept.get("stories", {}))
+    fresh = dict(known)
+    for record in records:
+        asked = question_sha256(record.recoverability_questions)
+        told = [record.model_dump(mode="json", include={"scenes", "transitions", "moral_label"})]
+        found = digest([text_sha256(record), asked, told])[:_SHORT]
+        if fresh.setdefault(record.story_id, found) != found:
+            raise UsageError(
+                f"The story {record.story_id!r} is not as it was when it was first tested under {str(path)!r}.",
+                hint=f"Restore its text, annotation and questions, or remove it from {str(beside)!r} and say so.",
+            )
+    if fresh == known:
+        return
+    try:
+        write_json(beside, {"lock": lock.sha256, "stories": dict(sorted(fresh.items()))})
+    except (OSError, StoreError) as error:
+        raise UsageError(f"{str(beside)!r}, which keeps what was tested, cannot be written: {error}.") from error
 
 
 def write_lock(lock: Lock, path: Path) -> None:

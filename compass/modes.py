@@ -45,6 +45,12 @@ class Mode(Data):
             raise ValueError(f"mode {self.name!r}: content, at, when, draws and accept belong to an insertion")
         return self
 
+    @property
+    def steers(self) -> bool:
+        """Whether a judge's answers decide anything about its boards."""
+        chosen = self.select in ("best", "path") or self.draws == "every" or self.at == "weakest"
+        return chosen or self.accept == "improvement" or self.when == "weak"
+
     def candidate_seeds(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
         """Return the seeds whose boards are drawn: all when there is a choice among them, else the first."""
         return seeds[:1] if self.select == "first" else seeds
@@ -116,6 +122,16 @@ class Row(Data):
     scoring: Scoring = Scoring()
 
     @property
+    def lacks(self) -> list[str]:
+        """The conditions without which it has no STG."""
+        return [name for name in ("text", "image") if name not in self.scoring.conditions]
+
+    def scored_like(self, other: Row) -> bool:
+        """Return whether two rows ask the same questions and score them alike, so that they differ in boards alone."""
+        ours, theirs = ((row.scoring, row.prompts, row.questions) for row in (self, other))
+        return ours == theirs
+
+    @property
     def half(self) -> Role:
         """The questions that it is asked."""
         return "reporting" if self.questions == "held_out" else "steering"
@@ -138,8 +154,9 @@ class Row(Data):
 class Suite(Data):
     """Rows, the baseline that each is compared with, and what else is compared with what.
 
-    focus: the row whose claim the conclusion is about. compare: further pairs, each a claim at equal budget.
-    expand: `judges` makes one row a judge of every row whose scoring names the judge `each`.
+    focus: the row whose claim the conclusion is about. controls: pairs that show equally many frames and draw and
+    choose equally often by design; they decide what a gain comes from. compare: further pairs. declared: how many
+    comparisons the suite is about, whichever of its rows are run (the family of the correction); None: those of these.
     """
 
     name: str
@@ -147,18 +164,47 @@ class Suite(Data):
     tables: tuple[int, ...] = ()
     baseline: str
     focus: str | None = None
+    controls: tuple[tuple[str, str], ...] = ()
     compare: tuple[tuple[str, str], ...] = ()
+    declared: int | None = None
     rows: tuple[Row, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _linked(self) -> Self:
         names = [row.name for row in self.rows]
-        compared = [name for pair in self.compare for name in pair]
+        compared = [name for pair in (*self.controls, *self.compare) for name in pair]
         wanted = [self.baseline, *([self.focus] if self.focus else []), *compared]
         unknown = next((name for name in wanted if name not in names), None)
         if unknown is not None:
             raise ValueError(f"there is no row {unknown!r}")
         return self
+
+    @property
+    def against(self) -> list[tuple[str, str]]:
+        """Every other row with the baseline."""
+        return [(row.name, self.baseline) for row in self.rows if row.name != self.baseline]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every comparison, each once: with the baseline, the controls, and the further pairs."""
+        return list(dict.fromkeys([*self.against, *self.controls, *self.compare]))
+
+    @property
+    def family(self) -> int:
+        """How many differences of STG the suite is about."""
+        with_gap = [pair for pair in self.pairs if not any(self.row(name).lacks for name in pair)]
+        return len(with_gap) if self.declared is None else self.declared
+
+    def against_row(self, name: str) -> Suite:
+        """Return the suite with another row as the one that all others are held against.
+
+        Raises:
+            UsageError: there is no such row.
+        """
+        known = [row.name for row in self.rows]
+        if name not in known:
+            raise UsageError(f"The suite {self.name!r} has no row {name!r}.", hint=f"It has: {', '.join(known)}.")
+        return self.model_copy(update={"baseline": name, "focus": self.focus if self.focus != name else None})
 
     def row(self, name: str) -> Row:
         """Return the row of that name."""
@@ -179,7 +225,9 @@ class Suite(Data):
                 "rows": tuple(row for row in self.rows if row.name in names),
                 "baseline": self.baseline if self.baseline in names else names[0],
                 "focus": self.focus if self.focus in names else None,
+                "controls": tuple(pair for pair in self.controls if set(pair) <= set(names)),
                 "compare": tuple(pair for pair in self.compare if set(pair) <= set(names)),
+                "declared": self.family,
             }
         )
 

@@ -165,10 +165,15 @@ def transition_score(transition: TransitionScore) -> float:
 
 
 def weakest_transition(transitions: Sequence[TransitionScore]) -> Weakest | None:
-    """Return Eq. 27's arg min, if any; ties go to the lower coverage similarity, then to the earlier transition."""
+    """Return Eq. 27's arg min, if any; ties go to the lower coverage similarity, then to the earlier transition.
+
+    Shares of answers and coverage of 0 or 1 are two scales, which are never ranked together: where any transition has a
+    scored question, only such ones are candidates; else coverage decides among all.
+    """
     if not transitions:
         return None
-    ranked = sorted(transitions, key=lambda item: (transition_score(item), item.similarity, item.pair))
+    asked = [item for item in transitions if item.recoverability is not None]
+    ranked = sorted(asked or transitions, key=lambda item: (transition_score(item), item.similarity, item.pair))
     worst = ranked[0]
     score = transition_score(worst)
     names = f"scenes {worst.pair[0]} and {worst.pair[1]}"
@@ -180,9 +185,11 @@ def weakest_transition(transitions: Sequence[TransitionScore]) -> Weakest | None
     else:
         reason = (
             f"From the frames of {names} alone, {100 * score:.0f}% of the {worst.n_questions} steering "
-            f"question{'s' if worst.n_questions != 1 else ''} could be answered, the least of {len(transitions)} "
-            f"transition{'s' if len(transitions) != 1 else ''}."
+            f"question{'s' if worst.n_questions != 1 else ''} could be answered, the least of {len(asked)} "
+            f"transition{'s' if len(asked) != 1 else ''}."
         )
+        if len(asked) < len(transitions):
+            reason += f" {len(transitions) - len(asked)} without a scored question are not ranked among these."
     tied = [item for item in ranked[1:] if transition_score(item) == score]
     if tied:
         rule = "lower coverage similarity" if tied[0].similarity > worst.similarity else "earlier place"

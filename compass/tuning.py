@@ -16,27 +16,38 @@ from katha.compass.repair import BoardFeatures, TransitionFeatures, weakest_tran
 from katha.eval_bridge.scoring.rows import FEWEST_STORIES, compare, row_numbers
 from katha.eval_bridge.scoring.statistics import averages
 from katha.schema import DIMENSIONS, CompassSettings, Record, TransitionScore
-from katha.schema.tables import CurvePoint, TuningGain, TuningResult
+from katha.schema.scores import BlockName
+from katha.schema.tables import CurvePoint, TuningBlock, TuningGain, TuningResult
 
 Counts = list[list[float]]
 """Story counts of one board on the reporting questions: (dimensions, 4), see `eval_bridge.statistics`."""
 
 
-class RepairData(Record):
+class BoardData(Record):
+    """One board: its features, and its reporting outcomes on the questions that are valid for the story's plain boards
+    (`counts`, which the choice minimises), on its own valid ones, and on every scored one."""
+
+    seed: int
+    features: BoardFeatures
+    counts: Counts
+    own: Counts | None = None
+    raw: Counts | None = None
+
+    def on(self, block: BlockName) -> Counts:
+        """Return the outcomes on one block of questions."""
+        found = {"common_valid": self.counts, "filtered": self.own, "raw": self.raw}[block]
+        return self.counts if found is None else found
+
+
+class RepairData(BoardData):
     """A candidate with a bridge drawn from one seed; `closest`: its largest similarity to a neighbour."""
 
-    seed: int
-    features: BoardFeatures
     closest: float
-    counts: Counts
 
 
-class CandidateData(Record):
+class CandidateData(BoardData):
     """One seed's board, and its repairs by transition (`first-second`), one for each bridge seed."""
 
-    seed: int
-    features: BoardFeatures
-    counts: Counts
     repairs: dict[str, list[RepairData]] = {}
 
 
@@ -74,6 +85,7 @@ Ints = NDArray[np.int64]
 _TEXT, _IMAGE = 0, 1
 _NONE = -np.inf
 _FOLDS = 5
+_BESIDE: tuple[BlockName, ...] = ("filtered", "raw")
 _VARIED = ("candidates", "lambda_t", "lambda_p", "delta", "gamma", "repair_threshold")
 T = TypeVar("T", bound=np.generic)
 
@@ -149,7 +161,8 @@ def sample_settings(grid: Grid, count: int, first: Setting, seed: int = 42) -> l
 
 
 class Table:
-    """The features of every story as arrays; `counts` has shape (stories, boards, dimensions, 4).
+    """The features of every story as arrays; `counts` has shape (stories, boards, dimensions, 4), and so has each of
+    `blocks`, the same boards on other questions.
 
     Boards of a story are numbered: its candidates, then for candidate j, possible weakest transition p and bridge seed
     k the number N + (j P + p) K + k.
@@ -170,6 +183,8 @@ class Table:
         self.recovered, self.closest = np.full(shape, np.nan), np.full(shape, np.inf)
         self.similar, self.adjacent = np.full((*shape, steps), np.nan), np.full((*shape, frames), np.nan)
         self.counts = np.zeros((*shape, len(DIMENSIONS), 4))
+        self.blocks: dict[BlockName, Floats] = {name: np.zeros_like(self.counts) for name in _BESIDE}
+        self.blocks["common_valid"] = self.counts
         self.weak_place = np.full((len(self.deltas), self.size, self.width), -1, dtype=np.int64)
         self.weak_score = np.full(self.weak_place.shape, np.inf)
         for at, item in enumerate(stories):
@@ -191,6 +206,8 @@ class Table:
             self.adjacent[where][: len(features.adjacent)] = features.adjacent
             self.asked[where] = any(step.n_questions for step in features.transitions)
             self.counts[where] = board.counts
+            for block in _BESIDE:
+                self.blocks[block][where] = board.on(block)
             if isinstance(board, RepairData):
                 self.closest[where] = board.closest
         for j, one in enumerate(item.candidates):
@@ -257,9 +274,9 @@ class Table:
             parts.append(np.einsum("fs,gsc->gfc", member, own, optimize=True))
         return np.concatenate(parts).reshape(len(boards), count, len(DIMENSIONS), 4)
 
-    def of(self, boards: Ints) -> Floats:
+    def of(self, boards: Ints, block: BlockName = "common_valid") -> Floats:
         """Return the counts of one setting's boards, shape (stories, dimensions, 4)."""
-        found: Floats = self.counts[np.arange(self.size), boards]
+        found: Floats = self.blocks[block][np.arange(self.size), boards]
         return found
 
     def repaired(self, boards: Ints) -> Floats:
@@ -276,8 +293,11 @@ def fold_gaps(sums: Floats) -> Floats:
 
 
 def best_setting(gaps: Floats) -> int:
-    """Return the smallest gap; of those equal to twelve digits the first, which is the cheapest."""
-    return int(np.nanargmin(np.round(gaps, 12)))
+    """Return the smallest gap; of those equal to twelve digits the first, which is the cheapest.
+
+    Where no gap is known (no question of these stories counts) that is the first of all: the settings before.
+    """
+    return 0 if np.isnan(gaps).all() else int(np.nanargmin(np.round(gaps, 12)))
 
 
 def _best(total: Floats, there: NDArray[np.bool_], scored: NDArray[np.bool_]) -> Ints:
@@ -348,8 +368,17 @@ def choose(
         equally_good=int((np.round(gaps, 12) <= np.nanmin(np.round(gaps, 12))).sum()),
         repaired=100.0 * float(table.repaired(boards[best])),
         curve=_curve(table, chosen, grid, resamples, seed),
+        blocks={name: _block(table, name, boards[best], boards[0]) for name in ("common_valid", *_BESIDE)},
         notes=notes,
     )
+
+
+def _block(table: Table, name: BlockName, chosen: Ints, before: Ints) -> TuningBlock:
+    """Return the choice and the settings before on one block of questions."""
+    sums = [table.of(boards, name).sum(axis=0) for boards in (chosen, before)]
+    gaps = [float(fold_gaps(item)) for item in sums]
+    stg, old = (None if np.isnan(gap) else 100.0 * gap for gap in gaps)
+    return TuningBlock(n=int(sums[0][:, 0].sum()), stg=stg, default_n=int(sums[1][:, 0].sum()), default_stg=old)
 
 
 def _folds(count: int, seed: int) -> NDArray[np.int64]:

@@ -55,8 +55,9 @@ def markdown(table: AblationTable, seconds: str) -> str:
         f"{budget.questions_distinct:,} questions (naively {budget.questions_naive:,}); {seconds} s "
         "of processor time with what other suites left in the cache.",
         "",
-        f"| row | image | STG | change against `{table.baseline}` (95%) | corrected p | frames a board |",
-        "|---|---|---|---|---|---|",
+        f"| row | image | STG | change against `{table.baseline}` (95%) | corrected p | own STG | raw STG | valid "
+        "| frames |",
+        "|---|---|---|---|---|---|---|---|---|",
         *(_line(row) for row in table.rows),
         "",
         f"{table.conclusion.text}",
@@ -67,26 +68,22 @@ def markdown(table: AblationTable, seconds: str) -> str:
 
 
 def _pairs(table: AblationTable) -> list[str]:
-    """What the intervals support of the pairs that the suite declares: over all stories, then at equal length where
-    that is another comparison."""
-    told = list(zip(table.comparisons, table.conclusion.sentences, strict=True))
-    pairs = {(row.a, row.b) for row, _ in told if row.what == "equal length"}
-    found: dict[tuple[object, ...], str] = {}
-    for row, sentence in told:
-        if (row.a, row.b) in pairs and row.nothing is None:
-            found.setdefault((row.a, row.b, row.difference, row.n_stories), f"- {sentence}")
-    return list(found.values())
+    """What the intervals support of the pairs that the suite declares beside those with its baseline."""
+    told = zip(table.comparisons, table.conclusion.sentences, strict=True)
+    return [f"- {sentence}" for row, sentence in told if row.b != table.baseline and row.nothing is None]
 
 
 def _line(row: AblationRow) -> str:
-    name = f"`{row.mode}`" + (" (steered)" if row.steered else "")
-    if row.not_run is not None or row.frames is None:
+    name, shown = f"`{row.mode}`" + (" (steered)" if row.steered else ""), row.headline
+    if shown is None or row.frames is None:
         why = "not run" if row.not_run is not None else "no story has a board"
-        return f"| {name} | {why} | | | | |"
-    span = "" if row.ci95 is None else f" ({row.ci95[0]:+.1f} to {row.ci95[1]:+.1f})"
-    change = "-" if row.delta_stg is None else f"{row.delta_stg:+.1f}{span}"
-    p = "-" if row.p_corrected is None else p_words(row.p_corrected)
-    return f"| {name} | {_points(row.image)} | {_points(row.stg)} | {change} | {p} | {row.frames:.2f} |"
+        return f"| {name} | {why} | | | | | | | |"
+    span = "" if shown.ci95 is None else f" ({shown.ci95[0]:+.1f} to {shown.ci95[1]:+.1f})"
+    change = "-" if shown.delta_stg is None else f"{shown.delta_stg:+.1f}{span}"
+    p = "-" if shown.p_corrected is None else p_words(shown.p_corrected)
+    raw = _points(row.raw.stg if row.raw is not None else None)
+    cells = [_points(shown.image), _points(shown.stg), change, p, _points(row.stg), raw]
+    return f"| {' | '.join([name, *cells, f'{shown.n} of {row.scored}', f'{row.frames:.2f}'])} |"
 
 
 def _points(value: float | None) -> str:

@@ -16,6 +16,7 @@ from katha.agents.folder import RunFolder, by_service, prompt_hashes
 from katha.agents.frames import draw_board
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, ignore_event
+from katha.compass.modes import load_mode
 from katha.config import Settings, identity_of, katha_version
 from katha.errors import BudgetError, PlanError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
@@ -25,8 +26,9 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
+from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
-from katha.eval_bridge.scoring.scores import Outcomes, collect, score
+from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
 from katha.experiments.eval_folder import EvalFolder, EvalSettings
 from katha.experiments.evaluate import EvalJob, EvalResult, Prepare, evaluate, name_judges
@@ -94,6 +96,7 @@ COMPARISON = Kind("comparison", "compare.json", CompareState)
 class CompareJob:
     """Methods over stories. `config` is what they share; `prepare` fills in questions, halves and options.
 
+    reference: the method that the others are held against; None: every pair.
     budget: what its pictures and answers may cost. given: plug-ins by method instead of the named ones, and judges (for
     tests and callers that made them).
     """
@@ -106,6 +109,7 @@ class CompareJob:
     seed: int = 42
     command: Sequence[str] = ()
     budget: Budget | None = None
+    reference: str | None = None
     given: Mapping[str, Plugins] = field(default_factory=dict)
 
     @cached_property
@@ -167,6 +171,7 @@ class CompareJob:
             "plugins": plugins,
             "config": identity_of(config),
             "resamples": [self.resamples, self.seed],
+            **({"reference": self.reference} if self.reference is not None else {}),
             "prompts": prompt_hashes(),
         }
         return CompareState(
@@ -224,9 +229,17 @@ class Judged:
                 for name, reasons in sorted(self.reasons.items())
                 for story, reason in sorted(reasons.items())
             ],
-            notes=[*self.scores.notes, *_NOTES],
+            notes=[*self.scores.notes, *self._same_judge(), *_NOTES],
             status=status,
         )
+
+    def _same_judge(self) -> list[str]:
+        """Return a warning for methods whose boards were chosen by the judges that report them."""
+        chosen = [method.name for method in self.job.methods if load_mode(method.config.mode).steers]
+        if not chosen:
+            return []
+        told = f"{', '.join(self.job.judges)} chose the boards of {', '.join(chosen)} and reports them"
+        return [f"Held out by question, not by judge: {told}, and a judge flatters its own choice (`katha ablate`)."]
 
     def _method(self, method: Method) -> MethodRow:
         boards, scored = self.job.boards(method), self.scores.methods[method.name]
@@ -259,6 +272,12 @@ class Judged:
             latent_gap=block.latent_gap if block else None,
             ambiguity_rate=entry.ambiguity_rate if entry else None,
             dimensions=dimensions,
+            common_valid_ci95=entry.common_valid.ci95.stg if entry else None,
+            common_valid_text=entry.common_valid.text if entry else None,
+            common_valid_image=entry.common_valid.image if entry else None,
+            n_common=entry.common_valid.n if entry else None,
+            n_valid=entry.n_valid if entry else None,
+            n_scored=entry.raw.n if entry else None,
             signature=[LOSS_WORDS[name] for _, name in sorted(losses, key=lambda item: (-item[0], item[1]))[:2]],
         )
 
@@ -457,6 +476,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
             seed=job.seed,
             invalid=missing,
             pooled=boards,
+            reference=job.reference,
         ).with_empty(missing)
         write_json(self._out / "scores.json", scores.model_dump(mode="json"))
         outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)

@@ -56,6 +56,7 @@ class EvalSettings(BaseModel):
     seed: int = 42
     resamples: int = 10_000
     evaluator: str = DEFAULT_EVALUATOR
+    reference: str | None = None
 
     def selected(self, record: StoryRecord) -> list[Question]:
         """Return the questions of `record` that are asked; one without a role counts always."""

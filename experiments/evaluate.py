@@ -23,7 +23,8 @@ from katha.eval_bridge.packets.packets import WordScanner
 from katha.eval_bridge.scoring.audit import question_ledger, summarise
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions
 from katha.eval_bridge.scoring.controls import control_results
-from katha.eval_bridge.scoring.scores import ENSEMBLE, score
+from katha.eval_bridge.scoring.outcomes import ENSEMBLE
+from katha.eval_bridge.scoring.scores import score
 from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
 from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, Writer
 from katha.experiments.judging import Evaluator, Sink, ignore, row_order
@@ -97,6 +98,7 @@ class EvalJob:
         ]
         decider = dict(self.decider.spec()) if self.decider is not None else None
         scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
+        scored += [settings.reference] if settings.reference is not None else []
         return EvalState(
             format=1,
             katha=katha_version(),
@@ -278,6 +280,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
             resamples=settings.resamples,
             seed=settings.seed,
             invalid=invalid,
+            reference=settings.reference,
         )
         if job.variants:
             scores = scores.model_copy(update={"contrastive": pairs.scores(settings.resamples, settings.seed)})

@@ -39,6 +39,9 @@ class EvalOptions(BaseModel):
     )
     variants: Path | None = Field(default=None, description="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
     scan_words: bool = Field(default=False, description="Look for words of the story drawn into the pictures (OCR).")
+    reference: str | None = Field(
+        default=None, description="The board that the others are held against, instead of every pair."
+    )
     resamples: int = Field(
         default=10_000, ge=0, description="Bootstrap resamples for the intervals; 10000 unless told."
     )
@@ -104,7 +107,7 @@ def prepare_stories(
             own = sorted(_owned(record), key=lambda item: item.question_id)
             others = [item for item in pool if item.story_id != record.story_id]
             mine = variants.get(record.story_id, [])
-            questions = [fill_options(item, own, others, mine, seed) for item in _owned(record)]
+            questions = [fill_options(item, own, others, mine, seed, record.story_text) for item in _owned(record)]
             ready.append(record.model_copy(update={"recoverability_questions": questions}))
         return ready
 

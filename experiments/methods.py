@@ -16,7 +16,7 @@ from katha.agents.context import fitting_options
 from katha.compass.modes import load_mode
 from katha.config import Settings
 from katha.errors import UsageError
-from katha.eval_bridge.scoring.scores import ENSEMBLE
+from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.jsonio import digest, read_text
 
 _FIELDS = {"planner", "planner_options", "renderer", "renderer_options", "bridge_renderer", "bridge_renderer_options"}

@@ -195,14 +195,20 @@ class Shelf:
     Judges, similarity and budget are the same for all.
     """
 
-    def __init__(self, judges: Mapping[str, Judge], similarity: Similarity, budget: Budget | None = None) -> None:
-        self._judges, self._similarity, self._budget = judges, similarity, budget
+    def __init__(
+        self,
+        judges: Mapping[str, Judge],
+        similarity: Similarity,
+        budget: Budget | None = None,
+        steering: tuple[str, ...] | None = None,
+    ) -> None:
+        self._judges, self._similarity, self._budget, self._steering = judges, similarity, budget, steering
         self._made: dict[str, object] = {}
 
     @classmethod
     def of(cls, plugins: Plugins, config: Settings) -> Shelf:
         """Return a shelf that holds the plug-ins made for `config`."""
-        shelf = cls(plugins.judges, plugins.similarity, plugins.budget)
+        shelf = cls(plugins.judges, plugins.similarity, plugins.budget, plugins.steering)
         for kind, made in (("planner", plugins.planner), ("renderer", plugins.renderer)):
             shelf._made[_key(kind, config)] = made
         shelf._made[_key("bridge_renderer", config)] = plugins.bridge
@@ -224,6 +230,7 @@ class Shelf:
             similarity=self._similarity,
             bridge=bridge,
             budget=self._budget,
+            steering=self._steering,
         )
 
     def _once(self, kind: str, make: Callable[[Settings], P], config: Settings) -> P:

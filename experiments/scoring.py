@@ -63,6 +63,9 @@ class ScoreOptions(BaseModel):
     power: Annotated[tuple[float, ...], Flag("--power", many=True)] = Field(
         default=(), description="Estimate the stories that an STG difference of so many points needs."
     )
+    reference: str | None = Field(
+        default=None, description="The method that the others are held against, instead of every pair."
+    )
     resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")
     seed: int = Field(default=42, description="The seed of the bootstrap; 42 unless told.")
 
@@ -169,6 +172,7 @@ def _scores(
         resamples=options.resamples,
         seed=options.seed,
         calibrated=weighed,
+        reference=options.reference,
     )
     more: dict[str, object] = {}
     if options.variants is not None:

@@ -1,8 +1,9 @@
 """Choose the compass's settings on validation stories and freeze them (Sec. G.4, Table 43).
 
 The loop over settings asks no judge and draws no frame: every board that a setting could end with was measured before.
-What is minimised is the STG of the boards on the validation stories' reporting questions; on test stories these
-questions stay unseen.
+What is minimised is the common-valid STG of the boards on the validation stories' reporting questions: on those valid
+for the plain board of every seed, so that no setting gains by making a question invalid (hardly any is valid for every
+board that some setting could end with, which are dozens a story). On test stories these questions stay unseen.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from katha.agents.folder import prompt_hashes
 from katha.agents.frames import draw_board, draw_bridge, insertion_seeds
 from katha.agents.graph import build_graph
 from katha.agents.state import OF_ONE_STORY, BridgeTask, ignore_event
-from katha.compass.lock import TEST_SPLITS, Lock, LockedStories, code_sha256, text_sha256, write_lock
+from katha.compass.lock import (
+    TEST_SPLITS,
+    Lock,
+    LockedStories,
+    code_sha256,
+    near_duplicate,
+    sentence_hashes,
+    text_sha256,
+    write_lock,
+)
 from katha.compass.modes import Row, Suite
 from katha.compass.repair import BoardFeatures, board_key
 from katha.compass.tuning import (
@@ -33,14 +43,15 @@ from katha.compass.tuning import (
 from katha.config import Settings, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
 from katha.eval_bridge.judging.answers import Outcome, outcome_of
+from katha.eval_bridge.matching.match import Matching
 from katha.eval_bridge.matching.rules import kept_rule
+from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.rows import row_counts
-from katha.eval_bridge.scoring.scores import collect
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import StoryBench
 from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, read_kept
 from katha.jsonio import write_json
-from katha.schema import Answer, Board, StoryRecord
+from katha.schema import DIMENSIONS, Answer, Board, StoryRecord
 from katha.schema.tables import TuningResult
 from katha.store import Kind, Status, Workspace
 
@@ -59,40 +70,68 @@ def measured(bench: StoryBench, identity: str) -> StoryData:
     row, story = bench.job.suite.rows[0], bench.story
     context = bench.open(row, bench.job.config.seeds)
 
-    def look(name: str, board: Board) -> tuple[BoardFeatures, Counts]:
-        """Return a board's features and its reporting outcomes, shape (dimensions, 4)."""
+    answers: list[Answer] = []
+    names: list[str] = []
+
+    def look(name: str, board: Board) -> BoardFeatures:
+        """Return a board's features; its reporting answers are put to the others."""
         measure(context, name, board, ignore_event)
-        rows = bench.report(context, board, row, "board")
-        outcomes = collect([story], rows, matching=context.matching, selection="reporting")
-        counts: Counts = row_counts(outcomes, ["board"], [story.story_id]).counts[0, 0].tolist()
-        return (context.measured.boards or {})[board_key(board.frames)], counts
+        names.append(name)
+        answers.extend(bench.report(context, board, row, name))
+        return (context.measured.boards or {})[board_key(board.frames)]
 
     def repair(board: Board, pair: tuple[int, int], seed: int) -> RepairData:
         repaired = draw_bridge(context, BridgeTask(seed=seed, board=board, pair=pair, prompt=None), ignore_event)
-        features, counts = look(f"{repaired.method}/{board.seed}", repaired)
+        features = look(f"{repaired.method}/{board.seed}", repaired)
         closest = max((step.adjacent for step in features.transitions if step.pair == pair), default=0.0)
-        return RepairData(seed=seed, features=features, closest=closest, counts=counts)
+        return RepairData(seed=seed, features=features, closest=closest, counts=[])
 
     def candidate(seed: int) -> CandidateData:
         board = draw_board(context, seed, ignore_event)
-        features, counts = look(f"candidate:{seed}", board)
+        features = look(f"candidate:{seed}", board)
         pairs = possible_weakest(features.transitions) if context.mode.insert != "none" else []
         repairs = {
             f"{pair[0]}-{pair[1]}": [repair(board, pair, other) for other in insertion_seeds(context, board)]
             for pair in pairs
         }
-        return CandidateData(seed=seed, features=features, counts=counts, repairs=repairs)
+        return CandidateData(seed=seed, features=features, counts=[], repairs=repairs)
 
-    return StoryData(
-        story_id=story.story_id, identity=identity, candidates=[candidate(seed) for seed in bench.job.config.seeds]
-    )
+    made = [candidate(seed) for seed in bench.job.config.seeds]
+    plain = [f"candidate:{one.seed}" for one in made]
+    counted = iter(_counted(story, answers, names, plain, context.matching))
+    for one in made:  # in the order in which they were looked at
+        for data in (one, *(board for row_of in one.repairs.values() for board in row_of)):
+            data.counts, data.own, data.raw = next(counted)
+    return StoryData(story_id=story.story_id, identity=identity, candidates=made)
+
+
+def _counted(
+    story: StoryRecord, answers: Sequence[Answer], names: Sequence[str], plain: Sequence[str], rule: Matching
+) -> Iterator[tuple[Counts, Counts, Counts]]:
+    """Yield each board's counts on the questions valid for every plain board, on its own valid ones, and on every
+    scored one; each of shape (dimensions, 4)."""
+    outcomes = collect([story], answers, matching=rule, selection="reporting")
+    known = [name for name in names if name in outcomes.methods]
+    shared = [name for name in plain if name in known]
+    empty: Counts = [[0.0] * 4 for _ in DIMENSIONS]
+
+    def counts(name: str, *, filtered: bool = True, among: Sequence[str] = ()) -> Counts:
+        found = row_counts(outcomes, [name], [story.story_id], filtered=filtered, among=among)
+        table: Counts = found.counts[0, 0].tolist()
+        return table
+
+    for name in names:
+        if name not in known:
+            yield empty, empty, empty
+        else:
+            yield counts(name, among=shared), counts(name), counts(name, filtered=False)
 
 
 @dataclass(frozen=True)
 class TuneResult:
-    """Where the lock is, and how it was chosen (`tuning.json`)."""
+    """Where the lock is, if one was written, and how it was chosen (`tuning.json`)."""
 
-    lock: Path
+    lock: Path | None
     chosen: TuningResult
     status: Status
     outcome: Outcome
@@ -100,7 +139,10 @@ class TuneResult:
 
 @dataclass
 class TuneJob:
-    """Validation stories and what is tried on them; `others` are stories of the same file, frozen but never used."""
+    """Validation stories and what is tried on them; `others` are stories of the same file, frozen but never used.
+
+    keep: write a lock even where the choice is not shown to be better than the settings before.
+    """
 
     records: Sequence[StoryRecord]
     others: Sequence[StoryRecord]
@@ -109,6 +151,7 @@ class TuneJob:
     resamples: int = 2_000
     seed: int = 42
     given: Plugins | None = None
+    keep: bool = False
     work: AblationJob = field(init=False)
 
     def __post_init__(self) -> None:
@@ -135,6 +178,16 @@ class TuneJob:
                     f"The stories {name!r}, in the tuning set, and {other!r}, outside it, have the same words.",
                     hint="Remove one of them.",
                 )
+        near = near_duplicate(
+            {record.story_id: sentence_hashes(record) for record in self.records},
+            {record.story_id: sentence_hashes(record) for record in self.others},
+        )
+        if near is not None:
+            raise UsageError(
+                f"The stories {near[0]!r}, in the tuning set, and {near[1]!r}, outside it, tell the same in nearly all "
+                "sentences.",
+                hint="Remove one of them.",
+            )
 
 
 class TuningState(ExperimentState):
@@ -149,14 +202,15 @@ TUNING = Kind("tuning", "ablation.json", TuningState)
 
 
 def tune(job: TuneJob, out: Path, lock: Path, *, on_story: OnStep | None = None) -> TuneResult:
-    """Measure the stories into the folder `out`, choose, and write `lock`. After a kill it goes on.
+    """Measure the stories into the folder `out`, choose, and write `lock` where the choice is shown to be better (or
+    `job.keep` asks for it). After a kill it goes on.
 
     Raises:
         UsageError: something is wrong with the input, before any work. JudgeError, StoreError: the work failed.
     """
     job.work.settle()
     made = _Tuning(job, Workspace(out, TUNING), lock).run(on_story)
-    return TuneResult(lock, made.table, made.status, made.outcome)
+    return TuneResult(lock if made.table.better or job.keep else None, made.table, made.status, made.outcome)
 
 
 class _Tuning(Experiment[TuningState, TuningResult]):
@@ -210,7 +264,8 @@ class _Tuning(Experiment[TuningState, TuningResult]):
         taken = round(time.perf_counter() - started, 2)
         chosen = chosen.model_copy(update={"invalid_stories": self._invalid, "seconds": taken})
         write_json(self.folder.path / "tuning.json", chosen.model_dump(mode="json"))
-        self._freeze(chosen)
+        if chosen.better or job.keep:
+            self._freeze(chosen)
         return Made(chosen, outcome)
 
     def _freeze(self, chosen: TuningResult) -> None:

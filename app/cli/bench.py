@@ -21,7 +21,7 @@ from katha.eval_bridge.matching.rules import folder_rule, make_decider, open_rul
 from katha.eval_bridge.people.analysis import calibrate as compare
 from katha.eval_bridge.people.ensemble import fit_ensemble
 from katha.eval_bridge.people.judgments import read_judgments
-from katha.eval_bridge.scoring.scores import collect
+from katha.eval_bridge.scoring.outcomes import collect
 from katha.experiments.building import Built, measure_planners, write_story_questions, write_story_variants
 from katha.experiments.scoring import read_archive, read_scored_stories
 from katha.jsonio import write_json

@@ -116,7 +116,14 @@ def comparison(row: Comparison, judge: str = "") -> str:
     span = f", {interval(row.ci95)}" if row.ci95 else ""
     p = f", corrected p {row.p_corrected:.4f} of {row.family}" if row.p_corrected is not None else ""
     pair = f"{row.a} against {row.b}" + (f", {judge}" if judge else "")
-    return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories)"
+    words = {"raw": "raw", "filtered": "own valid", "common_valid": "common valid"}
+    others = [
+        f"{words[name]} {value:+.1f}"
+        for name, value in row.differences.items()
+        if name != row.block and value is not None
+    ]
+    beside = f"; {', '.join(others)}" + (": the blocks disagree in sign" if row.disagree else "") if others else ""
+    return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories{beside})"
 
 
 def tell_outcome(outcome: Outcome) -> None:

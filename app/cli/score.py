@@ -12,6 +12,7 @@ import typer
 from katha.app.cli.console import comparison, echo_json, interval, points
 from katha.app.cli.options import Given, Json, options_from
 from katha.config import read_settings
+from katha.eval_bridge.scoring.scores import HEADLINE
 from katha.experiments.scoring import ScoreOptions, ScoreReport, score_archives
 from katha.schema.scores import JudgeAlignment, PowerEstimate, Scores
 
@@ -47,7 +48,7 @@ def _tell(found: ScoreReport, out: Path) -> None:
     for line in _headlines(scores):
         typer.echo(line)
     for row in scores.comparisons:
-        if row.block == "filtered" and row.difference is not None:
+        if row.block == HEADLINE and row.difference is not None:
             typer.echo(f"  {comparison(row, row.judge)}")
     for method, judges in scores.contrastive.methods.items() if scores.contrastive is not None else ():
         for judge, pairs in judges.items():

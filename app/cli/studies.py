@@ -25,10 +25,19 @@ if TYPE_CHECKING:
     from katha.experiments.evaluate import EvalResult
 
 _JUDGED = ("judges", "judge_options", "answers", "matching", "variant", "base_url", "verify_reuse")
-_VARIED = ("planner", "planner_options", "renderer", "renderer_options", "mode", "review", "verify_reuse")
+_VARIED = (
+    "steering_judges",
+    "planner",
+    "planner_options",
+    "renderer",
+    "renderer_options",
+    "mode",
+    "review",
+    "verify_reuse",
+)
 _BOARD = "  {:<22}{:>8}{:>8}{:>8}{:>8}{:>18}{:>16}"
-_ROW = "  {:<26}{:>7}{:>7}{:>8}{:>17}{:>8}{:>8}{:>8}{:>8}"
-_METHOD = "  {:<30}{:>8}{:>9}{:>7}{:>7}{:>7}{:>8}{:>17}"
+_ROW = "  {:<22}{:>7}{:>7}{:>8}{:>17}{:>8}{:>7}{:>7}{:>14}{:>8}"
+_METHOD = "  {}{:>8}{:>9}{:>7}{:>8}{:>17}{:>7}{:>7}{:>16}"
 _SHOWN = 8
 
 S = TypeVar("S", bound=ExperimentState)
@@ -170,6 +179,9 @@ def ablate(
         Path | None,
         typer.Option("--human", help="People's judgments of the boards (CSV or JSON Lines): human columns."),
     ] = None,
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="The row that the others are held against; the suite's baseline.")
+    ] = None,
     resamples: Resamples = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
     as_json: Json = False,
@@ -188,6 +200,7 @@ def ablate(
             split=split,
             lock=lock,
             human=human,
+            reference=reference,
             resamples=resamples,
             out=out,
             budget=given.budget,
@@ -198,9 +211,13 @@ def ablate(
 
 
 def _tell_ablation(table: AblationTable) -> None:
-    typer.echo(_ROW.format("row", "image", "STG", "change", "95% interval", "p", "frames", "drawn", "asked"))
+    typer.echo(_ROW.format("row", "image", "STG", "change", "95% interval", "p", "own", "raw", "valid", "frames"))
     for row in table.rows:
         typer.echo(_line(row))
+    typer.echo(
+        "  image, STG, change: on the questions valid for all rows scored alike; own, raw: STG on the row's own valid "
+        "questions and on every scored one; valid: common/own/scored."
+    )
     for row in table.rows:
         if row.human is not None:
             typer.echo(_people(row.mode, row.human))
@@ -220,15 +237,15 @@ def _tell_ablation(table: AblationTable) -> None:
 
 def _line(row: AblationRow) -> str:
     if row.not_run is not None:
-        return f"  {row.mode:<26} not run: {row.not_run}"
-    numbers = (points(row.image), points(row.stg), change(row.delta_stg, "-"))
-    tested = (interval(row.ci95, "+.1f"), p_value(row.p_corrected, "-"))
-    counts = (
-        "-" if row.frames is None else f"{row.frames:.2f}",
-        f"{row.frames_rendered:,}",
-        f"{row.questions_asked:,}",
-    )
-    return _ROW.format(row.mode, *numbers, *tested, *counts)
+        return f"  {row.mode:<22} not run: {row.not_run}"
+    shown = row.headline
+    if shown is None:
+        return _ROW.format(row.mode, *"-" * 9)
+    numbers = (points(shown.image), points(shown.stg), change(shown.delta_stg, "-"))
+    tested = (interval(shown.ci95, "+.1f"), p_value(shown.p_corrected, "-"))
+    beside = (points(row.stg), points(row.raw.stg if row.raw is not None else None))
+    valid = f"{shown.n}/{row.valid}/{row.scored}"
+    return _ROW.format(row.mode, *numbers, *tested, *beside, valid, "-" if row.frames is None else f"{row.frames:.2f}")
 
 
 def _people(mode: str, human: HumanColumns) -> str:
@@ -257,6 +274,9 @@ def compare(
         list[str] | None,
         typer.Option("--renderer-option", help="KEY=VALUE for those of the renderers that have it."),
     ] = None,
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="The method that the others are held against, not every pair.")
+    ] = None,
     resamples: Resamples = 10_000,
     out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
     as_json: Json = False,
@@ -274,6 +294,7 @@ def compare(
             planners=planner or (),
             modes=mode or (),
             methods=methods,
+            reference=reference,
             resamples=resamples,
             out=out,
             budget=given.budget,
@@ -285,13 +306,20 @@ def compare(
 
 
 def _tell_comparison(table: CompareTable) -> None:
-    typer.echo(_METHOD.format("method", "boards", "invalid", "image", "raw", "STG", "common", "95% interval"))
+    width = max(8, *(len(row.name) for row in table.methods))
+    head = ("boards", "invalid", "image", "STG", "95% interval", "own", "raw", "valid")
+    typer.echo(_METHOD.format("method".ljust(width), *head))
     for row in table.methods:
-        gaps = (row.image, row.raw_stg, row.filtered_stg, row.common_valid_stg)
-        numbers = [row.boards, f"{points(row.invalid_rate)}%", *map(points, gaps), interval(row.ci95)]
-        typer.echo(_METHOD.format(row.name[:29], *numbers))
+        shown = (points(row.common_valid_image), points(row.common_valid_stg), interval(row.common_valid_ci95))
+        valid = "-" if row.n_scored is None else f"{row.n_common}/{row.n_valid}/{row.n_scored}"
+        beside = (points(row.filtered_stg), points(row.raw_stg), valid)
+        typer.echo(_METHOD.format(row.name.ljust(width), row.boards, f"{points(row.invalid_rate)}%", *shown, *beside))
+    typer.echo(
+        "  image, STG: on the questions valid for every method; own, raw: STG on the method's own valid questions and "
+        "on every scored one; valid: common/own/scored."
+    )
     for pair in table.comparisons:
-        if pair.block == "common_valid" and pair.difference is not None:
+        if pair.headline and pair.difference is not None:
             typer.echo(f"  {comparison(pair)}")
     for row in table.methods:
         if row.signature:
@@ -313,7 +341,12 @@ def tune(
     ] = None,
     settings: Annotated[int, typer.Option("--settings", min=1, help="How many settings are tried.")] = 10_000,
     resamples: Resamples = 2_000,
-    lock: Annotated[Path, typer.Option("--lock", help="Where the lock is written.")] = Path("compass.lock.yaml"),
+    lock: Annotated[
+        Path, typer.Option("--lock", help="Where the lock is written, if something better is found.")
+    ] = Path("compass.lock.yaml"),
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Write the lock even if nothing better than the settings before is found.")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", help="The folder of features and of the curve.")] = Path("out/tune"),
     as_json: Json = False,
 ) -> None:
@@ -330,6 +363,7 @@ def tune(
             tried=settings,
             resamples=resamples,
             lock=lock,
+            keep=keep,
             out=out,
             budget=given.budget,
             on_progress=on_progress,
@@ -337,14 +371,15 @@ def tune(
         )
     chosen, report = result.chosen, out / "report.html"
     if as_json:
-        echo_json({"lock": str(result.lock), "report": str(report), "tuning": chosen.model_dump(mode="json")})
+        written = str(result.lock) if result.lock is not None else None
+        echo_json({"lock": written, "report": str(report), "tuning": chosen.model_dump(mode="json")})
     else:
         _tell_tuning(chosen, result.lock, report)
         tell_outcome(result.outcome)
     end(result.outcome, result.status)
 
 
-def _tell_tuning(chosen: TuningResult, lock: Path, report: Path) -> None:
+def _tell_tuning(chosen: TuningResult, lock: Path | None, report: Path) -> None:
     typer.echo(f"Tried {chosen.tried:,} settings on {chosen.stories} stories in {chosen.seconds:.1f} s.")
     for name, value in chosen.setting.items():
         default = chosen.default[name]
@@ -355,6 +390,12 @@ def _tell_tuning(chosen: TuningResult, lock: Path, report: Path) -> None:
     typer.echo(f"  difference {points(gain.difference)}{span}; the choice itself is not in this interval")
     unseen = points(chosen.cross_validated)
     typer.echo(f"  on stories that the choice did not see ({chosen.folds} parts): {unseen}")
+    words = {"common_valid": "common", "filtered": "own", "raw": "raw"}
+    blocks = [
+        f"{words[name]} {points(block.stg)} on {block.n} (before {points(block.default_stg)} on {block.default_n})"
+        for name, block in chosen.blocks.items()
+    ]
+    typer.echo(f"  by questions: {'; '.join(blocks)}")
     if warning := advice(chosen):
         typer.echo(f"  {warning}")
     if chosen.equally_good > 1:
@@ -363,5 +404,8 @@ def _tell_tuning(chosen: TuningResult, lock: Path, report: Path) -> None:
         typer.echo(f"Left out: {story}: {reason}")
     for note in chosen.notes:
         typer.echo(f"Note: {note}")
-    typer.echo(f"Lock: {lock}")
+    if lock is None:
+        typer.echo("No lock was written: nothing better than the settings before was found. --keep writes one anyway.")
+    else:
+        typer.echo(f"Lock: {lock}")
     typer.echo(f"Report: {report}")

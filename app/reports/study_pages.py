@@ -7,6 +7,7 @@ from pathlib import Path
 
 from katha.app.reports.charts import Axis, curve
 from katha.app.reports.page import DASH, Picture, panel_uri, pictures, read_record, worded, write_page
+from katha.experiments.ablate.conclusions import ALPHA
 from katha.jsonio import read_json
 from katha.schema import DIMENSIONS, Board
 from katha.schema.scores import Comparison
@@ -63,7 +64,8 @@ def write_ablation_report(out: Path) -> Path:
         InputFileError: a file of the ablation is missing or broken.
     """
     table, state = read_record(out / "table.json", AblationTable), read_json(out / "ablation.json")
-    numbers = [value for row in table.rows for value in (row.delta_stg, *(row.ci95 or ())) if value is not None]
+    shown = [row.headline for row in table.rows if row.headline is not None]
+    numbers = [value for row in shown for value in (row.delta_stg, *(row.ci95 or ())) if value is not None]
     cases = table.cases.cases if table.cases is not None else []
     return write_page(
         out / "report.html",
@@ -138,9 +140,11 @@ def write_compare_report(out: Path) -> Path:
 
 
 def _reading(row: Comparison) -> str:
-    """What a difference supports: its interval and its corrected p must both say so."""
+    """What a difference supports: its interval and both its corrected p must say so."""
     apart = row.ci95 is not None and (row.ci95[0] > 0 or row.ci95[1] < 0)
-    if not apart or row.p_corrected is None or row.p_corrected >= 0.05:
+    if not row.headline:
+        return "beside the headline" + ("; the signs disagree" if row.disagree else "")
+    if not apart or any(p is None or p >= ALPHA for p in (row.p_corrected, row.p_bootstrap_corrected)):
         return "no difference is shown"
     return f"{row.a if (row.difference or 0.0) < 0 else row.b} loses less"
 
@@ -173,10 +177,14 @@ def write_tuning_report(out: Path) -> Path:
 def advice(tuning: TuningResult) -> str:
     """Return a warning where the choice is not shown to be better than the settings before; nothing where it is."""
     unseen, before, span = tuning.cross_validated, tuning.default_stg, tuning.gain.ci95
+    if tuning.setting == tuning.default:
+        return "Nothing that was tried is better than the settings before."
     if unseen is not None and before is not None and unseen >= before:
         return (
             f"On unseen stories the choice is no better than the settings before ({before:.1f}): tune on more stories."
         )
-    if span is not None and span[1] >= 0.0:
+    if span is None:
+        return "There are too few stories to show that the choice is better than the settings before."
+    if span[1] >= 0.0:
         return "That the choice is better than the settings before is not shown: the interval holds zero."
     return ""

@@ -597,6 +597,7 @@ class SketchReaderJudge:
     """
 
     always_chooses = True
+    ignores_instructions = True
 
     def __init__(self, argument: str | None = None, *, reader: Reader | None = None) -> None:
         if argument is not None:

@@ -17,6 +17,7 @@ from katha.protocols import (
     Evidence,
     FillsTheMemory,
     HasAPrice,
+    IgnoresInstructions,
     Judge,
     JudgePrompt,
     JudgeReply,
@@ -37,6 +38,7 @@ class JudgeAbilities:
     always_chooses: bool
     concurrency: int
     exclusive: bool
+    ignores_instructions: bool
     price: Mapping[str, float] | None
 
 
@@ -46,6 +48,7 @@ def judge_abilities(judge: Judge) -> JudgeAbilities:
         always_chooses=isinstance(judge, AlwaysChooses) and bool(judge.always_chooses),
         concurrency=max(1, int(judge.concurrency)) if isinstance(judge, AsksSideBySide) else 1,
         exclusive=isinstance(judge, FillsTheMemory) and bool(judge.exclusive),
+        ignores_instructions=isinstance(judge, IgnoresInstructions) and bool(judge.ignores_instructions),
         price=judge.price if isinstance(judge, HasAPrice) else {},
     )
 

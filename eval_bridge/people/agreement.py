@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
 from katha.eval_bridge.people.resampling import Given
-from katha.eval_bridge.scoring.scores import RIGHT, WRONG, Aggregate, Outcomes, collect
+from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import averages, share_interval, story_counts
 from katha.models.checkpoints import need
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord

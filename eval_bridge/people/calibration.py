@@ -12,7 +12,7 @@ from katha.eval_bridge.people import agreement as c
 from katha.eval_bridge.people.collected import majority
 from katha.eval_bridge.people.judgments import CONFIDENCE, Judgment
 from katha.eval_bridge.people.recoverability import Answered
-from katha.eval_bridge.scoring.scores import ENSEMBLE, MISSING, RIGHT, WRONG, Outcomes, collect
+from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import averages, story_counts
 from katha.schema import CONDITIONS, Answer, Condition, StoryRecord
 from katha.schema.people import Gathered, JudgeOnBoards, LabelAgreement, PairAgreement, PreferencePair

@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.people.agreement import calibration_error, pairwise_agreement, rank_correlation
-from katha.eval_bridge.scoring.scores import CALIBRATED, ENSEMBLE, MISSING, RIGHT, WRONG, Outcomes, majority
+from katha.eval_bridge.scoring.outcomes import CALIBRATED, ENSEMBLE, MISSING, RIGHT, WRONG, Outcomes, majority
 from katha.jsonio import read_json
 from katha.models.checkpoints import need
 from katha.schema import CONDITIONS

@@ -1,4 +1,4 @@
-"""The questions of a run: built from transitions (Sec. C.5, Tables 28 and 29), halved, and given options.
+"""The questions of a run: built from transitions (Sec. C.5, Tables 28 and 29), and given options.
 
 Every transition is asked for its action, cause, feeling and consequence; neighbouring transitions for their order; the
 story for its lesson if that is known. A question finds its moment by what happened before it, never by what it asks
@@ -9,13 +9,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
 from katha.configs import load_config
 from katha.eval_bridge.matching.match import match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
+from katha.eval_bridge.questions.halves import assign_roles
 from katha.eval_bridge.questions.wording import (
     ORDERED,
     called,
@@ -27,7 +28,6 @@ from katha.eval_bridge.questions.wording import (
     swaps,
     without_feeling,
 )
-from katha.jsonio import digest
 from katha.language import PhraseReading, load_vocabulary, read_phrase
 from katha.schema import (
     DIMENSIONS,
@@ -36,7 +36,6 @@ from katha.schema import (
     Dimension,
     Plan,
     Question,
-    Role,
     StoryRecord,
     Transition,
 )
@@ -227,18 +226,6 @@ class _Builder:
                 yield from make(at, item)
 
 
-def _asked_otherwise(drafts: Sequence[_Draft]) -> Iterator[_Draft]:
-    """A second wording for each dimension that has one question, so that both halves of the split have it."""
-    for dimension in DIMENSIONS:
-        own = [draft for draft in drafts if draft.dimension == dimension]
-        for known, other in _WORDS["otherwise"] if len(own) == 1 else ():
-            if own[0].question.startswith(known):
-                asked = (other + own[0].question.removeprefix(known)).replace(" feel when ", " when ")
-                asked = asked.replace(" do after ", " after ") if dimension == "action_visibility" else asked
-                yield replace(own[0], question=asked)
-                break
-
-
 def _moral(record: StoryRecord, transitions: Sequence[Transition]) -> list[_Draft]:
     """The story's lesson, if its label is known."""
     named = [record.moral_label, *(item.moral_target for item in reversed(transitions))]
@@ -293,7 +280,7 @@ def build_questions(record: StoryRecord, plan: Plan) -> list[Question]:
     seen: set[str] = set()
     questions: list[Question] = []
     drafts = list(builder.drafts())
-    for draft in (*drafts, *_asked_otherwise(drafts), *_moral(record, builder.transitions)):
+    for draft in (*drafts, *_moral(record, builder.transitions)):
         key = normalise(draft.question)
         if key not in seen:
             seen.add(key)
@@ -301,70 +288,9 @@ def build_questions(record: StoryRecord, plan: Plan) -> list[Question]:
     return questions
 
 
-# Halves: which questions steer and which report. Split once per story by a hash of seed and question id, dimension by
-# dimension, so that each half has every dimension that has two questions (an odd one goes to steering). Of the
-# dimensions with one question, moral goes to reporting (selection has no business with the lesson of the whole) and the
-# rest take turns, reporting first. Then a transition without a steering question gets one by an exchange within its
-# dimension, or else by moving one whose dimension keeps another reporting question.
-
-
-def _first_split(ranked: Sequence[Question]) -> dict[str, Role]:
-    """Roles by question id, dimension by dimension."""
-    groups: dict[str, list[str]] = {}
-    for question in ranked:
-        groups.setdefault(question.question_type, []).append(question.question_id)
-    roles: dict[str, Role] = {}
-    for members in groups.values():
-        steering = (len(members) + 1) // 2
-        roles |= {name: "steering" if at < steering else "reporting" for at, name in enumerate(members)}
-    single = [members[0] for kind, members in groups.items() if len(members) == 1 and kind != "moral"]
-    roles |= {name: "steering" if at % 2 else "reporting" for at, name in enumerate(single)}
-    return roles | {name: "reporting" for name in groups.get("moral", ()) if len(groups["moral"]) == 1}
-
-
-def _cover_transitions(ranked: Sequence[Question], roles: dict[str, Role]) -> None:
-    """Give each transition a steering question where that leaves the dimensions balanced."""
-
-    def steering_at(pair: tuple[int, int] | None) -> int:
-        return sum(q.target_transition == pair and roles[q.question_id] == "steering" for q in ranked)
-
-    for pair in sorted({q.target_transition for q in ranked if q.target_transition is not None}):
-        own = [q for q in ranked if q.target_transition == pair and q.question_type != "moral"]
-        for question in own if not steering_at(pair) else ():
-            mates = [q for q in ranked if q.question_type == question.question_type and q is not question]
-            spare = [
-                q
-                for q in mates
-                if roles[q.question_id] == "steering"
-                and (q.target_transition is None or steering_at(q.target_transition) > 1)
-            ]
-            if spare:
-                roles[spare[0].question_id] = "reporting"
-            if spare or any(roles[q.question_id] == "reporting" for q in mates):
-                roles[question.question_id] = "steering"
-                break
-
-
-def assign_roles(questions: Sequence[Question], seed: int = 42) -> list[Question]:
-    """`questions` of one or more stories with `role` filled in; roles that are there already stay."""
-    stories: dict[str, list[Question]] = {}
-    for question in questions:
-        stories.setdefault(question.story_id, []).append(question)
-    done: dict[tuple[str, str], Role] = {}
-    for story, members in stories.items():
-        open_ones = [item for item in members if item.role is None]
-        ranked = sorted(open_ones, key=lambda item: digest([seed, item.story_id, item.question_id]))
-        roles = _first_split(ranked)
-        _cover_transitions(ranked, roles)
-        done |= {(story, name): role for name, role in roles.items()}
-    return [
-        item if item.role else item.model_copy(update={"role": done[item.story_id, item.question_id]})
-        for item in questions
-    ]
-
-
 # Options (E.5, Table 36): the canonical answer, three distractors of the same dimension and `Unclear`, last. None may
-# match an accepted answer or another option. All of it depends on seed and question id alone.
+# match an accepted answer or another option. A moral label is told among all twelve (Table 35, Eqs. 39 to 41).
+# All of it depends on seed and question id alone.
 
 
 @lru_cache(maxsize=256)
@@ -387,8 +313,9 @@ def _distractors(
     pool: Sequence[Question],
     variants: Sequence[ContrastiveVariant],
     seed: int,
+    told_text: str = "",
 ) -> Iterator[str]:
-    """Yield what could be a wrong option, best source first: the question's own distractors, its contrastive variants,
+    """Yield what could be a wrong option, best source first: its contrastive variants, the question's own distractors,
     the story's other answers, one-concept changes of the canonical answer, and other stories."""
     kind, key = question.question_type, f"{seed}:{question.question_id}"
 
@@ -398,10 +325,13 @@ def _distractors(
     def answers(others: Iterable[Question], *kinds: str) -> list[str]:
         return shuffled(sorted({item.gold_answer for item in others if item.question_type in kinds}))
 
+    ours = [item for item in variants if item.base_story_id == question.story_id and item.has_variant]
+    if kind == "moral":
+        yield from sorted({item.contrastive_moral for item in ours if item.contrastive_moral})
+    else:
+        yield from _near_misses(question, ours, told_text)
     yield from (item for item in (question.model_extra or {}).get("distractors") or () if isinstance(item, str))
     if kind == "moral":
-        ours = [item for item in variants if item.base_story_id == question.story_id]
-        yield from sorted({item.contrastive_moral for item in ours if item.contrastive_moral})
         yield from shuffled(_WORDS["lessons"] if moral_label(question.gold_answer) is None else MORAL_LABELS)
         yield from answers(pool, kind)
         return
@@ -417,6 +347,26 @@ def _distractors(
     yield from answers((*story, *pool), *(other for other in DIMENSIONS if other not in ("moral", kind)))
 
 
+def _near_misses(question: Question, variants: Sequence[ContrastiveVariant], told_text: str) -> Iterator[str]:
+    """Yield what a contrastive variant tells in place of the question's answer: the changed sentences of its changed
+    scene, for what happens and why; the feelings in them, for how somebody feels (Secs. 3.7, C.7)."""
+    scenes = {question.target_scene, *(question.target_transition or ()), *question.evidence_scenes}
+    known = normalise(told_text)
+    for variant in variants:
+        if variant.changed_scene_id not in scenes:
+            continue
+        for part in _SENTENCE_END.split(variant.contrastive_scene_text.strip()):
+            if not part or normalise(part) in known:
+                continue
+            if question.question_type in ("action_visibility", "causal", "consequence"):
+                yield part
+            elif question.question_type == "emotional":
+                reading = read_phrase(part)
+                who, felt = reading.concepts.get("character", ()), _feelings(reading)
+                if who and felt:
+                    yield feeling(who[0], None, felt[-1], part)
+
+
 def _equivalent(text: str, chosen: Sequence[str], question: Question) -> bool:
     """Return whether `text` would be accepted, or says what an option already says."""
     asked = question.model_copy(update={"options": None})
@@ -430,17 +380,24 @@ def fill_options(
     pool: Sequence[Question] = (),
     variants: Sequence[ContrastiveVariant] = (),
     seed: int = 42,
+    told_text: str = "",
 ) -> Question:
-    """`question` with its options; fewer than three distractors only if nothing else is left to say."""
+    """`question` with its options; fewer than three distractors only if nothing else is left to say.
+
+    told_text: the story, so that no sentence of it becomes a wrong option by way of a contrastive variant.
+    """
     if question.options:
         return question
     moral = question.question_type == "moral"
+    most = len(MORAL_LABELS) if moral and moral_label(question.gold_answer) is not None else DISTRACTORS
     chosen: list[str] = []
-    for text in _distractors(question, story, pool, variants, seed):
+    for text in _distractors(question, story, pool, variants, seed, told_text):
+        if most > DISTRACTORS and moral_label(text) is None:
+            continue
         said = text if moral else sentence(text)
         if normalise(said) and not _equivalent(said, chosen, question):
             chosen.append(said)
-        if len(chosen) == DISTRACTORS:
+        if len(chosen) == most:
             break
     options = [question.gold_answer if moral else sentence(question.gold_answer), *chosen]
     random.Random(f"{seed}:{question.question_id}:order").shuffle(options)

@@ -16,7 +16,7 @@ from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import RULES, Matching, Rule, match, normalise, word_rule
 from katha.eval_bridge.matching.rules import CHANGING, VERDICTS, KeptRule, open_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersFormat, judge_prompt, prompt_sha256
-from katha.eval_bridge.scoring.scores import ENSEMBLE, MISSING, RIGHT, Outcomes, collect
+from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import BOTH
 from katha.jsonio import read_json
 from katha.schema import CONDITIONS, Answer, Condition, Question, StoryRecord

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Matching, match
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.scoring.scores import ENSEMBLE, MISSING, RIGHT, WRONG, Cells, majority
+from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, Cells, majority
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest, iter_lines, loads
 from katha.schema import CONDITIONS, Answer, Confidence, ContrastiveVariant, Question, StoryRecord
@@ -100,9 +100,12 @@ class PairScorer:
         stories = {record.story_id: record for record in records}
         self.kinds: dict[str, str] = {}
         self.questions: dict[str, Question] = {}
-        self.strangers = 0
+        self.strangers = self.inactive = 0
         self.verdicts: dict[tuple[str, str], dict[str, int]] = {}
         for variant in variants:
+            if not variant.has_variant:  # Table 15: the record is there, and nothing was changed
+                self.inactive += 1
+                continue
             record = stories.get(variant.base_story_id)
             if record is None:
                 self.strangers += 1
@@ -140,6 +143,7 @@ class PairScorer:
             rows = dict(zip(judges, votes, strict=True)) | ({ENSEMBLE: majority(votes)} if len(judges) > 1 else {})
             found[method] = {judge: self._entry(pairs, cells, resamples, seed) for judge, cells in rows.items()}
         notes = [f"{self.strangers} variants belong to stories that are not given."] if self.strangers else []
+        notes += [f"{self.inactive} variants are marked as inactive (has_variant)."] if self.inactive else []
         if not methods:
             notes.append(f"No row answers a pair (question ids {PAIR_PREFIX}VARIANT_ID), so there is no PairAcc.")
         return PairScores(n_pairs=len(pairs), methods=found, notes=notes)

@@ -8,7 +8,7 @@ stories for all rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching
 from katha.eval_bridge.scoring import statistics
-from katha.eval_bridge.scoring.scores import MISSING, RIGHT, WRONG, Outcomes, collect
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, WRONG, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, interval, points, story_gaps
 from katha.models.checkpoints import need
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Condition, Dimension, StoryRecord
@@ -35,7 +35,6 @@ class RowCounts:
     counts: Floats
     valid: int
     scored: int
-    ambiguous: int
 
     def pooled(self, mask: NDArray[np.bool_] | None = None) -> Floats:
         """Return the boards together, of shape (stories, dimensions, 4); `mask` (boards, stories) leaves some out."""
@@ -54,29 +53,36 @@ def row_counts(
     filtered: bool = True,
     dimensions: Sequence[Dimension] = (),
     together: bool = False,
+    among: Sequence[str] = (),
+    without: Collection[tuple[str, str]] = (),
 ) -> RowCounts:
     """Return the counts of `methods` (the boards of one row) for `stories` in this order.
 
     conditions: those under which a question needs an outcome to be scored. filtered: only questions right under text
-    and images count. dimensions: empty for all. together: questions are averaged whatever their dimension.
+    and images count. dimensions: empty for all. together: questions are averaged whatever their dimension. among: the
+    questions are those that count for all of these boards (the common-valid set), whatever they are for the others.
+    without: questions, by story and id, that are left out.
     """
+    if not methods:
+        return RowCounts(np.zeros((0, len(stories), len(DIMENSIONS), statistics.COUNTS)), 0, 0)
     at = outcomes.judges.index(judge) if judge is not None else len(outcomes.judges) - 1
     used = [place for place, name in enumerate(CONDITIONS) if name in conditions]
     wanted = np.isin(outcomes.dimension_of, [DIMENSIONS.index(name) for name in dimensions or DIMENSIONS])
+    if without:
+        named = zip(outcomes.story_of, outcomes.questions, strict=True)
+        wanted &= np.array([(outcomes.stories[at], item.question_id) not in without for at, item in named], dtype=bool)
     order = np.array([stories.index(story) for story in outcomes.stories], dtype=np.intp)
     dimension_of = np.zeros_like(outcomes.dimension_of) if together else outcomes.dimension_of
     cell_of = order[outcomes.story_of] * len(DIMENSIONS) + dimension_of
-    made, n_valid, n_scored, n_ambiguous = [], 0, 0, 0
-    for name in methods:
-        cells = outcomes.cells[outcomes.methods.index(name), at]
-        scored = (cells[used] != MISSING).all(axis=0) & wanted
-        right = cells == RIGHT
-        valid = scored & right[BOTH] if filtered else scored
-        made.append(statistics.story_counts(right, valid, cell_of, len(stories)))
-        n_valid, n_scored = n_valid + int(valid.sum()), n_scored + int(scored.sum())
-        n_ambiguous += int((valid & (cells[BOTH] != MISSING) & ~right[BOTH]).sum())
+    places = [outcomes.methods.index(name) for name in methods]
+    right = outcomes.cells[:, at] == RIGHT
+    scored = (outcomes.cells[:, at][:, used] != MISSING).all(axis=1) & wanted
+    valid = scored & right[:, BOTH] if filtered else scored
+    shared = valid[[outcomes.methods.index(name) for name in among]].all(axis=0)
+    valid = scored & shared if among else valid
+    made = [statistics.story_counts(right[place], valid[place], cell_of, len(stories)) for place in places]
     counts = np.array(made).reshape(-1, len(stories), len(DIMENSIONS), statistics.COUNTS)
-    return RowCounts(counts, n_valid, n_scored, n_ambiguous)
+    return RowCounts(counts, int(valid[places].sum()), int(scored[places].sum()))
 
 
 def row_numbers(rows: Mapping[str, Floats], resamples: int, seed: int) -> dict[str, RowNumbers]:
@@ -135,8 +141,12 @@ def _compare(counts: Floats, resamples: int, seed: int) -> RowDifference:
 
 
 def correct(row: RowDifference, family: int) -> RowDifference:
-    """Return a comparison of a family of so many with `p_corrected`: Wilcoxon's p by Bonferroni."""
-    return row.model_copy(update={"family": family, "p_corrected": statistics.bonferroni(row.wilcoxon.p, family)})
+    """Return a comparison of a family of so many with Wilcoxon's and the bootstrap's p corrected (Bonferroni)."""
+    corrected = {
+        "p_corrected": statistics.bonferroni(row.wilcoxon.p, family),
+        "p_bootstrap_corrected": statistics.bonferroni(row.p_bootstrap, family),
+    }
+    return row.model_copy(update={"family": family, **corrected})
 
 
 # How many stories a difference in STG needs before it shows: an estimate to make before spending on judges.

@@ -1,4 +1,4 @@
-"""From rows to outcomes (right, wrong or missing) to `scores.json` (Secs. 3.4 to 3.6, B.1 to B.4, D).
+"""From outcomes to `scores.json` (Secs. 3.4 to 3.6, B.1 to B.4, D).
 
 Blocks: `raw` takes every scored question, `filtered` those right under text+image (Eq. 16), `common_valid` those valid
 for every method. A question is scored when all three conditions have an outcome. Every number is in percentage points;
@@ -6,28 +6,31 @@ what cannot be computed is None, with a sentence in `notes`."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
-from typing import Protocol
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from katha.errors import RecordError
-from katha.eval_bridge.matching.match import Matching, match, moral_label, word_rule
+from katha.errors import UsageError
+from katha.eval_bridge.matching.match import Matching, moral_label, word_rule
+from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.scoring import statistics
+from katha.eval_bridge.scoring.outcomes import (
+    ENSEMBLE,
+    MISSING,
+    RIGHT,
+    Aggregate,
+    Outcomes,
+    collect,
+)
 from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, interval, points, story_gaps
 from katha.schema import (
-    CONDITIONS,
     DIMENSIONS,
     LATENT_DIMENSIONS,
     MORAL_LABELS,
     Answer,
-    Condition,
-    Question,
     StoryRecord,
 )
 from katha.schema.scores import (
@@ -42,252 +45,20 @@ from katha.schema.scores import (
     MoralTarget,
     Scores,
     Selection,
+    StoryAverage,
 )
 
-ENSEMBLE = "ensemble"
-CALIBRATED = "ensemble-calibrated"
-"""The judge that weighs the others as people's labels taught it (see `gold_ensemble`)."""
-MISSING, WRONG, RIGHT = -1, 0, 1
-_NO_ROW = -2
-_LEVEL = {None: 0, "low": 1, "medium": 2, "high": 3}
 BLOCKS: tuple[BlockName, ...] = ("raw", "filtered", "common_valid")
 COMPARED: tuple[BlockName, ...] = ("filtered", "common_valid")
+HEADLINE: BlockName = "common_valid"
+"""The block that conclusions are drawn from; the others stand beside it."""
+_THIN = 2
+"""A dimension with so many questions or fewer is flagged."""
+_SMALLEST = 1e-9
+"""A difference in percentage points below this has no sign."""
+_BLOCK_WORDS: Mapping[BlockName, str] = {"raw": "raw", "filtered": "own valid", "common_valid": "common valid"}
 UNSCORED = "no question has an outcome under all three conditions"
 """What the note of a board without numbers says of it."""
-
-Cells = NDArray[np.int8]
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """Everything that scoring needs, in an order that depends on names alone.
-
-    questions: (Q,) sorted by story and id. story_of, dimension_of: (Q,) places in `stories` and DIMENSIONS. cells: of
-    shape (methods, judges, conditions, Q), each RIGHT, WRONG or MISSING; `judges` has the ensemble last if there are
-    several. confidence: the same without the ensembles; 0 none stated, 1 low, 2 medium, 3 high. answered: (methods,
-    stories), whether any row about the method's images is about that story. failures: by (method, judge), what most of
-    the rows that are no answers say; a method of None stands for every method's text.
-    """
-
-    stories: tuple[str, ...]
-    questions: tuple[Question, ...]
-    story_of: NDArray[np.intp]
-    dimension_of: NDArray[np.intp]
-    methods: tuple[str, ...]
-    judges: tuple[str, ...]
-    cells: Cells
-    confidence: Cells
-    answered: NDArray[np.bool_]
-    failures: Mapping[tuple[str | None, str], str]
-    notes: tuple[str, ...]
-
-    @cached_property
-    def cell_of(self) -> NDArray[np.intp]:
-        """The place of each question in `story_counts`, of shape (Q,)."""
-        return self.story_of * len(DIMENSIONS) + self.dimension_of
-
-
-class Aggregate(Protocol):
-    """A way to make one judge of several."""
-
-    def outcome(self, table: Cells, strength: Cells, names: Sequence[str]) -> Cells:
-        """Return outcomes of shape (methods, conditions, Q) from those of `names` and how sure they were."""
-        ...
-
-
-def majority(votes: Cells) -> Cells:
-    """Return the ensemble's outcome of `votes`, shape (judges, ...): right only with more than half of the votes cast.
-
-    A failure is no vote. With fewer than half of the judges voting the outcome is MISSING. A tie is wrong (Sec. E.7).
-    """
-    cast = (votes >= WRONG).sum(axis=0)
-    right = (votes == RIGHT).sum(axis=0)
-    outcome = np.where(2 * right > cast, RIGHT, WRONG)
-    return np.where((2 * cast < votes.shape[0]) | (cast == 0), MISSING, outcome).astype(np.int8)
-
-
-def _select(records: Iterable[StoryRecord], selection: Selection) -> tuple[list[tuple[str, Question]], list[str]]:
-    """Return the questions that count, sorted by story and id, and notes about them."""
-    chosen: dict[tuple[str, str], Question] = {}
-    stories: set[str] = set()
-    unsplit = 0
-    for record in records:
-        if record.story_id in stories:
-            raise RecordError(f"Story {record.story_id!r} is given twice.", hint="Keep one of the two records.")
-        stories.add(record.story_id)
-        for question in record.recoverability_questions:
-            key = (record.story_id, question.question_id)
-            if key in chosen:
-                raise RecordError(f"Story {record.story_id!r} has the question {question.question_id!r} twice.")
-            if selection == "all" or question.role in (selection, None):
-                chosen[key] = question
-                unsplit += selection != "all" and question.role is None
-    notes = [f"{unsplit} questions carry no role and are counted as {selection}."] if unsplit else []
-    return [(story, chosen[story, name]) for story, name in sorted(chosen)], notes
-
-
-class _Rows:
-    """Collects rows into cells; a later row replaces an earlier one with the same key."""
-
-    def __init__(self, questions: Sequence[tuple[str, Question]], matching: Matching) -> None:
-        self.matching = word_rule(matching)
-        self.questions = questions
-        self.place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
-        self.cells: dict[tuple[str | None, str], Cells] = {}  # outcomes and confidence: (2, conditions, questions)
-        self.verdicts: dict[tuple[object, ...], int] = {}
-        self.failed: dict[tuple[str | None, str], Counter[str]] = {}
-        self.strangers = self.homeless = 0
-
-    def add(self, row: Answer) -> None:
-        at = self.place.get((row.story_id, row.question_id))
-        question = self.questions[at][1] if at is not None else None
-        if question is None or (row.role is not None and question.role is not None and row.role != question.role):
-            self.strangers += 1
-            return
-        key = (row.method, row.judge)
-        if row.status != "ok":
-            told = self.failed.setdefault(key, Counter())
-            told[f"{row.status}: {row.error}" if row.error else row.status] += 1
-        if row.method is None and row.condition != "text":
-            self.homeless += 1
-            return
-        if key not in self.cells:
-            self.cells[key] = np.zeros((2, len(CONDITIONS), len(self.questions)), dtype=np.int8)
-            self.cells[key][0] = _NO_ROW
-        outcome = self._outcome(row, question, at)
-        self.cells[key][:, CONDITIONS.index(row.condition), at] = outcome, _LEVEL[row.confidence]
-
-    def _outcome(self, row: Answer, question: Question, at: int | None) -> int:
-        if row.status != "ok" or row.answer is None:
-            return MISSING
-        key = (at, row.answer, row.condition, row.evidence_status, row.image_support)
-        if key not in self.verdicts:
-            right = match(row, question, self.matching).right
-            self.verdicts[key] = MISSING if right is None else int(right)
-        return self.verdicts[key]
-
-    def table(self, methods: Sequence[str], judges: Sequence[str]) -> Cells:
-        """Return outcomes and confidence, (2, methods, judges, conditions, questions), with shared text filled in."""
-        table = np.zeros((2, len(methods), len(judges), len(CONDITIONS), len(self.questions)), dtype=np.int8)
-        table[0] = _NO_ROW
-        for m, method in enumerate(methods):
-            for j, judge in enumerate(judges):
-                if (method, judge) in self.cells:
-                    table[:, m, j] = self.cells[method, judge]
-                if (None, judge) in self.cells:
-                    shared, own = self.cells[None, judge][:, TEXT], table[:, m, j, TEXT]
-                    table[:, m, j, TEXT] = np.where(own[0] == _NO_ROW, shared, own)
-        return table
-
-
-def _depending(table: Cells, questions: Sequence[tuple[str, Question]]) -> Cells:
-    """Where a question `depends_on` others (DSG): wrong where one of them is wrong, missing where one is missing."""
-    place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
-    given = table.copy()
-    for at, (story, question) in enumerate(questions):
-        for name in (question.model_extra or {}).get("depends_on") or ():
-            parent = place.get((story, name))
-            if parent is not None:
-                table[..., at] = np.minimum(table[..., at], given[..., parent])
-    return table
-
-
-def collect(
-    records: Iterable[StoryRecord],
-    answers: Iterable[Answer],
-    *,
-    matching: Matching,
-    selection: Selection,
-    calibrated: Aggregate | None = None,
-) -> Outcomes:
-    """Match every answer to a selected question. `calibrated` adds one more judge, made of the others.
-
-    Raises:
-        RecordError: a story or question is given twice. UsageError: unknown matching rule.
-    """
-    questions, notes = _select(records, selection)
-    found = _Rows(questions, matching)
-    for row in answers:
-        found.add(row)
-    methods = sorted({method for method, _ in found.cells if method is not None})
-    judges = sorted({judge for _, judge in found.cells})
-    for taken in {ENSEMBLE, CALIBRATED} & set(judges):
-        raise RecordError(f"A judge must not be called {taken!r}.", hint="Rename it in the answers file.")
-    table, sure = found.table(methods, judges)
-    stories = tuple(sorted({story for story, _ in questions}))
-    order = {story: at for at, story in enumerate(stories)}
-    story_of = np.array([order[story] for story, _ in questions], dtype=np.intp)
-    seen = (table[:, :, 1:] != _NO_ROW).any(axis=(1, 2))
-    answered = np.zeros((len(methods), len(stories)), dtype=bool)
-    for m in range(len(methods)):
-        answered[m, story_of[seen[m]]] = True
-    table = _depending(np.maximum(table, MISSING), questions)
-    people, named = table, [*judges]
-    if len(judges) > 1:
-        table = np.concatenate([table, majority(np.moveaxis(people, 1, 0))[:, None]], axis=1)
-        named.append(ENSEMBLE)
-    if calibrated is not None and judges:
-        table = np.concatenate([table, calibrated.outcome(people, sure, judges)[:, None]], axis=1)
-        named.append(CALIBRATED)
-    if found.strangers:
-        notes.append(f"{found.strangers} rows answer no selected question of these stories and are left out.")
-    if found.homeless:
-        notes.append(f"{found.homeless} rows about images name no method and are left out.")
-    return Outcomes(
-        stories=stories,
-        questions=tuple(question for _, question in questions),
-        story_of=story_of,
-        dimension_of=np.array([DIMENSIONS.index(question.question_type) for _, question in questions], dtype=np.intp),
-        methods=tuple(methods),
-        judges=tuple(named),
-        cells=table,
-        confidence=sure,
-        answered=answered,
-        failures={key: told.most_common(1)[0][0] for key, told in found.failed.items()},
-        notes=tuple(notes),
-    )
-
-
-@dataclass(frozen=True)
-class Recoverability:
-    """Recoverability in 0..1 by dimension, their mean (None when nothing was scored), and how many questions count."""
-
-    dimensions: dict[str, float]
-    mean: float | None
-    n_questions: int
-    n_scored: int
-
-
-def recoverability(
-    answers: Iterable[Answer], questions: Iterable[Question], matching: Matching, condition: Condition = "image"
-) -> Recoverability:
-    """Return R of Eqs. 17 and 18 on `questions` under one condition, without a validity filter: the term that steers.
-
-    Give the answers of one board (or of one adjacent pair): the last row of each judge and question counts, several
-    judges vote, and questions without an outcome are left out and counted.
-    """
-    asked = {question.question_id: question for question in questions}
-    record = StoryRecord(
-        story_id="board",
-        story_text="board",
-        recoverability_questions=[item.model_copy(update={"role": None}) for item in asked.values()],
-    )
-    rows = [
-        row.model_copy(update={"method": "board", "story_id": "board", "role": None})
-        for row in answers
-        if row.condition == condition
-    ]
-    outcomes = collect([record], rows, matching=matching, selection="all")
-    place = CONDITIONS.index(condition)
-    cells = outcomes.cells[0, -1, place] if outcomes.methods else np.full(len(asked), MISSING, dtype=np.int8)
-    scored = cells != MISSING
-    rates: dict[str, float] = {
-        name: float((cells[own] == RIGHT).mean())
-        for at, name in enumerate(DIMENSIONS)
-        if (own := scored & (outcomes.dimension_of == at)).any()
-    }
-    mean = sum(rates.values()) / len(rates) if rates else None
-    return Recoverability(rates, mean, len(asked), int(scored.sum()))
 
 
 class _Scorer:
@@ -374,15 +145,28 @@ class _Scorer:
         text, image, both = (points(value) for value in averages(total))
         gaps = [gap for name in LATENT_DIMENSIONS if (gap := dimensions[name].gap) is not None]
         drawn = self.boot[:, method, judge, place] if self.boot is not None and count else None
+        stg = text - image if text is not None and image is not None else None
+        thin = [name for name, values in dimensions.items() if 0 < values.n <= _THIN]
+        if thin:
+            told = ", ".join(f"{name} ({dimensions[name].n})" for name in thin)
+            self.notes.append(f"{where}: {told} rest on one or two questions, each with a full share of the average.")
+        if stg is not None and stg < -_SMALLEST:
+            self.notes.append(
+                f"{where}: STG is {stg:.1f}. Below zero is no better board: look for unstable judging, contradictions "
+                "or defective questions (Secs. B.3, D.2)."
+            )
         return Block(
             n=count,
             text=text,
             image=image,
             text_image=both,
-            stg=text - image if text is not None and image is not None else None,
+            stg=stg,
             ci95=intervals(drawn),
             dimensions=dimensions,
             latent_gap=sum(gaps) / len(gaps) if gaps else None,
+            by_story=_by_story(self.counts[method, judge, place]),
+            thin=thin,
+            inspect=stg is not None and stg < -_SMALLEST,
         )
 
     def _moral_target(self, members: Sequence[int], judge: int, where: str) -> MoralTarget:
@@ -395,7 +179,8 @@ class _Scorer:
             if out.questions[at].question_type == "moral"
             and (label := moral_label(out.questions[at].gold_answer)) is not None
         ]
-        chance = 100.0 / len(MORAL_LABELS)
+        offered = [out.questions[at].options for _, at, _ in kept]
+        chance = _guess(offered)
         if not kept:
             self.notes.append(f"{where}: no valid moral question has a label as its answer; moral_target is null.")
             return MoralTarget(text=None, image=None, gap=None, chance=chance, majority=None)
@@ -406,32 +191,61 @@ class _Scorer:
         most = max(labels.count(label) for label in set(labels))
         return MoralTarget(text=text, image=image, gap=text - image, chance=chance, majority=100.0 * most / len(labels))
 
-    def comparisons(self) -> list[Comparison]:
-        """Return every pair of methods, judge and compared block; the family of the correction is all of them."""
-        judges = range(len(self.outcomes.judges))
-        pairs = list(combinations(range(len(self.methods)), 2))
-        family = len(pairs) * len(judges) * len(COMPARED)
-        return [self._compare(a, b, judge, block, family) for a, b in pairs for judge in judges for block in COMPARED]
+    @property
+    def shown(self) -> int:
+        """The place of the judge whose numbers conclusions are drawn from: the ensemble, or the first (only) one."""
+        judges = self.outcomes.judges
+        return judges.index(ENSEMBLE) if ENSEMBLE in judges else 0
 
-    def _compare(self, a: int, b: int, judge: int, block: BlockName, family: int) -> Comparison:
-        out, place = self.outcomes, BLOCKS.index(block)
-        first, second = (self.counts[method, judge, place] for method in (a, b))
+    def comparisons(self, compared: Compared) -> list[Comparison]:
+        """Return every declared pair of methods by judge and compared block."""
+        judges = range(len(self.outcomes.judges))
+        found = []
+        for a, b in compared.pairs:
+            for judge in judges:
+                differences = self._differences(a, b, judge)
+                found += [self._compare(a, b, judge, block, differences, compared.family) for block in COMPARED]
+                if judge == self.shown and disagree(differences.values()):
+                    told = ", ".join(f"{_BLOCK_WORDS[name]} {value:+.1f}" for name, value in _known(differences))
+                    where = f"{a} against {b}, {self.outcomes.judges[judge]}"
+                    self.notes.append(
+                        f"{where}: the blocks disagree in sign ({told}), so which questions count decides it."
+                    )
+        return found
+
+    def _differences(self, a: str, b: str, judge: int) -> dict[BlockName, float | None]:
+        """Return STG of `a` minus STG of `b` in each block, in percentage points."""
+        names = list(self.methods)
+        gaps = story_gaps(self.counts[[names.index(a), names.index(b)], judge].sum(axis=2))
+        return {block: points(float(gaps[0, place] - gaps[1, place])) for place, block in enumerate(BLOCKS)}
+
+    def _compare(
+        self,
+        a: str,
+        b: str,
+        judge: int,
+        block: BlockName,
+        differences: dict[BlockName, float | None],
+        family: int,
+    ) -> Comparison:
+        out, place, names = self.outcomes, BLOCKS.index(block), list(self.methods)
+        one, two = names.index(a), names.index(b)
+        first, second = (self.counts[method, judge, place] for method in (one, two))
         stg_a, stg_b = (points(float(story_gaps(counts.sum(axis=0)))) for counts in (first, second))
         stories = story_gaps(first) - story_gaps(second)
         paired = stories[~np.isnan(stories)]
         ci95, p = None, None
         if self.boot is not None:
             drawn = self.boot[:, :, judge, place, TEXT] - self.boot[:, :, judge, place, IMAGE]
-            difference = drawn[:, a] - drawn[:, b]
+            difference = drawn[:, one] - drawn[:, two]
             ci95, p = interval(difference), statistics.paired_p(difference)
-        names = list(self.methods)
-        where = f"{names[a]} against {names[b]}, {out.judges[judge]}, {block}"
         test = statistics.wilcoxon(paired)
         if test.p is None:
+            where = f"{a} against {b}, {out.judges[judge]}, {block}"
             self.notes.append(f"{where}: no story's STG differs, so there is no Wilcoxon test.")
         return Comparison(
-            a=names[a],
-            b=names[b],
+            a=a,
+            b=b,
             judge=out.judges[judge],
             block=block,
             n_stories=int(paired.size),
@@ -443,7 +257,70 @@ class _Scorer:
             wilcoxon=test,
             family=family,
             p_corrected=statistics.bonferroni(test.p, family),
+            p_bootstrap_corrected=statistics.bonferroni(p, family),
+            headline=judge == self.shown and block == HEADLINE,
+            differences=differences,
+            disagree=disagree(differences.values()),
         )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Which methods are held against which, each pair (a, b); family: how many pairs were declared, run or not.
+
+    The correction is for the pairs of one block by one judge: the headline. What stands beside it is no further test.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    family: int
+
+    @classmethod
+    def of(cls, methods: Sequence[str], reference: str | None = None, declared: Collection[str] = ()) -> Self:
+        """Return every pair of methods by name, or each method with the reference.
+
+        declared: the methods that the command names, those without any board included.
+
+        Raises:
+            UsageError: there is no method of that name.
+        """
+        known = sorted({*methods, *declared})
+        number = len(known)
+        if reference is None:
+            return cls(tuple(combinations(methods, 2)), number * (number - 1) // 2)
+        require_reference(reference, known)
+        others = [name for name in methods if name != reference]
+        return cls(tuple((name, reference) for name in others if reference in methods), number - 1)
+
+
+def require_reference(name: str | None, known: Sequence[str]) -> str | None:
+    """Return `name` itself.
+
+    Raises:
+        UsageError: no method is called that.
+    """
+    if name is not None and name not in known:
+        raise UsageError(f"The reference {name!r} is no method here.", hint=f"There is {', '.join(known)}.")
+    return name
+
+
+def disagree(differences: Iterable[float | None]) -> bool:
+    """Return whether some of the differences are above zero and some below."""
+    signs = {value > 0 for value in differences if value is not None and abs(value) > _SMALLEST}
+    return len(signs) > 1
+
+
+def _known(differences: Mapping[BlockName, float | None]) -> list[tuple[BlockName, float]]:
+    return [(name, value) for name, value in differences.items() if value is not None]
+
+
+def _by_story(counts: Floats) -> StoryAverage:
+    """Return the mean over stories of counts of shape (stories, dimensions, COUNTS)."""
+    means = averages(counts)
+    means = means[~np.isnan(means[:, 0])]
+    if not len(means):
+        return StoryAverage(n_stories=0, text=None, image=None, stg=None)
+    text, image = (100.0 * float(means[:, at].mean()) for at in (TEXT, IMAGE))
+    return StoryAverage(n_stories=len(means), text=text, image=image, stg=text - image)
 
 
 def _pools(methods: Sequence[str], pooled: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
@@ -461,6 +338,12 @@ def intervals(drawn: Floats | None) -> BlockIntervals:
         return BlockIntervals(text=None, image=None, stg=None)
     text, image = drawn[:, TEXT], drawn[:, IMAGE]
     return BlockIntervals(text=interval(text), image=interval(image), stg=interval(text - image))
+
+
+def _guess(offered: Sequence[Sequence[str] | None]) -> float:
+    """Return how often a guess names the label, in per cent: one in what was offered, `Unclear` apart, or in twelve."""
+    sizes = [len([text for text in options if text != UNCLEAR]) if options else 0 for options in offered]
+    return float(np.mean([100.0 / (size or len(MORAL_LABELS)) for size in sizes or [0]]))
 
 
 def _dimension(counts: Floats) -> DimensionScore:
@@ -491,6 +374,8 @@ def score(
     invalid: Mapping[str, Mapping[str, str]] | None = None,
     pooled: Mapping[str, Sequence[str]] | None = None,
     calibrated: Aggregate | None = None,
+    reference: str | None = None,
+    compared: Compared | None = None,
 ) -> Scores:
     """Return the `Scores` (`scores.json`) of `answers` to the questions of `records`. Needs no judge and no images.
 
@@ -499,9 +384,11 @@ def score(
     Independent of the order of stories, judges and rows (but for repeated rows, of which the last wins).
     `pooled` makes one method of several, the boards of one mode by seed: each story's boards count together, and a
     question counts once for each of them. `calibrated` adds the human-calibrated ensemble as one more judge.
+    `reference` is the method that every other one is held against, instead of all pairs; `compared` names the pairs and
+    their number itself (pairs with a method that has no row are left out, and counted in the family).
 
     Raises:
-        RecordError: a story or question is given twice. UsageError: unknown matching rule.
+        RecordError: a story or question is given twice. UsageError: unknown matching rule, or no such reference.
     """
     rule = word_rule(matching)
     outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
@@ -523,11 +410,15 @@ def score(
         )
     if not methods:
         scorer.notes.append("No row names a method, so there is nothing to score.")
-    comparisons = scorer.comparisons()
-    if comparisons:
+    declared = {*methods, *(invalid or {}), *(pooled or {})}
+    asked = Compared.of(list(methods), reference, declared) if compared is None and declared else compared
+    there = tuple((a, b) for a, b in asked.pairs if {a, b} <= set(methods)) if asked else ()
+    comparisons = scorer.comparisons(Compared(there, asked.family)) if asked else []
+    if comparisons and asked:
         scorer.notes.append(
-            "Wilcoxon: two-sided over stories, zero differences dropped (zero_method wilcox); "
-            f"p_corrected is its p times the family of {len(comparisons)} comparisons."
+            "Wilcoxon: two-sided over stories, zero differences dropped, exact up to 200 stories that differ; both "
+            f"corrected p are times the family of {asked.family}: the pairs of methods by one judge "
+            f"({outcomes.judges[scorer.shown]}) on one block (common_valid). The other rows stand beside these."
         )
     return Scores(
         frozen=frozen,

@@ -20,6 +20,8 @@ _CHUNK_CELLS = 2_000_000
 _EXACT = 2.0**24
 _LEVELS = (2.5, 97.5)
 _NOTHING = 1e-12
+_EXACT_STORIES = 200
+"""So many stories that differ are counted out; the normal approximation is right to three digits long before that."""
 TEXT, IMAGE, BOTH = range(3)
 """Places of the conditions."""
 COUNTS = 4
@@ -137,8 +139,8 @@ def paired_p(differences: Floats) -> float | None:
 def wilcoxon(differences: Floats) -> WilcoxonTest:
     """Return the two-sided Wilcoxon signed-rank test over stories, zero_method "wilcox" (zero differences are dropped).
 
-    The effect is (W+ - W-) / (W+ + W-) (Eq. 49); it and p are None without a nonzero difference. Exact for up to 50
-    differences without ties, else the normal approximation.
+    The effect is (W+ - W-) / (W+ + W-) (Eq. 49); it and p are None without a nonzero difference. Up to 200 differences
+    p is exact, ties included (see `signed_rank_p`); above it is SciPy's normal approximation with its tie correction.
     """
     nonzero = differences[np.abs(differences) > _NOTHING]
     if not nonzero.size:
@@ -150,12 +152,28 @@ def wilcoxon(differences: Floats) -> WilcoxonTest:
     sizes = np.round(np.abs(nonzero), 12)
     ranks = stats.rankdata(sizes)
     plus, minus = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
-    exact = nonzero.size <= 50 and len(np.unique(sizes)) == nonzero.size
-    method = "exact" if exact else "asymptotic"
-    rounded = np.sign(nonzero) * sizes
-    p = float(stats.wilcoxon(rounded, zero_method="wilcox", alternative="two-sided", method=method).pvalue)
-    effect = (plus - minus) / (plus + minus)
-    return WilcoxonTest(p=None if np.isnan(p) else p, n_nonzero=int(nonzero.size), rank_biserial=effect)
+    if nonzero.size <= _EXACT_STORIES:
+        p = signed_rank_p(ranks, plus)
+    else:
+        rounded = np.sign(nonzero) * sizes
+        p = float(stats.wilcoxon(rounded, alternative="two-sided", method="asymptotic").pvalue)
+    return WilcoxonTest(p=p, n_nonzero=int(nonzero.size), rank_biserial=(plus - minus) / (plus + minus))
+
+
+def signed_rank_p(ranks: Floats, plus: float) -> float:
+    """Return the exact two-sided p of a sum `plus` of positive ranks, each rank's sign being a fair coin.
+
+    ranks: (n,), the mean rank where sizes tie. Without ties this is SciPy's
+    `wilcoxon(method="exact")`; with ties it is the sign-flip permutation test, which SciPy counts out for a dozen only.
+    """
+    doubled = np.rint(2.0 * ranks).astype(np.int64)  # mean ranks of ties are halves
+    share = np.zeros(int(doubled.sum()) + 1)
+    share[0] = 1.0
+    for rank in doubled:
+        share *= 0.5
+        share[rank:] += share[: share.size - rank].copy()
+    at = round(2.0 * plus)
+    return min(1.0, 2.0 * float(min(share[: at + 1].sum(), share[at:].sum())))
 
 
 def bonferroni(p: float | None, family: int) -> float | None:

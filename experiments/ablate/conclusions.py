@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from katha.compass.modes import Row
 from katha.compass.repair import board_key
-from katha.eval_bridge.scoring.rows import compare, correct
-from katha.eval_bridge.scoring.scores import MISSING, RIGHT
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT
+from katha.eval_bridge.scoring.rows import RowCounts, compare, correct
+from katha.eval_bridge.scoring.scores import BLOCKS, disagree
 from katha.eval_bridge.scoring.statistics import averages, story_counts
 from katha.experiments.ablate.job import RowBoard, StoryResult
 from katha.experiments.ablate.tally import Tally
@@ -19,66 +20,85 @@ from katha.schema import Board
 from katha.schema.scores import RowDifference
 from katha.schema.tables import ChangedQuestion, Conclusion, RepairCase, RepairCases, RowComparison, Verdict
 
+ROW_BLOCKS = (*BLOCKS, "rest")
+"""The questions that rows are compared on: the blocks of `scores.json`, and those that no prompt gave away."""
 What = Literal["all stories", "equal length"]
 Floats = NDArray[np.float64]
-Pair = tuple[Floats, Floats, NDArray[np.bool_]]
+Blocks = Mapping[str, Floats]
+"""One row's counts by block, each of shape (stories, dimensions, 4)."""
 
 
-def compared(
-    tally: Tally, pooled: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], what: What
-) -> list[RowComparison]:
+def compared(tally: Tally, pooled: Mapping[str, Blocks], pairs: Sequence[tuple[str, str]]) -> list[RowComparison]:
     """Return one comparison a pair of rows, corrected together (Tables 55, 75); `nothing` says why there is none.
 
-    pooled: each row's counts, shape (stories, dimensions, 4).
+    pooled: each row's counts, by row and block (see `blocks_of`).
     """
     job = tally.job
     rows = [(job.suite.row(a), job.suite.row(b)) for a, b in pairs]
-    counts = [_equal_length(tally, a, b) if what == "equal length" else _together(tally, pooled, a, b) for a, b in rows]
-    # The family is what the suite declares, whatever the data turn out to be.
-    family = sum(_without_gap(*pair) is None for pair in rows)
-    found = compare(counts, job.resamples, job.seed)
-    return [_comparison(tally, pair, what, item, family) for pair, item in zip(rows, found, strict=True)]
+    found: dict[str, list[RowDifference]] = {}
+    for block in ROW_BLOCKS:
+        counts = [(pooled[a.name][block], pooled[b.name][block], _have_both(tally, a, b)) for a, b in rows]
+        found[block] = compare(counts, job.resamples, job.seed)
+    numbers = zip(*(found[block] for block in ROW_BLOCKS), strict=True)
+    return [_comparison(tally, pair, *item) for pair, item in zip(rows, numbers, strict=True)]
+
+
+def blocks_of(tally: Tally, row: Row) -> dict[str, RowCounts]:
+    """Return the counts of one row on each block of questions."""
+    return {
+        "raw": tally.counts(row, filtered=False),
+        "filtered": tally.counts(row),
+        "common_valid": tally.counts(row, common=True),
+        "rest": tally.counts(row, rest=True),
+    }
 
 
 def _without_gap(*rows: Row) -> str | None:
     """Return why a difference of STG cannot be had from rows scored like that, or None where it can."""
     for row in rows:
-        missing = [name for name in ("text", "image") if name not in row.scoring.conditions]
-        if missing:
-            return f"{row.name} has no answers under {' and '.join(missing)}, so it has no STG"
+        if row.lacks:
+            return f"{row.name} has no answers under {' and '.join(row.lacks)}, so it has no STG"
     return None
 
 
-def _comparison(tally: Tally, pair: tuple[Row, Row], what: What, found: RowDifference, family: int) -> RowComparison:
+def _comparison(
+    tally: Tally,
+    pair: tuple[Row, Row],
+    raw: RowDifference,
+    own: RowDifference,
+    common: RowDifference,
+    rest: RowDifference,
+) -> RowComparison:
     """Return what was found of a pair, or without its numbers where there is nothing to compare."""
-    even = what == "equal length"
-    gapless, same = _without_gap(*pair), tally.same(*pair, even=even)
-    nothing = gapless
-    if nothing is None and not found.n_stories:
-        nothing = "no story has a board of both" + (" with equally many frames" if even else "")
+    family, alike = tally.job.suite.family, pair[0].scored_like(pair[1])
+    gapless, same = _without_gap(*pair), tally.same(*pair)
+    nothing = gapless or tally.circular(*pair)
+    headline = common if alike else own
+    if nothing is None and not own.n_stories:
+        nothing = "no story has a board of both"
     elif nothing is None and same == "all":
         nothing = "these are the same boards"
-    elif nothing is None and found.difference is None:
-        nothing = "no story has valid questions for both"
-    numbers = dict(found if gapless is not None else correct(found, family))
+    empty = nothing is None and headline.difference is None
+    numbers = dict(own if gapless is not None else correct(own, family))
+    told: dict[str, object] = {"a": pair[0].name, "b": pair[1].name, "same": same, "nothing": nothing}
+    designed = (pair[0].name, pair[1].name) in tally.job.suite.controls and tally.equally_long(*pair)
+    told["what"] = "equal length" if designed else "all stories"
     if nothing is not None:
         numbers |= dict.fromkeys(("difference", "image_difference", "ci95", "p_bootstrap", "p_corrected"))
-    told = {"a": pair[0].name, "b": pair[1].name, "what": what, "same": same, "nothing": nothing}
+        numbers |= {"p_bootstrap_corrected": None}
+    elif alike:
+        told |= {"common_valid": correct(common, family), "raw": correct(raw, family)}
+        told |= {"rest": correct(rest, family) if any(tally.given_away.values()) else None}
+        told["disagree"] = disagree((common.difference, own.difference, raw.difference))
+    if empty:  # what stands beside the headline is kept
+        told["nothing"] = f"no question is valid for {'all rows that are scored alike' if alike else 'both'}"
     return RowComparison.model_validate(numbers | told)
 
 
-def _together(tally: Tally, pooled: Mapping[str, Floats], a: Row, b: Row) -> Pair:
-    """Return pooled counts of two rows, and which stories have a board of both."""
+def _have_both(tally: Tally, a: Row, b: Row) -> NDArray[np.bool_]:
+    """Return which stories have a board of both rows."""
     both: NDArray[np.bool_] = np.all([tally.lengths(row).any(axis=0) for row in (a, b)], axis=0)
-    return pooled[a.name], pooled[b.name], both
-
-
-def _equal_length(tally: Tally, a: Row, b: Row) -> Pair:
-    """Return pooled counts of two rows from the boards of each story that show equally many frames."""
-    ours, theirs = tally.lengths(a), tally.lengths(b)
-    equal = (ours[:, None] == theirs[None]) & (ours[:, None] > 0)
-    same_a, same_b = equal.any(axis=1), equal.any(axis=0)
-    return tally.counts(a).pooled(same_a), tally.counts(b).pooled(same_b), same_a.any(axis=0)
+    return both
 
 
 # What the intervals of a table support, in sentences made by rule from its numbers.
@@ -91,27 +111,31 @@ Finding = Literal["lower", "higher", "open", "none"]
 def finding(row: RowComparison) -> Finding:
     """Return what a comparison supports of `a` against `b`: a lower STG, a higher one, neither, or no interval at all.
 
-    Lower or higher only when the 95% interval leaves out zero and the corrected p is below 5%.
+    Lower or higher only when the 95% interval leaves out zero and both corrected p are below 5%, on the block that
+    conclusions are drawn from.
     """
-    if row.ci95 is None:
+    told = row.headline
+    if told.ci95 is None or row.nothing is not None:
         return "none"
-    (low, high), p = row.ci95, row.p_corrected
-    if p is None or p >= ALPHA or low <= 0.0 <= high:
+    (low, high), ps = told.ci95, (told.p_corrected, told.p_bootstrap_corrected)
+    if any(p is None or p >= ALPHA for p in ps) or low <= 0.0 <= high:
         return "open"
     return "lower" if high < 0 else "higher"
 
 
 def conclude(comparisons: Sequence[RowComparison], focus: str | None, baseline: str) -> Conclusion:
-    """Return the verdict on the suite's claim, and one sentence for each comparison."""
-    sentences = [_sentence(row) for row in comparisons]
-    whole = [row for row in comparisons if row.what == "all stories"]
+    """Return the verdict on the suite's claim, and one sentence for each comparison.
+
+    Pairs that are equally long by design decide what the focus's gain comes from; without any, the focus's other pairs.
+    """
     verdict: Verdict = "undecided"
     text = f"Only {baseline} was run, so there is nothing to compare it with."
-    if whole and focus is None:
-        verdict, text = _without_focus(whole, baseline)
-    elif whole and focus is not None:
-        verdict, text = _of_focus(comparisons, whole, focus, baseline)
-    return Conclusion(verdict=verdict, text=text + _pairs_beside(whole, focus, baseline), sentences=sentences)
+    if comparisons and focus is None:
+        verdict, text = _without_focus(comparisons, baseline)
+    elif comparisons and focus is not None:
+        verdict, text = _of_focus(comparisons, focus, baseline)
+    beside = _pairs_beside(comparisons, focus, baseline)
+    return Conclusion(verdict=verdict, text=text + beside, sentences=[_sentence(row) for row in comparisons])
 
 
 def p_words(value: float) -> str:
@@ -120,17 +144,18 @@ def p_words(value: float) -> str:
 
 
 def _sentence(row: RowComparison) -> str:
-    what = f"{row.a} against {row.b}" + (", boards of equal length" if row.what == "equal length" else "")
+    what = f"{row.a} against {row.b}" + (", equally long by design" if row.what == "equal length" else "")
     if row.nothing is not None:
         return f"{what}: {row.nothing}: nothing to compare."
-    stories = f"{row.n_stories} {'story' if row.n_stories == 1 else 'stories'}"
-    size = f"STG {row.difference:+.1f} points on {stories}"
-    if row.ci95 is None:
+    told = row.headline
+    stories = f"{told.n_stories} {'story' if told.n_stories == 1 else 'stories'}"
+    size = f"STG {told.difference:+.1f} points on {stories}{_beside(row)}"
+    if told.ci95 is None:
         return f"{what}: {size}; too few for an interval, so nothing is concluded."
-    low, high = row.ci95
-    count = row.wilcoxon.n_nonzero
+    low, high = told.ci95
+    count = told.wilcoxon.n_nonzero
     carried = f"{count} {'story that differs' if count == 1 else 'stories that differ'}"
-    p = "" if row.p_corrected is None else f", corrected p {p_words(row.p_corrected)} by {carried}"
+    p = "" if told.p_corrected is None else f", corrected p {p_words(told.p_corrected)} by {carried}"
     measured = row.same == "boards"
     supports = {
         "lower": "a lower STG is measured on the same boards." if measured else f"{row.a} loses less.",
@@ -140,56 +165,75 @@ def _sentence(row: RowComparison) -> str:
     return f"{what}: {size} (95% {low:+.1f} to {high:+.1f}{p}): {supports}"
 
 
+def _beside(row: RowComparison) -> str:
+    """Return the difference on the other blocks, where the rows are scored alike."""
+    if row.common_valid is None or row.raw is None:
+        return ""
+    own, raw = (change_words(value) for value in (row.difference, row.raw.difference))
+    warning = "; the signs disagree" if row.disagree else ""
+    return f" [common valid; own valid {own}, raw {raw}{warning}]"
+
+
+def change_words(value: float | None) -> str:
+    """Return a difference in points, or a hyphen."""
+    return "-" if value is None else f"{value:+.1f}"
+
+
 def _why_open(row: RowComparison) -> str:
-    if row.ci95 is not None and row.ci95[0] <= 0.0 <= row.ci95[1]:
+    told = row.headline
+    if told.ci95 is not None and told.ci95[0] <= 0.0 <= told.ci95[1]:
         return "the interval holds zero"
-    if row.family == 1:
+    if told.family == 1:
         return "the interval leaves out zero, but p is not below 5%"
-    return f"the interval leaves out zero, but not after correction for {row.family} comparisons"
+    return f"the interval leaves out zero, but not after correction for {told.family} comparisons"
 
 
-def _of_focus(
-    comparisons: Sequence[RowComparison], whole: Sequence[RowComparison], focus: str, base: str
-) -> tuple[Verdict, str]:
-    """Decide by rule: the focus must beat the baseline and every row of its pairs, each by an interval that says so."""
-    gain = next((row for row in whole if (row.a, row.b) == (focus, base)), None)
+def _of_focus(rows: Sequence[RowComparison], focus: str, base: str) -> tuple[Verdict, str]:
+    """Decide by rule: the focus must beat the baseline, and every control pair its second row, each by an interval."""
+    gain = next((row for row in rows if (row.a, row.b) == (focus, base)), None)
+    if gain is not None and gain.same == "all":
+        return "undecided", f"{focus} has the boards of {base} here, so there is nothing to decide."
     if gain is None or finding(gain) == "none":
         return "undecided", f"There are too few stories to say whether {focus} improves on {base}."
     if finding(gain) == "higher":
         return "refuted", f"{focus} is worse than {base}: its interval lies above zero."
     if finding(gain) == "open":
         return "not shown", f"That {focus} improves on {base} is not shown: {_why_open(gain)}."
-    controls = dict.fromkeys(row.b for row in comparisons if row.a == focus and row.b != base)
-    return _against_controls(focus, base, [_decisive(comparisons, focus, name) for name in controls])
+    by_design = [row for row in rows if row.what == "equal length"]
+    others = [row for row in rows if row.a == focus and row.b != base]
+    return _against_controls(focus, base, by_design or others, named=bool(by_design))
 
 
-def _decisive(rows: Sequence[RowComparison], focus: str, control: str) -> RowComparison:
-    """Return the comparison that decides about a control: at equal length, unless equally long boards are the same."""
-    pair = {row.what: row for row in rows if (row.a, row.b) == (focus, control)}
-    even = pair.get("equal length")
-    return pair["all stories"] if even is None or even.same == "all" else even
-
-
-def _against_controls(focus: str, base: str, decisive: Sequence[RowComparison]) -> tuple[Verdict, str]:
-    def found(*wanted: Finding) -> list[str]:
-        return [f"{row.b} ({row.what})" for row in decisive if finding(row) in wanted]
+def _against_controls(focus: str, base: str, rows: Sequence[RowComparison], *, named: bool) -> tuple[Verdict, str]:
+    def found(*wanted: Finding) -> str:
+        return ", ".join(f"{row.a} on {row.b}" if named else row.b for row in rows if finding(row) in wanted)
 
     better, unclear, worse = found("lower"), found("open", "none"), found("higher")
+    gain = f"{focus} improves on {base}"
+    if not rows:
+        return "shown", f"{gain}."
+    if named:
+        beaten = f" At equal length and budget {better.replace(' on ', ' improves on ')}." if better else ""
+        if worse:
+            return "refuted", f"{gain}. At equal length and budget it is the other way: worse are {worse}.{beaten}"
+        if unclear:
+            rest = f" Not shown at equal length and budget: {unclear}; so the gain may come from what these have too."
+            return "partly shown", f"{gain}.{beaten}{rest}"
+        return "shown", f"{gain}.{beaten}"
     if worse:
-        return "refuted", f"{focus} improves on {base}, but it is worse than {', '.join(worse)}."
-    if not decisive:
-        return "shown", f"{focus} improves on {base}."
-    beaten = f" and on {', '.join(better)}" if better else ""
+        return "refuted", f"{gain}, but it is worse than {worse}."
+    beaten = f" and on {better}" if better else ""
     if unclear:
         rest = "so the gain may come from what these have too"
-        text = f"{focus} improves on {base}{beaten}. It is not shown to differ from {', '.join(unclear)}, {rest}."
-        return "partly shown", text
-    return "shown", f"{focus} improves on {base}{beaten}: on every control."
+        return "partly shown", f"{gain}{beaten}. It is not shown to differ from {unclear}, {rest}."
+    return "shown", f"{gain}{beaten}: on every control."
 
 
-def _pairs_beside(whole: Sequence[RowComparison], focus: str | None, base: str) -> str:
-    """Return what the suite's pairs show that are about neither its focus nor its baseline."""
-    pairs = [row for row in whole if row.a != focus and row.b != base]
+def _pairs_beside(rows: Sequence[RowComparison], focus: str | None, base: str) -> str:
+    """Return what the suite's pairs show that are about neither its focus nor its baseline nor its controls."""
+    by_design = any(row.what == "equal length" for row in rows)
+    rest = [row for row in rows if row.b != base and row.what != "equal length"]
+    pairs = [row for row in rest if by_design or row.a != focus]
     words = {"lower": "less", "higher": "more"}
     shown = [f"{row.a} loses {words[found]} than {row.b}" for row in pairs if (found := finding(row)) in words]
     if not pairs:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from katha.agents.context import Plugins, check_able, load_plugins
 from katha.agents.folder import prompt_hashes
-from katha.compass.modes import Row, Suite, load_modes
+from katha.compass.modes import Mode, Row, Suite, load_modes
 from katha.config import Settings, identity_of, katha_version
 from katha.errors import (
     AbsentModelError,
@@ -58,6 +58,7 @@ class RowBoard(Record):
 class StoryResult(Record):
     """`stories/STORY_ID/result.json`: everything of one story; `invalid` says by method why a row has no board.
 
+    questions_from: the planner whose transitions the questions were built from; empty where the record brings them.
     again: a board or an answer is missing that the same command tries to get again.
     """
 
@@ -68,11 +69,16 @@ class StoryResult(Record):
     boards: list[RowBoard]
     invalid: dict[str, str] = {}
     seconds: float = 0.0
+    questions_from: str = ""
     again: bool = Field(default=False, exclude_if=lambda again: not again)
 
 
 HELD_OUT = "held_out-held_out"
 """The protocol: reporting prompts and reporting questions. Its rows are `answers.jsonl`, the others' carry a name."""
+
+
+OWN = "own"
+"""Where the reporting answers of the judges that steered are kept, apart from every number but `optimism`."""
 
 
 def protocol_of(row: Row) -> str:
@@ -277,6 +283,19 @@ class AblationJob:
     def __post_init__(self) -> None:
         self.whole = self.suite
 
+    def mode(self, row: Row) -> Mode:
+        """Return the row's mode as this job means it: with one candidate (a lock may say so) nothing is chosen among,
+        so that the row reports every seed's own board, as the rows do that choose nothing."""
+        mode = row.build_mode()
+        if self.config.candidates == 1 and mode.select == "best":
+            return mode.model_copy(update={"select": "first", "report": "mean_over_seeds"})
+        return mode
+
+    @property
+    def chooses_nothing(self) -> list[str]:
+        """The rows whose mode means something else here (see `mode`)."""
+        return [row.name for row in self.suite.rows if self.mode(row).select != row.build_mode().select]
+
     def row_config(self, row: Row, record: StoryRecord | None = None) -> Settings:
         """Return the configuration of one row (for one story: with as many panels as it has scenes)."""
         own = {name: value for name in _OF_ROW if (value := getattr(row, name))}
@@ -348,7 +367,7 @@ class AblationJob:
             {
                 "katha": katha_version(),
                 "suite": self.suite.model_dump(mode="json"),
-                "modes": {row.name: row.build_mode().model_dump(mode="json") for row in self.suite.rows},
+                "modes": {row.name: self.mode(row).model_dump(mode="json") for row in self.suite.rows},
                 "config": identity_of(self.config.model_dump(mode="json")),
                 "plugins": self._specs,
                 "prompts": prompt_hashes(),

@@ -30,6 +30,7 @@ from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.scoring.audit import require_separate
 from katha.experiments.ablate.job import (
     HELD_OUT,
+    OWN,
     AblationFolder,
     AblationJob,
     AblationResult,
@@ -42,7 +43,7 @@ from katha.experiments.ablate.job import (
 from katha.experiments.ablate.table import write_table
 from katha.experiments.ablate.tally import Tally
 from katha.experiments.runner import Experiment, Made, OnStep, read_kept, worth_another_try
-from katha.schema import CONDITIONS, Answer, Board, Event, Plan, StoryRecord
+from katha.schema import CONDITIONS, Answer, Board, Event, Plan, Role, StoryRecord
 from katha.schema.tables import AblationTable
 from katha.store import Status, Store
 
@@ -83,6 +84,14 @@ class StoryBench:
         """The story with its questions, the same for every row: its own, or those of the first row's plan."""
         return prepare_story(self.record, self._plan(self.job.suite.rows[0]))
 
+    @property
+    def questions_from(self) -> str:
+        """The planner whose transitions the questions were built from; empty where the record brings them."""
+        if self.record.recoverability_questions or self.record.transitions:
+            return ""
+        plan = self._plan(self.job.suite.rows[0])
+        return plan.transitions_from or plan.planner
+
     def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
         """Return the surroundings of one run of `row`, with what the story's runs share."""
         config = self.job.row_config(row, self.record).model_copy(update={"seeds": tuple(seeds)})
@@ -92,7 +101,7 @@ class StoryBench:
             self.job.plugins(row),
             self._store,
             self._files,
-            mode=row.build_mode(),
+            mode=self.job.mode(row),
             matching=self._rule,
             measured=self._measured.setdefault(drawn_by(config), Measured(boards={})),
             ready=Prepared(self._plan(row), self.story),
@@ -116,13 +125,13 @@ class StoryBench:
         seeds = self.job.config.seeds
         for row in self.job.suite.rows:
             found = self.job.plugins(row).renderer.capabilities.source == "found"
-            one = found or row.build_mode().report == "selected"
+            one = found or self.job.mode(row).report == "selected"
             for seed in seeds[:1] if one else seeds:
                 yield row, seeds if one else (seed, *(other for other in seeds if other != seed))
 
     def method(self, row: Row, seeds: Sequence[int]) -> str:
         """Return the name of the board that begins with the first of `seeds`, where a row has one a seed."""
-        return row.name if row.build_mode().report == "selected" else f"{row.name}@{seeds[0]}"
+        return row.name if self.job.mode(row).report == "selected" else f"{row.name}@{seeds[0]}"
 
     def run(self, row: Row, seeds: Sequence[int]) -> RowBoard:
         """Return the board of `row` that begins with the first of `seeds`.
@@ -172,14 +181,21 @@ class StoryBench:
         made.questions = sorted({*made.questions, *map(question_id, rows)})
         return rows
 
-    def report(self, context: RunContext, board: Board, row: Row, method: str) -> list[Answer]:
+    def judge_own(self, made: RowBoard, row: Row) -> list[Answer]:
+        """Return the answers of the judges that steered to the row's reporting questions; none where all report."""
+        if self.job.plugins(row).steering is None or protocol_of(row) != HELD_OUT:
+            return []
+        context = self.open(row, self.job.config.seeds)
+        return self.report(context, made.board, row, made.method, by="steering")
+
+    def report(self, context: RunContext, board: Board, row: Row, method: str, by: Role = "reporting") -> list[Answer]:
         """Return the answers about `board` under `method`; a board that was judged before is not judged again."""
         variant = context.config.variant if row.prompts == "held_out" else STEERING_VARIANT
         shown, images = tuple(frame.sha256 for frame in board.frames), images_of(context, board)
         rows: list[Answer] = []
         for condition in CONDITIONS:
             seen = condition != "text"
-            key = (condition, shown if seen else (), row.half, variant)
+            key = (condition, shown if seen else (), row.half, variant, by)
             if key not in self._reported:
                 self._reported[key] = ask_all(
                     context,
@@ -191,6 +207,7 @@ class StoryBench:
                     stage="judge",
                     emit=self._emit,
                     variant=variant,
+                    by=by,
                 )
             rows += [item.model_copy(update={"method": method}) if seen else item for item in self._reported[key]]
         return rows
@@ -279,6 +296,8 @@ def _run_story(bench: StoryBench, folder: AblationFolder) -> None:
         if isinstance(made, RowBoard):
             boards.append(made)
             answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row))
+            if own := bench.judge_own(made, row):
+                answers.setdefault(OWN, []).extend(own)
             continue
         invalid[bench.method(row, seeds)] = made.message
         again = again or worth_another_try(made)
@@ -293,6 +312,7 @@ def _run_story(bench: StoryBench, folder: AblationFolder) -> None:
         title=bench.record.title,
         boards=boards,
         invalid=invalid,
+        questions_from=bench.questions_from if story is not None else "",
         seconds=round(time.perf_counter() - started, 3),
         again=again or bench.unanswered,
     )

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from katha.compass.modes import Row
+from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule
-from katha.eval_bridge.scoring.rows import FEWEST_STORIES, row_numbers
-from katha.eval_bridge.scoring.scores import score
+from katha.eval_bridge.scoring.rows import FEWEST_STORIES, RowCounts, row_numbers
+from katha.eval_bridge.scoring.scores import Compared, score
 from katha.eval_bridge.scoring.statistics import averages
-from katha.experiments.ablate.conclusions import NOTHING, compared, conclude, repair_cases
+from katha.experiments.ablate.conclusions import NOTHING, ROW_BLOCKS, blocks_of, compared, conclude, repair_cases
 from katha.experiments.ablate.job import HELD_OUT, AblationJob, protocol_of
 from katha.experiments.ablate.tally import Tally, human_columns
 from katha.jsonio import write_json
 from katha.schema import CONDITIONS, MORAL_LABELS
 from katha.schema.scores import RowNumbers
-from katha.schema.tables import AblationBudget, AblationRow, AblationTable, RowComparison
+from katha.schema.tables import AblationBudget, AblationRow, AblationTable, BlockNumbers, RowComparison
 
 _IMAGE = CONDITIONS.index("image")
 
@@ -28,12 +29,29 @@ def notes_of(tally: Tally) -> list[str]:
     job, baseline, stories = tally.job, tally.job.suite.baseline, len(tally.results)
     notes = [
         f"{baseline}: what the others are compared with, so it has no difference of its own.",
-        "delta_stg, ci95, p_corrected: STG minus the baseline's; percentile bootstrap over stories, the same resamples "
-        "for every row; Wilcoxon's p times the number of rows compared (`family`).",
+        "delta_stg, ci95, p_corrected: STG minus the baseline's on each row's own valid questions; percentile "
+        "bootstrap over stories, the same resamples for every row; Wilcoxon's p (exact) times the comparisons that the "
+        f"suite declares ({job.suite.family}), whichever rows were run. common_valid, raw: the same on the questions "
+        "valid for every row that is scored alike, and on every scored one; conclusions are drawn from common_valid.",
+        "STG is a macro average over dimensions; scores.json has the one over stories, too (`by_story`).",
+        "ambiguity_leakage: of the questions that people find defective under text and images, those that the row "
+        "keeps; null without such labels.",
         "harmed, equal, improved: shares of stories by image recoverability on the reporting questions, against the "
         "baseline; null where a row measures the baseline's own boards.",
         "frames_naive, questions_naive: had every board been made and judged on its own; *_by_rows: every row.",
     ]
+    if job.chooses_nothing:
+        named = ", ".join(job.chooses_nothing)
+        notes.append(
+            f"{named}: the lock has one candidate, so there is nothing to choose among; they report every seed's own "
+            "board, as the rows do that choose nothing, and equal boards are marked as that."
+        )
+    if any(tally.given_away.values()):
+        notes.append(
+            "given_away: the percentage of a row's questions whose answer stands in the prompt of a frame that it has "
+            "inserted; rest: the row on the common-valid questions that no row was told the answer of."
+        )
+    notes += _judges_apart(tally)
     notes += [f"{name}: not run, so it has no number. {reason}" for name, reason in job.not_run.items()]
     if baseline != job.whole.baseline:
         notes.append(f"{job.whole.baseline} was not run, so {baseline} is the baseline instead.")
@@ -57,6 +75,31 @@ def notes_of(tally: Tally) -> list[str]:
     notes += [_human(tally), *tally.unsettled]
     if any(row.steered for row in job.whole.rows):
         notes.append("Rows marked steered use steering questions or prompts: they are no held-out numbers.")
+    return notes
+
+
+def _judges_apart(tally: Tally) -> list[str]:
+    """Return what the judges' parts mean for the numbers: who chose, who reports, and who reads no instruction."""
+    job, notes = tally.job, []
+    made = job.plugins(job.suite.rows[0])
+    chosen = [row.name for row in job.suite.rows if job.mode(row).steers]
+    if chosen and made.steering is None:
+        notes.append(
+            f"Held out by question, not by judge: {', '.join(made.judges)} chose the boards of {', '.join(chosen)} and "
+            "reports them, and a judge flatters its own choice. Give --steering-judge for another one to choose; "
+            "optimism is null without."
+        )
+    elif chosen:
+        notes.append(
+            f"optimism: what {', '.join(made.asked('steering'))}, which chose the boards, sees them gain in image "
+            f"recoverability over {job.suite.baseline}, minus what {', '.join(made.asked('reporting'))} sees."
+        )
+    deaf = [name for name, judge in made.judges.items() if judge_abilities(judge).ignores_instructions]
+    if len({row.prompts for row in job.whole.rows}) > 1 and len(deaf) == len(made.judges):
+        notes.append(
+            f"{', '.join(deaf)} reads no instruction, so rows that differ by their prompts alone cannot differ: of "
+            "this suite only the questions are tried."
+        )
     return notes
 
 
@@ -87,6 +130,7 @@ def write_table(tally: Tally) -> AblationTable:
             frozen=job.lock is not None,
             invalid={row.name: tally.invalid(row) for row in held_out},
             pooled={row.name: tally.methods(row) for row in held_out},
+            compared=Compared(tuple(job.suite.pairs), job.suite.family),
         )
         write_json(folder.scores, scores.model_dump(mode="json"))
     table = build_table(tally)
@@ -97,17 +141,21 @@ def write_table(tally: Tally) -> AblationTable:
 def build_table(tally: Tally) -> AblationTable:
     """Return the rows with their paired differences, the comparisons at equal length, costs, cases and conclusion."""
     job, suite = tally.job, tally.job.suite
-    pooled = {row.name: tally.counts(row).pooled() for row in suite.rows}
-    numbers = row_numbers(pooled, job.resamples, job.seed)
-    others = [(row.name, suite.baseline) for row in suite.rows if row.name != suite.baseline]
-    against = compared(tally, pooled, others, "all stories")
-    deltas = {item.a: item for item in against}
-    rows = [_row(tally, row, numbers[row.name], deltas.get(row.name)) for row in suite.rows]
-    comparisons = [
-        *against,
-        *compared(tally, pooled, suite.compare, "all stories"),
-        *compared(tally, pooled, suite.compare, "equal length"),
-    ]
+    counts = {row.name: blocks_of(tally, row) for row in suite.rows}
+    pooled = {name: {block: own.pooled() for block, own in blocks.items()} for name, blocks in counts.items()}
+    numbers = {
+        block: row_numbers({name: blocks[block] for name, blocks in pooled.items()}, job.resamples, job.seed)
+        for block in ROW_BLOCKS
+    }
+    comparisons = compared(tally, pooled, suite.pairs)
+    deltas = {item.a: item for item in comparisons if item.b == suite.baseline}
+    rows = []
+    for row in suite.rows:
+        made = _row(tally, row, numbers["filtered"][row.name], deltas.get(row.name))
+        if any(row.scored_like(other) for other in suite.rows if other is not row):
+            own = {block: numbers[block][row.name] for block in ROW_BLOCKS}
+            made = made.model_copy(update=_beside(tally, row, own, counts[row.name], deltas.get(row.name)))
+        rows.append(made)
     return AblationTable(
         suite=suite.name,
         about=suite.about,
@@ -127,6 +175,33 @@ def build_table(tally: Tally) -> AblationTable:
         notes=notes_of(tally),  # after everything above: what could not be matched is known only then
         conclusion=conclude(comparisons, suite.focus, suite.baseline),
     )
+
+
+def _beside(
+    tally: Tally,
+    row: Row,
+    numbers: Mapping[str, RowNumbers],
+    counts: Mapping[str, RowCounts],
+    delta: RowComparison | None,
+) -> dict[str, BlockNumbers]:
+    """Return the row on the questions valid for all rows scored alike, and on every scored one."""
+    told, seen = "text" not in row.lacks, "image" not in row.lacks
+    found = {}
+    for block in ("common_valid", "raw", *(["rest"] if any(tally.given_away.values()) else [])):
+        own, change = numbers[block], getattr(delta, block) if delta is not None else None
+        found[block] = BlockNumbers(
+            n=counts[block].valid,
+            text=own.text if told else None,
+            image=own.image if seen else None,
+            stg=own.stg if told and seen else None,
+            image_ci95=own.image_ci95 if seen else None,
+            stg_ci95=own.stg_ci95 if told and seen else None,
+            delta_stg=change.difference if change else None,
+            ci95=change.ci95 if change else None,
+            p_corrected=change.p_corrected if change else None,
+            p_bootstrap_corrected=change.p_bootstrap_corrected if change else None,
+        )
+    return found
 
 
 def _every_row(job: AblationJob, rows: Sequence[AblationRow]) -> list[AblationRow]:
@@ -150,6 +225,8 @@ def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | Non
     methods = max(1, len(tally.methods(row)))
     frames, questions = tally.needs([row])
     told, seen = "text" in row.scoring.conditions, "image" in row.scoring.conditions
+    human = human_columns(people, tally, row) if people is not None else None
+    defects = human.ambiguity_detected if human is not None else None
     made = AblationRow(
         mode=row.name,
         about=row.build_mode().about,
@@ -166,15 +243,17 @@ def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | Non
         valid=counts.valid,
         scored=counts.scored,
         valid_rate=_percent(counts.valid, counts.scored),
-        ambiguity_leakage=_percent(counts.ambiguous, counts.valid),
         frames=float(np.mean([len(board.board.frames) for board in boards])) if boards else None,
         frames_rendered=frames,
         questions_asked=questions,
         accepted_bridges=sum(any(frame.kind == "bridge" for frame in item.board.frames) for item in boards) / methods,
         copy_rate=100.0 * float(np.mean([board.score.copy_penalty for board in boards])) if boards else None,
         boards_per_story=methods,
-        human=human_columns(people, tally, row) if people is not None else None,
+        ambiguity_leakage=100.0 - defects.detected if defects is not None else None,
+        human=human,
         steered=row.steered,
+        given_away=tally.given_rate(row),
+        optimism=tally.optimism(row),
     )
     changed = _better_or_worse(tally, row) if delta and delta.same is None else {}
     return made.model_copy(update={**changed, **_moral(tally, row)})

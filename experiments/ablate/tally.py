@@ -18,9 +18,10 @@ from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.people.agreement import Placed, correlation, localization
 from katha.eval_bridge.people.analysis import board_sections
 from katha.eval_bridge.people.judgments import Judgment
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
 from katha.eval_bridge.scoring.rows import RowCounts, row_counts
-from katha.eval_bridge.scoring.scores import MISSING, RIGHT, Outcomes, collect
-from katha.experiments.ablate.job import AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of
+from katha.eval_bridge.scoring.statistics import IMAGE, averages
+from katha.experiments.ablate.job import OWN, AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
 from katha.schema.tables import DefectsFound, HumanColumns, VerdictAgreement
 
@@ -77,28 +78,93 @@ class Tally:
             table[methods.index(board.method), place] = len(board.board.frames)
         return table
 
-    def same(self, a: Row, b: Row, *, even: bool = False) -> Literal["boards", "all"] | None:
-        """Return what two rows share: "boards" (asked or scored otherwise), "all", or None.
-
-        even: of boards that show equally many frames.
-        """
+    def same(self, a: Row, b: Row) -> Literal["boards", "all"] | None:
+        """Return what two rows share: "boards" (asked or scored otherwise), "all", or None."""
         ours, theirs = self._looks(a), self._looks(b)
-        places = ours.keys() & theirs.keys() if even else ours.keys() | theirs.keys()
-        if not places or any(ours.get(place) != theirs.get(place) for place in places):
+        if not ours or ours != theirs:
             return None
-        alike = (a.scoring, a.prompts, a.questions) == (b.scoring, b.prompts, b.questions)
-        return "all" if alike else "boards"
+        return "all" if a.scored_like(b) else "boards"
 
-    def _looks(self, row: Row) -> dict[tuple[int, int], set[BoardKey]]:
-        """Return the row's boards by story and number of frames."""
-        found: dict[tuple[int, int], set[BoardKey]] = defaultdict(set)
+    def _looks(self, row: Row) -> dict[int, set[BoardKey]]:
+        """Return the row's boards by story."""
+        found: dict[int, set[BoardKey]] = defaultdict(set)
         for place, item in self.boards(row):
-            found[place, len(item.board.frames)].add(board_key(item.board.frames))
+            found[place].add(board_key(item.board.frames))
         return found
 
-    def counts(self, row: Row, *, filtered: bool | None = None) -> RowCounts:
-        """Return the row's counts by its own scoring; `filtered` replaces its rule of validity."""
+    def circular(self, *rows: Row) -> str | None:
+        """Return why two planners cannot be compared: one of them has read the questions out of the story."""
+        if len({row.planner for row in self.job.suite.rows}) < 2:
+            return None
+        for reader in {row.planner for row in rows if row.planner is not None}:
+            read = sum(item.questions_from == reader for item in self.results)
+            if read:
+                return f"the questions of {read} stories, which bring none, were read by the planner {reader!r} itself"
+        return None
+
+    def equally_long(self, a: Row, b: Row) -> bool:
+        """Return whether two rows show equally many frames of every story that both have a board of."""
+        ours, theirs = ([set(column[column > 0]) for column in self.lengths(row).T] for row in (a, b))
+        return all(one == two and len(one) == 1 for one, two in zip(ours, theirs, strict=True) if one and two)
+
+    @cached_property
+    def given_away(self) -> dict[str, set[tuple[str, str]]]:
+        """By row, the questions (story and id) with an answer that stands literally in the prompt of a frame that the
+        row has inserted; single words are no giveaway."""
+        found: dict[str, set[tuple[str, str]]] = {row.name: set() for row in self.job.suite.rows}
+        asked = {story.story_id: story.recoverability_questions for story in self.stories}
+        for result in self.results:
+            for board in result.boards:
+                told = [f" {normalise(frame.prompt)} " for frame in board.board.frames if frame.kind != "scene"]
+                for item in asked.get(result.story_id, ()) if told else ():
+                    texts = (normalise(text) for text in (item.gold_answer, *item.accepted_answers))
+                    if any(f" {text} " in prompt for text in texts if " " in text for prompt in told):
+                        found[board.row].add((result.story_id, item.question_id))
+        return found
+
+    def given_rate(self, row: Row) -> float | None:
+        """Return the share of the row's questions whose answer its inserted frames' prompts hold; None without any."""
+        asked = [
+            (story.story_id, item.question_id)
+            for story in self.stories
+            for item in story.recoverability_questions
+            if item.role == row.half
+        ]
+        inserts = any(frame.kind != "scene" for _, board in self.boards(row) for frame in board.board.frames)
+        held = sum(name in self.given_away[row.name] for name in asked)
+        return 100.0 * held / len(asked) if asked and inserts else None
+
+    def optimism(self, row: Row) -> float | None:
+        """Return how much more image recoverability the judges that steered see the row gain over the baseline than
+        those that did not, in percentage points of every scored question; None where all judges did both."""
+        base = self.job.suite.row(self.job.suite.baseline)
+        if self.job.plugins(row).steering is None or row is base or not row.scored_like(base):
+            return None
+        gains = []
+        for outcomes in (self._own, self.outcomes(row)):
+            means = []
+            for item in (row, base):
+                names = [name for name in self.methods(item) if name in outcomes.methods]
+                counts = row_counts(outcomes, names, self.names, filtered=False).pooled()
+                means.append(float(averages(counts.sum(axis=0))[IMAGE]))
+            gains.append(means[0] - means[1])
+        return None if np.isnan(gains).any() else 100.0 * (gains[0] - gains[1])
+
+    @cached_property
+    def _own(self) -> Outcomes:
+        """The outcomes of the judges that steered, on the reporting questions."""
+        rule = kept_rule(self.job.config.matching, self.folder.path)
+        self.unsettled += settle(rule, self.stories, self.rows(OWN))
+        return collect(self.stories, self.rows(OWN), matching=rule, selection="reporting")
+
+    def counts(self, row: Row, *, filtered: bool | None = None, common: bool = False, rest: bool = False) -> RowCounts:
+        """Return the row's counts by its own scoring.
+
+        filtered: replaces its rule of validity. common: only questions that are valid for every row scored like it.
+        rest: of these, only those that no row's inserted frames were told the answer of.
+        """
         scoring = row.scoring
+        alike = [other for other in self.job.suite.rows if row.scored_like(other)]
         return row_counts(
             self.outcomes(row),
             self.judged(row),
@@ -108,6 +174,8 @@ class Tally:
             filtered=scoring.valid != "none" if filtered is None else filtered,
             dimensions=scoring.dimensions,
             together=scoring.average == "questions",
+            among=[name for other in alike for name in self.judged(other)] if common or rest else (),
+            without=set().union(*self.given_away.values()) if rest else (),
         )
 
     def outcomes(self, row: Row) -> Outcomes:

@@ -70,6 +70,9 @@ class Settings(BaseModel):
     judges: Annotated[tuple[str, ...], Flag("--judge", many=True)] = Field(
         default=("sketch-reader",), description="Who judges: see `katha judges`. Several make an ensemble."
     )
+    steering_judges: Annotated[tuple[str, ...], Flag("--steering-judge", many=True)] = Field(
+        default=(), description="Who chooses boards, if not --judge: whoever chose is no fair judge of the choice."
+    )
     judge_options: Annotated[Options, Flag("--judge-option", many=True)] = Field(
         default={}, description="KEY=VALUE for the judges; `katha judges` lists the keys."
     )
@@ -163,7 +166,10 @@ def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     Where a model is kept in memory or how long a service is waited for changes no result, and a run may go on with
     another value.
     """
-    return {name: value for name, value in settings.items() if name != "memory" and not name.endswith("_options")}
+    told = {name: value for name, value in settings.items() if name != "memory" and not name.endswith("_options")}
+    if not told.get("steering_judges", True):  # nobody apart: what was made before there was a choice is the same
+        told.pop("steering_judges")
+    return told
 
 
 def load_preset(name: str) -> dict[str, Any]:

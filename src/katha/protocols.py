@@ -207,6 +207,15 @@ class Judge(Protocol):
 
 
 @runtime_checkable
+class IgnoresInstructions(Protocol):
+    """A judge that reads the question and its options and no instruction, so that every prompt variant is one to it."""
+
+    @property
+    def ignores_instructions(self) -> bool:
+        """Whether the instruction changes nothing."""
+
+
+@runtime_checkable
 class AlwaysChooses(Protocol):
     """A judge that can only choose: it is given options in every run."""
 

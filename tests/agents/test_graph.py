@@ -79,7 +79,9 @@ def test_the_scores_are_those_of_the_rows(tmp_path: Path) -> None:
     result = run(tmp_path / "out")
     record = StoryRecord.model_validate_json((tmp_path / "out" / "story.jsonl").read_bytes())
     reporting = [row for row in rows(tmp_path / "out") if row.role == "reporting"]
-    assert score([record], reporting, matching="lemma-set") == result.scores
+    again, (told,) = score([record], reporting, matching="lemma-set"), result.scores.notes[-1:]
+    assert again.with_notes([told]) == result.scores
+    assert told.startswith("Held out by question, not by judge: pixel chose the board and reports it")
     assert set(result.scores.methods) == {"base", "full"}
     assert result.scores.questions == "reporting"
 

@@ -79,7 +79,7 @@ def lock(home: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KATHA_CACHE", str(home / "cache"))
         given = (*WITH_DOUBLES, *SIMILARITY, "--settings", "300", "--resamples", "200")
-        places = ("--lock", str(path), "--out", str(home / "tuning"))
+        places = ("--keep", "--lock", str(path), "--out", str(home / "tuning"))
         found = call("tune", str(home / "stories.jsonl"), *given, *places)["tuning"]
     assert found["stories"] == 6
     return path
@@ -113,8 +113,7 @@ def test_scoring_suites_draw_and_ask_what_the_plain_boards_need(home: Path) -> N
     assert rows["image_only"]["stg"] is None
     assert rows["text_and_both"]["image"] is None
     assert rows["text_and_image"]["valid_rate"] == 100
-    assert rows["text_and_image"]["ambiguity_leakage"] > 0
-    assert rows["full_protocol"]["ambiguity_leakage"] == 0
+    assert {row["ambiguity_leakage"] for row in rows.values()} == {None}
     assert rows["full_protocol"]["valid"] <= rows["answer_filter"]["valid"] < rows["text_and_image"]["valid"]
 
 
@@ -197,6 +196,13 @@ def test_the_text_output_ends_with_the_conclusion(home: Path) -> None:
     assert "Drawn: " in done.output
 
 
+DECODED = """
+const done = arguments[0], images = [...document.images];
+for (const image of images) image.loading = "eager";
+Promise.all(images.map(image => image.decode().then(() => true, () => false))).then(all => done(all.every(Boolean)));
+"""
+
+
 @pytest.mark.browser
 def test_the_reports_fit_a_phone_and_a_desktop(home: Path, lock: Path, tmp_path: Path) -> None:
     ablate(home, "shown", "--split", "test")
@@ -209,4 +215,4 @@ def test_the_reports_fit_a_phone_and_a_desktop(home: Path, lock: Path, tmp_path:
                 assert driver.execute_script("return document.documentElement.scrollWidth") <= width
                 assert not [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
                 assert "built-in method" not in driver.page_source
-                assert driver.execute_script("return [...document.images].every(i => i.complete && i.naturalWidth)")
+                assert driver.execute_async_script(DECODED)  # those below the fold, too, which load when they are near

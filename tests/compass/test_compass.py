@@ -152,14 +152,16 @@ def test_the_weakest_transition_is_eq_27_with_its_ties(transitions: list[Transit
     def value(item: TransitionScore) -> float:
         return item.recoverability if item.recoverability is not None else float(item.covered)
 
-    least = min(value(item) for item in transitions)
-    tied = [item for item in transitions if value(item) == least]
+    ranked = [item for item in transitions if item.recoverability is not None] or transitions
+    least = min(value(item) for item in ranked)
+    tied = [item for item in ranked if value(item) == least]
     lowest = min(item.similarity for item in tied)
     first = min(item.pair for item in tied if item.similarity == lowest)
     assert found.pair == first
     assert found.score == least
     chosen = next(item for item in transitions if item.pair == first)
     assert ("no scored steering question" in found.reason) == (chosen.recoverability is None)
+    assert ("are not ranked among these" in found.reason) == (len(ranked) < len(transitions))
     assert ("ties with" in found.reason) == (len(tied) > 1)
 
 

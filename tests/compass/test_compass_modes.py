@@ -13,9 +13,9 @@ from katha.schema import Character, Panel, Plan, Transition
 
 TABLE = {
     "base": ("first", "none", None, None, None, None, None, "mean_over_seeds"),
-    "random_frame": ("first", "extra", "neighbour_scene", "random", "always", "single", "always", "mean_over_seeds"),
+    "random_frame": ("first", "extra", "neighbour_scene", "random", "always", "every", "always", "mean_over_seeds"),
     "non_semantic_frame": (
-        *("first", "extra", "establishing", "weakest", "always", "single", "always", "mean_over_seeds"),
+        *("first", "extra", "establishing", "random", "always", "every", "always", "mean_over_seeds"),
     ),
     "caption_bridge": ("first", "bridge", "captions", "weakest", "always", "every", "always", "mean_over_seeds"),
     "random_bridge": ("first", "bridge", "transition", "random", "always", "every", "always", "mean_over_seeds"),

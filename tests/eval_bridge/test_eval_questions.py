@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from katha.eval_bridge.matching.match import match_text, normalise
+from katha.eval_bridge.matching.match import match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.build import build_questions, chance_level, prepare_questions
 from katha.schema import DIMENSIONS, ContrastiveVariant, Panel, Plan, Question, StoryRecord, Transition
@@ -71,16 +71,19 @@ def test_halves_have_every_dimension_and_every_transition_steers() -> None:
 def test_options_are_four_distinct_answers_and_unclear() -> None:
     for item in prepared():
         assert item.options is not None
-        assert len(item.options) == 5
+        size = 13 if item.question_type == "moral" else 5  # a label is one of twelve
+        assert len(item.options) == size
         assert item.options[-1] == UNCLEAR
-        assert len(set(map(normalise, item.options))) == 5
+        assert len(set(map(normalise, item.options))) == size
         right = [text for text in item.options if match_text(text, item, "lemma-set").right]
         assert right == [item.gold_answer]
-    assert chance_level(prepared()) == 0.25
+    rates = [1 / 12 if item.question_type == "moral" else 0.25 for item in prepared()]
+    assert chance_level(prepared()) == pytest.approx(sum(rates) / len(rates))
 
 
 def test_the_right_option_has_no_favourite_place() -> None:
-    places = {item.options.index(item.gold_answer) for item in prepared() if item.options}
+    asked = [item for item in prepared() if item.question_type != "moral"]
+    places = {item.options.index(item.gold_answer) for item in asked if item.options}
     assert places == {0, 1, 2, 3}
 
 
@@ -117,5 +120,5 @@ def test_the_examples_can_be_asked(path: Path) -> None:
     story = StoryRecord.model_validate_json(path.read_text(encoding="utf-8"))
     for item in prepare_questions(story.recoverability_questions):
         assert item.options is not None
-        assert len(item.options) == 5
+        assert len(item.options) == (13 if moral_label(item.gold_answer) else 5)
         assert sum(match_text(text, item, "lemma-set").right for text in item.options) == 1

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import random
 from collections import defaultdict
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,10 +15,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from katha.errors import RecordError, UsageError
-from katha.eval_bridge.scoring.scores import recoverability, score
+from katha.eval_bridge.scoring.outcomes import recoverability
+from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import replicates, resample_counts, wilcoxon
 from katha.schema import CONDITIONS, DIMENSIONS, LATENT_DIMENSIONS, Answer, Question, StoryRecord
-from katha.schema.scores import BlockIntervals, BlockName, MoralTarget
+from katha.schema.scores import BlockIntervals, BlockName, MoralTarget, Scores
 
 LABELS = ("kindness", "wisdom", "courage")
 
@@ -138,7 +142,25 @@ def slow_block(questions, cells, kept):  # type: ignore[no-untyped-def] # noqa: 
         "stg": means["text"] - means["image"] if kept else None,
         "dimensions": dimensions,
         "latent_gap": sum(gaps) / len(gaps) if gaps else None,
+        "by_story": slow_by_story(cells, kept, questions),
+        "thin": [dimension for dimension in DIMENSIONS if 1 <= dimensions[dimension]["n"] <= 2],
+        "inspect": bool(kept) and means["text"] - means["image"] < -1e-9,
     }
+
+
+def slow_by_story(cells, kept, questions):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+    """The mean over stories of the mean over a story's dimensions."""
+    stories = []
+    for story in sorted({name[0] for name in kept}):
+        per = defaultdict(list)
+        for name in kept:
+            if name[0] == story:
+                per[questions[name].question_type].append(cells[name])
+        stories.append(
+            {c: sum(sum(x[c] for x in own) / len(own) for own in per.values()) / len(per) for c in CONDITIONS}
+        )
+    text, image = (100 * sum(s[c] for s in stories) / len(stories) if stories else None for c in ("text", "image"))
+    return {"n_stories": len(stories), "text": text, "image": image, "stg": text - image if stories else None}
 
 
 def same(left: object, right: object, where: str = "") -> None:
@@ -320,25 +342,170 @@ def test_replicates_leave_out_missing_dimensions() -> None:
     assert set(np.unique(drawn)) <= {0.0, 0.5, 1.0}
 
 
-@given(
-    st.lists(st.integers(-12, 12), min_size=1, max_size=70),
-    st.sampled_from((1.0, 1 / 3, 0.1)),
-    st.booleans(),
-)
-@settings(max_examples=100, deadline=None)
-def test_signed_ranks_are_scipy_s(steps: list[int], step: float, spread: bool) -> None:
+def by_brute_force(differences: list[float]) -> float:
+    """The two-sided p of the sum of positive ranks over every way to flip the signs."""
+    ranks = stats.rankdata(np.abs(differences))
+    seen = float(ranks[np.array(differences) > 0].sum())
+    sums = [float(sum(ranks[np.array(signs)])) for signs in product((False, True), repeat=len(ranks))]
+    low, high = (sum(test(value, seen) for value in sums) for test in (operator.le, operator.ge))
+    return min(1.0, 2 * min(low, high) / len(sums))
+
+
+@given(st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=9), st.sampled_from((1.0, 1 / 3, 0.1)))
+@settings(max_examples=60, deadline=None)
+def test_signed_ranks_with_ties_are_counted_out(steps: list[int], step: float) -> None:
     differences = step * np.array(steps, dtype=float)
-    if spread:  # no two of one size, so that the exact test is used up to 50
-        differences = np.sign(differences) * (np.abs(differences) + 0.01 * np.arange(1, len(steps) + 1))
-    found = wilcoxon(differences)
-    sizes = np.round(np.abs(differences[differences != 0]), 12)
-    assert found.n_nonzero == len(sizes)
-    if not len(sizes):
-        assert found.p is found.rank_biserial is None
-        return
-    exact = len(sizes) <= 50 and len(np.unique(sizes)) == len(sizes)
-    signed = np.sign(differences[differences != 0]) * sizes
-    expected = stats.wilcoxon(signed, method="exact" if exact else "asymptotic")
-    assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
-    ranks = stats.rankdata(sizes)
-    assert found.rank_biserial == pytest.approx(float((np.sign(signed) * ranks).sum() / ranks.sum()))
+    found = wilcoxon(np.concatenate([differences, np.zeros(3)]))
+    assert found.n_nonzero == len(steps)
+    assert found.p == pytest.approx(by_brute_force([float(item) for item in steps]), abs=1e-12)
+    ranks = stats.rankdata(np.abs(steps))
+    assert found.rank_biserial == pytest.approx(float((np.sign(steps) * ranks).sum() / ranks.sum()))
+
+
+@pytest.mark.parametrize("size", [2, 4, 23, 60, 200])
+def test_signed_ranks_without_ties_are_scipy_s_exact_ones(size: int) -> None:
+    differences = np.random.default_rng(size).normal(0.1, 1.0, size)
+    assert wilcoxon(differences).p == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9)
+
+
+def test_many_stories_get_the_normal_approximation_with_its_tie_correction() -> None:
+    differences = np.round(np.random.default_rng(1).normal(0.1, 1.0, 300), 1)
+    told = differences[differences != 0]
+    assert wilcoxon(differences).p == pytest.approx(stats.wilcoxon(told, method="asymptotic").pvalue, rel=1e-9)
+
+
+def test_four_stories_can_show_nothing_however_they_tie() -> None:
+    assert wilcoxon(np.array([0.25, 0.25, 0.5, 0.5])).p == 0.125
+    assert wilcoxon(np.zeros(4)).p is None
+
+
+def two_methods(stories: int, *, valid: Callable[[str, int], bool], seen: Callable[[str, int, int], bool]) -> Scores:
+    """Scores of methods a and b over stories of six questions, one a dimension; text is always right."""
+    records, rows = [], []
+    for story in range(stories):
+        asked = [
+            Question(question_id=name, question_type=name, question="?", gold_answer="yes", role="reporting")
+            for name in DIMENSIONS
+        ]
+        records.append(StoryRecord(story_id=f"s{story}", story_text="x", recoverability_questions=asked))
+        for at, name in enumerate(DIMENSIONS):
+            for method in ("a", "b"):
+                told = {"text": True, "image": seen(method, story, at), "text+image": valid(method, at)}
+                rows += [
+                    Answer(
+                        method=method,
+                        judge="j",
+                        story_id=f"s{story}",
+                        question_id=name,
+                        condition=condition,
+                        status="ok",
+                        answer="yes" if told[condition] else "no",
+                    )
+                    for condition in CONDITIONS
+                ]
+    return score(records, rows, matching="exact-set", resamples=100)
+
+
+def test_blocks_that_disagree_in_sign_are_named() -> None:
+    # `a` loses its first question, and leaves out by itself the two that it loses besides.
+    scores = two_methods(
+        8,
+        valid=lambda method, at: method == "b" or at < 4,
+        seen=lambda method, _, at: (
+            (method, at) != ("a", 0) and (method, at) not in (("b", 4), ("b", 5), ("a", 4), ("a", 5))
+        ),
+    )
+    pair = next(row for row in scores.comparisons if row.headline)
+    assert pair.block == "common_valid"
+    assert pair.differences["filtered"] == pytest.approx(25.0 - 100 / 3)
+    assert pair.differences["common_valid"] == pytest.approx(25.0)
+    assert pair.disagree
+    assert any("the blocks disagree in sign (raw +16.7, own valid -8.3, common valid +25.0)" in n for n in scores.notes)
+
+
+def test_what_is_thin_or_below_zero_is_flagged() -> None:
+    scores = two_methods(2, valid=lambda *_: True, seen=lambda method, *_: method == "a")
+    block = scores.methods["a"].judges["j"].common_valid
+    assert block.thin == list(DIMENSIONS)
+    assert any("causal (2)" in note and "one or two questions" in note for note in scores.notes)
+    rows = [
+        Answer(method="m", judge="j", story_id="s", question_id="q", condition=condition, status="ok", answer=said)
+        for condition, said in zip(CONDITIONS, ("no", "yes", "yes"), strict=True)
+    ]
+    asked = Question(question_id="q", question_type="causal", question="?", gold_answer="yes")
+    record = StoryRecord(story_id="s", story_text="x", recoverability_questions=[asked])
+    found = score([record], rows, matching="exact-set")
+    assert found.methods["m"].judges["j"].filtered.inspect
+    assert any("STG is -100.0. Below zero is no better board" in note for note in found.notes)
+
+
+def test_stories_and_dimensions_are_averaged_apart() -> None:
+    records, rows = [], []
+    for story, number in (("one", 1), ("many", 3)):
+        asked = [
+            Question(question_id=f"q{at}", question_type="causal", question="?", gold_answer="yes")
+            for at in range(number)
+        ]
+        records.append(StoryRecord(story_id=story, story_text="x", recoverability_questions=asked))
+        for item in asked:
+            for condition in CONDITIONS:
+                said = "no" if condition == "image" and story == "many" else "yes"
+                rows.append(
+                    Answer(
+                        method="m",
+                        judge="j",
+                        story_id=story,
+                        question_id=item.question_id,
+                        condition=condition,
+                        status="ok",
+                        answer=said,
+                    )
+                )
+    block = score(records, rows, matching="exact-set").methods["m"].judges["j"].filtered
+    assert block.stg == 75.0
+    assert block.by_story is not None
+    assert (block.by_story.n_stories, block.by_story.stg) == (2, 50.0)
+
+
+def test_the_family_is_one_judge_on_one_block_and_a_reference_names_the_other_side() -> None:
+    records = make_records(7, 3)
+    answers = make_answers(records, 3, 3, 4)
+    scores = score(records, answers, matching="exact-set", resamples=50)
+    assert {row.family for row in scores.comparisons} == {3}
+    assert [(row.a, row.b, row.judge) for row in scores.comparisons if row.headline] == [
+        ("m0", "m1", "ensemble"),
+        ("m0", "m2", "ensemble"),
+        ("m1", "m2", "ensemble"),
+    ]
+    held = score(records, answers, matching="exact-set", resamples=50, reference="m1")
+    assert {(row.a, row.b) for row in held.comparisons} == {("m0", "m1"), ("m2", "m1")}
+    assert {row.family for row in held.comparisons} == {2}
+    for row in held.comparisons:
+        if row.p_bootstrap is not None:
+            assert row.p_bootstrap_corrected == min(1.0, 2 * row.p_bootstrap)
+    # A method without any board was declared all the same.
+    lost = score(records, answers, matching="exact-set", resamples=50, invalid={"m9": {"s0": "no board"}})
+    assert {row.family for row in lost.comparisons} == {6}
+    with pytest.raises(UsageError, match="'m7' is no method"):
+        score(records, answers, matching="exact-set", reference="m7")
+
+
+def test_chance_of_a_moral_label_is_that_of_what_was_offered() -> None:
+    records, rows = [], []
+    for at, options in enumerate((["kindness", "wisdom", "Unclear"], None)):
+        asked = Question(question_id="q", question_type="moral", question="?", gold_answer="kindness", options=options)
+        records.append(StoryRecord(story_id=f"s{at}", story_text="x", recoverability_questions=[asked]))
+        rows += [
+            Answer(
+                method="m",
+                judge="j",
+                story_id=f"s{at}",
+                question_id="q",
+                condition=condition,
+                status="ok",
+                answer="kindness",
+            )
+            for condition in CONDITIONS
+        ]
+    target = score(records, rows, matching="exact-set").methods["m"].judges["j"].moral_target
+    assert target.chance == pytest.approx((50 + 100 / 12) / 2)

@@ -156,13 +156,13 @@ def test_without_contrastives_no_variant_is_a_distractor(tmp_path: Path) -> None
     rows = list(synthetic(3))
     source = tmp_path / "stories.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    twins = [row | {"contrastive_moral": "zeal for twins"} for row in synthetic_variants(3)]
+    twins = [row | {"contrastive_scene_text": "The zealot burns the mill."} for row in synthetic_variants(3)]
     (tmp_path / "contrastive_variants.jsonl").write_text("".join(json.dumps(row) + "\n" for row in twins))
     records = [StoryRecord.model_validate(row) for row in rows]
     found = {}
     for name in ("kathatrace", "no-contrastives"):
         ready = prepare_stories(str(source), evaluator=load_evaluator(name))(records)
-        found[name] = any("zeal" in str(q.options) for record in ready for q in record.recoverability_questions)
+        found[name] = any("zealot" in str(q.options) for record in ready for q in record.recoverability_questions)
     assert found == {"kathatrace": True, "no-contrastives": False}
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.people.ensemble import EnsembleReport, GoldEnsemble, fit_ensemble, read_ensemble
-from katha.eval_bridge.scoring.scores import MISSING, RIGHT, WRONG, collect
+from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, WRONG, collect
 from katha.schema import CONDITIONS, Answer, Question, StoryRecord
 
 Row = dict[str, Any]

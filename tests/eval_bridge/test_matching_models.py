@@ -25,7 +25,7 @@ from katha.errors import InputFileError, ModelError, UsageError
 from katha.eval_bridge.matching.match import Pair
 from katha.eval_bridge.matching.models import LlmDecider, NliDecider, claim
 from katha.eval_bridge.matching.rules import make_decider, open_rule
-from katha.eval_bridge.scoring.scores import recoverability
+from katha.eval_bridge.scoring.outcomes import recoverability
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
 from katha.protocols import Evidence, JudgePrompt, JudgeReply

@@ -11,6 +11,7 @@ from katha.eval_bridge.judges.sketch_reader import choose, from_story
 from katha.eval_bridge.matching.match import match_text, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
+from katha.eval_bridge.questions.halves import twins
 from katha.eval_bridge.questions.wording import other_actions, swaps
 from katha.language import read_story
 from katha.planners.rule import RulePlanner
@@ -38,7 +39,7 @@ def test_built_questions_of_a_fable(path: Path) -> None:
     for item in questions:
         options = [option for option in item.options or [] if option != UNCLEAR]
         free = item.model_copy(update={"options": None})
-        assert len({normalise(option) for option in options}) == 4
+        assert len({normalise(option) for option in options}) == (12 if item.question_type == "moral" else 4)
         assert [option for option in options if match_text(option, free, "lemma-set").right] in (
             [item.gold_answer],
             [normalise(item.gold_answer)],
@@ -46,8 +47,10 @@ def test_built_questions_of_a_fable(path: Path) -> None:
         if item.question_type != "temporal_order":
             assert not set(normalise(item.gold_answer).split()) - SMALL <= set(normalise(item.question).split())
     halves = [{item.question_type for item in questions if item.role == role} for role in ("steering", "reporting")]
-    assert halves[0] >= {"action_visibility", "causal", "consequence"}
-    assert halves[1] >= halves[0]
+    assert all(half >= {"action_visibility", "causal", "consequence"} for half in halves)
+    assert twins(questions) == []  # held out by content
+    steered = {item.target_transition for item in questions if item.role == "steering"}
+    assert steered >= {item.target_transition for item in questions if item.question_type != "moral"}
 
 
 @pytest.mark.parametrize("path", FABLES, ids=lambda path: path.stem)

@@ -12,7 +12,7 @@ import pytest
 from doubles import BlockRenderer, BuggyJudge, BuggyRenderer, plugins, story
 
 from katha.agents.context import Plugins
-from katha.compass.modes import Suite, load_modes, load_suite
+from katha.compass.modes import Suite, load_mode, load_modes, load_suite
 from katha.config import Settings
 from katha.errors import (
     OutputFolderError,
@@ -24,7 +24,7 @@ from katha.errors import (
 )
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.scoring.audit import require_separate
-from katha.eval_bridge.scoring.scores import score
+from katha.eval_bridge.scoring.scores import Compared, score
 from katha.experiments.ablate.conclusions import conclude
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
@@ -82,8 +82,10 @@ def length(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, AblationTabl
 def test_the_length_suite_has_every_mode_of_the_paper() -> None:
     suite = load_suite("length")
     paper = ["base", "random_frame", "non_semantic_frame", "caption_bridge", "random_bridge", "rerank_only"]
-    assert [row.name for row in suite.rows] == [*paper, "bridge_only", "full"]
+    always = ["bridge_always", "full_always"]
+    assert [row.name for row in suite.rows] == [*paper, "bridge_only", "full", *always]
     assert suite.baseline == "base"
+    assert suite.family == len(suite.pairs) == 9 + 4 + 4
     assert {row.mode for row in suite.rows} <= set(load_modes())
 
 
@@ -111,7 +113,8 @@ def test_the_table_agrees_with_the_scores_and_with_the_rows(length: tuple[Path, 
         rows(out / "answers.jsonl"),
         matching="lemma-set",
         resamples=500,
-        pooled={name: members for name, members in pools.items() if name not in ("full", "rerank_only")},
+        pooled={name: members for name, members in pools.items() if name not in ("full", "rerank_only", "full_always")},
+        compared=Compared(tuple(load_suite("length").pairs), 17),
     ).model_dump(mode="json")
     assert {**again, "methods": None} == {**scores, "methods": None}
     assert again["methods"] == scores["methods"]
@@ -121,15 +124,35 @@ def test_the_table_agrees_with_the_scores_and_with_the_rows(length: tuple[Path, 
         assert row.image == pytest.approx(block["image"])
         assert row.stg == pytest.approx(block["stg"])
         assert row.stg_ci95 == pytest.approx(block["ci95"]["stg"])
-    base = next(row for row in table.rows if row.mode == "base")
-    for item in scores["comparisons"]:
-        if "base" in (item["a"], item["b"]) and item["block"] == "filtered":
-            other = item["b"] if item["a"] == "base" else item["a"]
-            row = next(row for row in table.rows if row.mode == other)
-            sign = -1.0 if item["a"] == "base" else 1.0
-            assert row.delta_stg == pytest.approx(sign * item["difference"])
-            assert sorted(sign * end for end in item["ci95"]) == pytest.approx(row.ci95)
-            assert row.delta_stg == pytest.approx(row.stg - base.stg)
+        common = scores["methods"][row.mode]["judges"]["pixel"]["common_valid"]
+        assert (row.common_valid.n, row.common_valid.stg) == (common["n"], pytest.approx(common["stg"]))
+        assert row.raw.stg == pytest.approx(scores["methods"][row.mode]["judges"]["pixel"]["raw"]["stg"])
+    found = {(item["a"], item["b"], item["block"]): item for item in scores["comparisons"]}
+    for row in table.comparisons:
+        for block, mine in (("filtered", row), ("common_valid", row.common_valid)):
+            item = found[row.a, row.b, block]
+            assert mine.difference == pytest.approx(item["difference"])
+            assert mine.ci95 == pytest.approx(item["ci95"])
+            assert (mine.p_corrected, mine.family) == (pytest.approx(item["p_corrected"]), 17)
+            assert mine.p_bootstrap_corrected == pytest.approx(item["p_bootstrap_corrected"])
+        assert row.raw.difference == pytest.approx(found[row.a, row.b, "filtered"]["differences"]["raw"])
+    for row in table.rows[1:]:
+        assert row.delta_stg == pytest.approx(row.stg - table.row("base").stg)
+
+
+def test_the_headline_is_common_valid_with_the_other_blocks_beside_it(tmp_path: Path) -> None:
+    made = job(load_suite("length").only(("base", "full")), STORIES)
+    made.config = made.config.model_copy(update={"seeds": (42,)})
+    table = run_ablation(made, tmp_path / "out").table
+    base, full = table.rows
+    assert 0 < base.common_valid.n == full.common_valid.n < base.raw.n
+    assert base.common_valid.n <= min(base.valid, full.valid)
+    assert full.common_valid.delta_stg == pytest.approx(full.common_valid.stg - base.common_valid.stg)
+    compared = table.comparisons[0]
+    assert compared.headline is compared.common_valid
+    assert compared.headline.difference == pytest.approx(full.common_valid.delta_stg)
+    assert "[common valid; own valid " in table.conclusion.sentences[0]
+    assert full.headline == full.common_valid
 
 
 def test_a_table_that_is_read_and_written_again_has_the_same_bytes(length: tuple[Path, AblationTable, Plugins]) -> None:
@@ -172,13 +195,46 @@ def test_budgets_of_the_visual_controls(length: tuple[Path, AblationTable, Plugi
     assert 0 < by["full"].accepted_bridges <= len(STORIES)
 
 
-def test_equal_length_compares_boards_of_equal_length(length: tuple[Path, AblationTable, Plugins]) -> None:
+def test_equal_length_is_by_design(length: tuple[Path, AblationTable, Plugins]) -> None:
     _, table, _ = length
-    bridged = table.row("full").accepted_bridges
-    even = {row.b: row for row in table.comparisons if row.what == "equal length"}
-    assert even["random_frame"].n_stories <= bridged
-    assert even["rerank_only"].n_stories <= len(STORIES) - bridged
-    assert {row.family for row in even.values()} == {6}
+    arms = [name for name in table.rows if name.mode in {one for pair in load_suite("length").controls for one in pair}]
+    assert {row.frames for row in arms} == {6}
+    assert {row.boards_per_story for row in arms} == {3}
+    modes = [load_mode(row.mode) for row in arms]
+    assert {(mode.select, mode.draws, mode.when, mode.accept) for mode in modes} == {
+        ("first", "every", "always", "always")
+    }
+    even = {(row.a, row.b): row for row in table.comparisons if row.what == "equal length"}
+    assert set(even) == set(load_suite("length").controls)
+    # Nothing is left out because a repair was declined: every story counts.
+    assert {row.n_stories for row in even.values()} == {len(STORIES)}
+
+
+def test_the_family_is_what_the_suite_declares_whichever_rows_are_run(tmp_path: Path) -> None:
+    few = load_suite("length").only(("base", "full"))
+    assert few.family == load_suite("length").family
+    table = run_ablation(job(few, STORIES), tmp_path / "out").table
+    assert {row.family for row in table.comparisons} == {17}
+
+
+def test_a_reference_is_what_the_others_are_held_against() -> None:
+    suite = load_suite("length").against_row("random_frame")
+    assert suite.baseline == "random_frame"
+    assert ("base", "random_frame") in suite.pairs
+    with pytest.raises(UsageError, match="no row 'nobody'"):
+        suite.against_row("nobody")
+
+
+def test_one_candidate_makes_the_best_of_one_and_equal_boards_are_said_to_be_equal(tmp_path: Path) -> None:
+    made = job(load_suite("length").only(("base", "rerank_only", "bridge_only", "full")), STORIES[:3])
+    made.config = made.config.model_copy(update={"candidates": 1})
+    table = run_ablation(made, tmp_path / "out").table
+    by = {(row.a, row.b): row for row in table.comparisons}
+    assert by["rerank_only", "base"].same == "all"
+    assert by["rerank_only", "base"].nothing == "these are the same boards"
+    assert table.row("rerank_only").common_valid.stg == table.row("base").common_valid.stg
+    assert table.row("rerank_only").boards_per_story == 3
+    assert any("rerank_only, full: the lock has one candidate" in note for note in table.notes)
 
 
 def test_the_same_command_again_does_nothing(length: tuple[Path, AblationTable, Plugins]) -> None:
@@ -322,7 +378,14 @@ def test_too_few_stories_are_said_instead_of_an_interval(tmp_path: Path) -> None
 
 def comparison(a: str, b: str, ci: tuple[float, float], **more: Any) -> RowComparison:
     """Forty stories, nine of which differ, in a family of seven."""
-    shown = {"what": "all stories", "p_corrected": 0.001, "family": 7, "difference": sum(ci) / 2, "n_stories": 40}
+    shown = {
+        "what": "all stories",
+        "p_corrected": 0.001,
+        "p_bootstrap_corrected": 0.001,
+        "family": 7,
+        "difference": sum(ci) / 2,
+        "n_stories": 40,
+    }
     test = WilcoxonTest(p=0.0001, n_nonzero=9, rank_biserial=None)
     return RowComparison.model_validate({"a": a, "b": b, "ci95": ci, "wilcoxon": test, **shown, **more})
 
@@ -333,6 +396,7 @@ def comparison(a: str, b: str, ci: tuple[float, float], **more: Any) -> RowCompa
         ([comparison("full", "base", (-9, -5))], "shown"),
         ([comparison("full", "base", (-9, 1))], "not shown"),
         ([comparison("full", "base", (-9, -5), p_corrected=0.2)], "not shown"),
+        ([comparison("full", "base", (-9, -5), p_bootstrap_corrected=0.2)], "not shown"),
         ([comparison("full", "base", (2, 5))], "refuted"),
         ([comparison("full", "base", (-9, -5)), comparison("full", "c", (-3, 1), what="equal length")], "partly shown"),
         ([comparison("full", "base", (-9, -5)), comparison("full", "c", (1, 3), what="equal length")], "refuted"),

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from doubles import plugins, story
+from doubles import PixelJudge, plugins, story
 
 from katha.app.cli.studies import _line
 from katha.app.reports.study_pages import write_ablation_report
 from katha.compass.modes import Suite, load_suite
 from katha.config import Settings
 from katha.errors import ModelError, UsageError
+from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.scoring.scores import score
 from katha.experiments.ablate.conclusions import conclude
 from katha.experiments.ablate.job import AblationFolder, AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.ablate.table import _moral
 from katha.experiments.ablate.tally import Tally
 from katha.jsonio import write_json
-from katha.schema import StoryRecord
-from katha.schema.scores import WilcoxonTest
+from katha.schema import Answer, StoryRecord
+from katha.schema.scores import RowDifference, WilcoxonTest
 from katha.schema.tables import RowComparison
 
 ABSENT = "planner: gemma-st:nobody/no-such-model"
 UNDRAWN = "renderer: sdxl:nobody/no-such-checkpoint"
+
+
+@dataclass
+class DeafJudge(PixelJudge):
+    ignores_instructions: bool = True
 
 
 def forest(number: int) -> StoryRecord:
@@ -66,7 +75,7 @@ def test_a_row_whose_model_is_not_here_is_listed_and_the_others_are_compared(tmp
     assert told[0].keys() == told[2].keys()
     assert table.rows[0].not_run is None
     assert table.rows[3].ci95 is not None
-    assert [(item.a, item.b, item.family) for item in table.comparisons] == [("rerank_only", "base", 1)]
+    assert [(item.a, item.b, item.family) for item in table.comparisons] == [("rerank_only", "base", 3)]
     assert any(note.startswith("planned: not run, so it has no number.") for note in table.notes)
     assert "not run: The model" in _line(planned)
     page = write_ablation_report(tmp_path / "out").read_text()
@@ -103,20 +112,16 @@ def test_a_suite_of_which_nothing_can_be_run_is_refused(tmp_path: Path) -> None:
         run_ablation(job(suite(tmp_path, rows, "far"), STORIES), tmp_path / "out")
 
 
-def test_a_repair_that_was_declined_is_no_evidence_against_its_own_board(tmp_path: Path) -> None:
-    made = job(load_suite("length").only(("base", "rerank_only", "random_frame", "full")), STORIES)
-    table = run_ablation(made, tmp_path / "out").table
-    even = {row.b: row for row in table.comparisons if row.what == "equal length"}
-    assert even["rerank_only"].same == "all"
-    assert even["random_frame"].same is None
-    sentence = next(text for text in table.conclusion.sentences if "rerank_only, boards of equal" in text)
-    assert "the same boards" in sentence
-    json.dumps(table.model_dump(mode="json"), allow_nan=False)
-
-
 def pair(a: str, b: str, ci: tuple[float, float], **more: Any) -> RowComparison:
     """Forty stories, nine of which differ, in a family of seven."""
-    shown = {"what": "all stories", "p_corrected": 0.001, "family": 7, "difference": sum(ci) / 2, "n_stories": 40}
+    shown = {
+        "what": "all stories",
+        "p_corrected": 0.001,
+        "p_bootstrap_corrected": 0.001,
+        "family": 7,
+        "difference": sum(ci) / 2,
+        "n_stories": 40,
+    }
     test = WilcoxonTest(p=0.0001, n_nonzero=9, rank_biserial=None)
     return RowComparison.model_validate({"a": a, "b": b, "ci95": ci, "wilcoxon": test, **shown, **more})
 
@@ -129,20 +134,44 @@ def verdict(*rows: RowComparison, focus: str | None = "full") -> tuple[str, str]
 GAIN = pair("full", "base", (-9, -5))
 
 
-def test_a_control_with_the_same_boards_is_decided_over_all_stories() -> None:
-    same = pair("full", "rerank", (0, 0), what="equal length", same="all", nothing="these are the same boards")
-    told = verdict(GAIN, pair("full", "rerank", (-4, -1)), same)
-    assert told == ("shown", "full improves on base and on rerank (all stories): on every control.")
-    told = verdict(GAIN, pair("full", "rerank", (-4, 1)), same)
+def test_a_control_that_is_beaten_and_one_that_is_not_are_both_named() -> None:
+    told = verdict(GAIN, pair("full", "rerank", (-4, -1)))
+    assert told == ("shown", "full improves on base and on rerank: on every control.")
+    told = verdict(GAIN, pair("full", "rerank", (-4, 1)), pair("full", "other", (-4, -1)))
     assert told[0] == "partly shown"
-    assert "not shown to differ from rerank (all stories)" in told[1]
+    assert "improves on base and on other. It is not shown to differ from rerank, so the gain may come" in told[1]
 
 
-def test_controls_that_are_beaten_and_those_that_are_not_are_both_named() -> None:
-    rows = [pair("full", name, (-4, -1)) for name in ("one", "two")]
-    even = [pair("full", "one", (-4, -1), what="equal length"), pair("full", "two", (-4, 1), what="equal length")]
-    text = verdict(GAIN, *rows, *even)[1]
-    assert "improves on base and on one (equal length). It is not shown to differ from two (equal length)" in text
+def designed(other: str, ci: tuple[float, float], **more: Any) -> RowComparison:
+    return pair("bridge", other, ci, what="equal length", **more)
+
+
+def test_pairs_of_equal_length_by_design_decide_and_acceptance_does_not() -> None:
+    accepted = pair("full", "full_always", (-4, 1))
+    told = verdict(GAIN, designed("extra", (-4, -1)), accepted)
+    assert told[0] == "shown"
+    assert told[1] == (
+        "full improves on base. At equal length and budget bridge improves on extra. In pairs, no row is shown to "
+        "differ from the other."
+    )
+    told = verdict(GAIN, designed("extra", (-4, -1)), designed("caption", (-4, 1)))
+    assert told[0] == "partly shown"
+    assert "Not shown at equal length and budget: bridge on caption; so the gain may come from" in told[1]
+    assert verdict(GAIN, designed("extra", (1, 4)))[0] == "refuted"
+
+
+def test_the_common_valid_block_decides_and_signs_that_disagree_are_told() -> None:
+    test = WilcoxonTest(p=0.0001, n_nonzero=9, rank_biserial=None)
+    common = RowDifference(
+        n_stories=40, difference=3.0, ci95=(1.0, 5.0), wilcoxon=test, p_corrected=0.01, p_bootstrap_corrected=0.01
+    )
+    row = pair("full", "base", (-9, -5), common_valid=common, raw=common, disagree=True)
+    found = conclude([row], "full", "base")
+    assert found.verdict == "refuted"
+    assert (
+        "STG +3.0 points on 40 stories [common valid; own valid -7.0, raw +3.0; the signs disagree]"
+        in found.sentences[0]
+    )
 
 
 def test_no_control_is_claimed_where_a_suite_has_none() -> None:
@@ -169,10 +198,9 @@ def test_a_lower_gap_of_the_same_boards_is_no_better_board() -> None:
 def test_scoring_rows_are_known_to_have_the_same_boards(tmp_path: Path) -> None:
     table = run_ablation(job(load_suite("components"), STORIES), tmp_path / "out").table
     assert {row.same for row in table.comparisons} == {"boards"}
-    assert {row.ambiguity_leakage for row in table.rows if row.mode != "without_filter"} == {0}
-    page = write_ablation_report(tmp_path / "out").read_text()
-    assert ("Leakage" in page) == (table.rows[2].ambiguity_leakage > 0)
-    assert "Leakage" in page
+    assert {row.ambiguity_leakage for row in table.rows} == {None}  # nobody has said which questions are defective
+    assert "Leakage" not in write_ablation_report(tmp_path / "out").read_text()
+    assert {row.common_valid for row in table.rows} == {None}  # each scoring is the row's own
 
 
 def test_a_row_without_a_gap_is_compared_with_nothing(tmp_path: Path) -> None:
@@ -221,13 +249,18 @@ def test_too_few_stories_decide_nothing_in_a_suite_without_a_focus() -> None:
     assert verdict(row, focus=None)[0] == "undecided"
 
 
-def test_boards_that_are_never_equally_long_are_said_to_be_that() -> None:
-    why = "no story has a board of both with equally many frames"
-    numbers = {"n_stories": 0, "ci95": None, "difference": None}
-    empty = pair("full", "c", (0, 0), what="equal length", nothing=why, **numbers)
-    found = conclude([GAIN, pair("full", "c", (-3, -1)), empty], "full", "base")
-    assert "no story has a board of both with equally many frames" in found.sentences[2]
-    assert found.verdict == "partly shown"
+def test_planners_are_not_compared_by_questions_that_one_of_them_read(tmp_path: Path) -> None:
+    plain = [StoryRecord(story_id=item.story_id, title=item.title, story_text=item.story_text) for item in STORIES[:2]]
+    rows = "  direct: {mode: base, planner: direct}\n  rule: {mode: base, planner: rule}\n"
+    rows += "  caption: {mode: base, planner: caption}"
+    own = suite(tmp_path, rows, "direct")
+    table = run_ablation(job(own, plain), tmp_path / "plain").table
+    by = {row.a: row for row in table.comparisons}
+    assert by["rule"].nothing == "the questions of 2 stories, which bring none, were read by the planner 'rule' itself"
+    assert by["rule"].difference is table.row("rule").delta_stg is None
+    assert "were read by" not in (by["caption"].nothing or "")
+    known = run_ablation(job(own, STORIES[:2]), tmp_path / "known").table
+    assert not any("were read by" in (row.nothing or "") for row in known.comparisons)
 
 
 def test_a_row_without_a_board_shows_dashes_without_a_unit(tmp_path: Path) -> None:
@@ -236,3 +269,71 @@ def test_a_row_without_a_board_shows_dashes_without_a_unit(tmp_path: Path) -> No
     made = table.model_copy(update={"rows": rows})
     write_json(tmp_path / "out" / "table.json", made.model_dump(mode="json"))
     assert "–%" not in write_ablation_report(tmp_path / "out").read_text()
+
+
+def test_a_judge_that_chose_does_not_report_and_its_optimism_is_a_column(tmp_path: Path) -> None:
+    doubles = plugins(judges={"pixel": PixelJudge(), "own": PixelJudge(name="own")})
+    doubles = replace(doubles, steering=("own",))
+    made = job(load_suite("length").only(("base", "rerank_only")), STORIES)
+    made.given = doubles
+    out = tmp_path / "out"
+    table = run_ablation(made, out).table
+    rows = [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
+    assert {row["judge"] for row in rows} == {"pixel"}
+    kept = [path.read_text().splitlines() for path in out.glob("stories/*/steering.jsonl")]
+    steering = [json.loads(line) for lines in kept for line in lines]
+    assert {row["judge"] for row in steering} == {"own"}
+    base, best = table.rows
+    assert base.optimism is None
+    stories = [StoryRecord.model_validate_json(line) for line in (out / "stories.jsonl").read_text().splitlines()]
+
+    def gain(pattern: str) -> float:
+        lines = [line for path in sorted(out.glob(pattern)) for line in path.read_text().splitlines()]
+        answers = [Answer.model_validate_json(line) for line in lines]
+        pooled = {"base": [f"base@{seed}" for seed in (42, 123, 2026)]}
+        found = score(stories, answers, matching="lemma-set", resamples=0, pooled=pooled).methods
+        judge = next(iter(found["base"].judges))
+        return found["rerank_only"].judges[judge].raw.image - found["base"].judges[judge].raw.image
+
+    own, others = gain("stories/*/answers.own.jsonl"), gain("stories/*/answers.jsonl")
+    assert best.optimism == pytest.approx(own - others)
+    assert any(note.startswith("optimism: what own, which chose the boards") for note in table.notes)
+    alone = run_ablation(job(load_suite("length").only(("base", "rerank_only")), STORIES[:2]), tmp_path / "both").table
+    assert any("Held out by question, not by judge: pixel chose the boards of" in note for note in alone.notes)
+    assert alone.rows[1].optimism is None
+
+
+def test_what_an_inserted_frame_was_told_is_counted_and_the_rest_stands_apart(tmp_path: Path) -> None:
+    made = job(load_suite("length").only(("base", "bridge_always")), STORIES)
+    table = run_ablation(made, tmp_path / "out").table
+    base, always = table.rows
+    assert base.given_away is None
+    assert always.given_away > 0
+    lines = (tmp_path / "out" / "stories.jsonl").read_text().splitlines()
+    stories = [StoryRecord.model_validate_json(line) for line in lines]
+    results = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("stories/*/result.json")]
+    told: dict[str, str] = defaultdict(str)
+    for result in results:
+        for board in result["boards"]:
+            told[result["story_id"]] += " | ".join(
+                f["prompt"] for f in board["board"]["frames"] if f["kind"] != "scene"
+            )
+    asked = [(s.story_id, q) for s in stories for q in s.recoverability_questions if q.role == "reporting"]
+    held = sum(
+        any(normalise(text) in normalise(told[story]) for text in (q.gold_answer, *q.accepted_answers) if " " in text)
+        for story, q in asked
+    )
+    assert always.given_away == pytest.approx(100 * held / len(asked))
+    assert always.rest.n < always.common_valid.n or held == 0
+    assert always.rest.n == base.rest.n
+    assert table.comparisons[0].rest is not None
+
+
+def test_prompts_that_no_judge_reads_are_said_to_be_inert(tmp_path: Path) -> None:
+    made = job(load_suite("heldout").only(("base_same_prompts", "base_held_out")), STORIES[:2])
+    made.given = replace(made.given, judges={"deaf": DeafJudge(name="deaf")})
+    made.config = made.config.model_copy(update={"judges": ("deaf",)})
+    notes = run_ablation(made, tmp_path / "out").table.notes
+    assert any(
+        note.startswith("deaf reads no instruction, so rows that differ by their prompts alone") for note in notes
+    )

@@ -256,6 +256,21 @@ def test_the_strictest_prompt_limit_holds_for_all(tmp_path: Path) -> None:
     assert [row.seeds for row in table.methods] == [[42, 123], [42]]
 
 
+def test_the_headline_is_common_valid_and_a_reference_names_the_other_side(tmp_path: Path) -> None:
+    trial = Trial()
+    trial.renderers["third"] = BlockRenderer()
+    job = trial.job()
+    job.reference = "block"
+    table = run_comparison(job, tmp_path / "out").table
+    assert {(row.a, row.b) for row in table.comparisons} == {("picky", "block"), ("third", "block")}
+    assert {row.family for row in table.comparisons} == {2}
+    assert {row.block for row in table.comparisons if row.headline} == {"common_valid"}
+    for row in table.methods:
+        assert row.n_common <= row.n_valid <= row.n_scored
+    assert len({row.n_common for row in table.methods}) == 1
+    assert not any("not by judge" in note for note in table.notes)
+
+
 def test_modes_are_methods_and_only_reporting_questions_count(tmp_path: Path) -> None:
     trial = Trial()
     trial.renderers = {"block": BlockRenderer()}
@@ -269,6 +284,7 @@ def test_modes_are_methods_and_only_reporting_questions_count(tmp_path: Path) ->
     folder = next((tmp_path / "out" / "boards").glob("caption_bridge-*")) / "42" / "s1"
     kinds = [frame["kind"] for frame in read_json(folder / "storyboard.json")["frames"]]
     assert kinds.count("bridge") == 1
+    assert any("pixel chose the boards of caption_bridge and reports them" in note for note in table.notes)
 
 
 def test_another_comparison_and_a_foreign_folder_are_refused(tmp_path: Path) -> None:

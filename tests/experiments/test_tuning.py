@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tuning_data import by_rules, random_stories
 
-from katha.agents.context import Plugins
-from katha.compass.lock import read_lock
+from katha.agents.context import Plugins, protocol_of_config
+from katha.app.reports.study_pages import advice
+from katha.compass import lock as lock_module
+from katha.compass.lock import code_sha256, read_lock, require_tested
+from katha.compass.lock import tests_of as beside_of
 from katha.compass.modes import load_suite
-from katha.compass.tuning import Grid, Setting, Table, best_setting, choose, fold_gaps, sample_settings
+from katha.compass.tuning import Grid, Setting, StoryData, Table, best_setting, choose, fold_gaps, sample_settings
 from katha.config import Settings
 from katha.errors import InputFileError, JudgeError, UsageError
 from katha.eval_bridge.scoring.rows import row_numbers
@@ -22,7 +27,7 @@ from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.tune import TuneJob, tune
 from katha.schema import CompassSettings, StoryRecord
-from katha.schema.tables import TuningResult
+from katha.schema.tables import TuningGain, TuningResult
 
 SEEDS = (42, 123, 2026)
 DEFAULT = Setting(3, **CompassSettings().model_dump())
@@ -126,7 +131,7 @@ CONFIG = Settings(planner="scenes", renderer="block", judges=("pixel",))
 
 
 def tuning(out: Path, made: Plugins, records: list[StoryRecord] | None = None) -> TuningResult:
-    job = TuneJob(records or VALIDATION, TEST, CONFIG, settings=200, resamples=100, given=made)
+    job = TuneJob(records or VALIDATION, TEST, CONFIG, settings=200, resamples=100, given=made, keep=True)
     return tune(job, out, out.parent / "compass.lock.yaml").chosen
 
 
@@ -162,7 +167,9 @@ def test_the_tuned_outcome_is_the_one_that_a_run_with_the_lock_has(
     suite = load_suite("length").only(("full",))
     if lock.candidates == len(SEEDS):
         job = AblationJob(VALIDATION, suite, config, given=plugins(), resamples=0)
-        assert run_ablation(job, tmp_path / "out").table.rows[0].stg == pytest.approx(chosen.stg)
+        own = run_ablation(job, tmp_path / "out").table.rows[0]
+        assert own.stg == pytest.approx(chosen.blocks["filtered"].stg)
+        assert own.raw is None or own.raw.stg == pytest.approx(chosen.blocks["raw"].stg)
     assert CompassSettings.model_validate(lock.settings.model_dump()) == lock.settings
 
 
@@ -251,6 +258,91 @@ def test_one_text_under_two_ids_is_no_held_out_story(tuned: tuple[Path, TuningRe
         read_lock(tuned[0] / "compass.lock.yaml").require_stories([*TEST, twin], "lock")
 
 
+def test_a_story_that_differs_in_a_sentence_is_no_held_out_story(tuned: tuple[Path, TuningResult, Plugins]) -> None:
+    sentences = VALIDATION[2].story_text.split(". ")
+    assert len(sentences) > 3
+    words = ". ".join(["Long ago something else was told", *sentences[1:]])
+    near = TEST[0].model_copy(update={"story_id": "near", "story_text": words})
+    with pytest.raises(UsageError, match="'validation2', in the tuning set, and 'near', outside it, tell the same"):
+        TuneJob(VALIDATION, [*TEST, near], CONFIG)
+    with pytest.raises(UsageError, match="'near' tells nearly all of 'validation2', which 'lock' was tuned on"):
+        read_lock(tuned[0] / "compass.lock.yaml").require_stories([near], "lock")
+
+
+def test_options_that_a_lock_fixes_are_refused_and_not_ignored(tuned: tuple[Path, TuningResult, Plugins]) -> None:
+    lock = read_lock(tuned[0] / "compass.lock.yaml")
+    lock.require_options(CONFIG, ("judges",), "lock")
+    other = CONFIG.model_copy(update={"seeds": (7, 8)})
+    with pytest.raises(UsageError, match="The lock 'lock' fixes seeds, and 7,8 was given"):
+        lock.require_options(other, ("seeds",), "lock")
+    with pytest.raises(UsageError, match="fixes seeds"):  # out of a preset
+        lock.require_options(other, (), "lock")
+
+
+@pytest.mark.parametrize("change", [{"style": "ink"}, {"size": (320, 200)}, {"panels": 4}, {"judge_options": {"a": 1}}])
+def test_a_lock_binds_what_changes_a_picture_or_an_answer(
+    tuned: tuple[Path, TuningResult, Plugins], change: dict[str, Any]
+) -> None:
+    lock = read_lock(tuned[0] / "compass.lock.yaml")
+    asked = protocol_of_config(CONFIG.model_copy(update=change))
+    with pytest.raises(UsageError, match=f"{next(iter(change))} .* instead of"):
+        lock.require(asked, lock.models, lock.prompts, "lock")
+
+
+def test_a_lock_binds_the_code_that_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code_sha256()
+    names = [path for path, _ in lock_module._files(files("katha.eval_bridge"))]
+    assert {"scoring/scores.py", "questions/build.py", "matching/lexicon.yaml", "judging/engine.py"} <= set(names)
+    monkeypatch.setattr(lock_module, "_BOUND", ("compass", "agents"))
+    assert code_sha256() != before
+
+
+def test_a_story_is_tested_under_a_lock_as_it_was_first(
+    tuned: tuple[Path, TuningResult, Plugins], tmp_path: Path
+) -> None:
+    path = tmp_path / "compass.lock.yaml"
+    path.write_bytes((tuned[0] / "compass.lock.yaml").read_bytes())
+    lock, new = read_lock(path), TEST[0].model_copy(update={"story_id": "new", "story_text": "A new tale. It ends."})
+    require_tested(lock, path, [new])
+    kept = beside_of(path).read_bytes()
+    require_tested(lock, path, [new])
+    assert beside_of(path).read_bytes() == kept
+    first, *rest = new.recoverability_questions
+    eased = first.model_copy(update={"accepted_answers": [*first.accepted_answers, "anything"]})
+    for change in ({"story_text": "A new tale. It goes on."}, {"recoverability_questions": [eased, *rest]}):
+        with pytest.raises(UsageError, match="'new' is not as it was when it was first tested under"):
+            require_tested(lock, path, [new.model_copy(update=change)])
+    assert beside_of(path).read_bytes() == kept
+
+
+def test_nothing_better_writes_no_lock_and_says_so(tmp_path: Path) -> None:
+    job = TuneJob(VALIDATION, TEST, CONFIG, settings=1, resamples=100, given=plugins())
+    found = tune(job, tmp_path / "tuning", tmp_path / "compass.lock.yaml")
+    assert found.lock is None
+    assert not (tmp_path / "compass.lock.yaml").exists()
+    assert advice(found.chosen) == "Nothing that was tried is better than the settings before."
+    job.keep = True
+    assert tune(job, tmp_path / "tuning", tmp_path / "compass.lock.yaml").lock == tmp_path / "compass.lock.yaml"
+    assert (tmp_path / "compass.lock.yaml").exists()
+
+
+def test_the_choice_is_made_on_questions_that_no_setting_can_make_invalid(
+    tuned: tuple[Path, TuningResult, Plugins],
+) -> None:
+    folder, chosen, _ = tuned
+    for record in VALIDATION:
+        kept = (folder / "tuning" / "stories" / record.story_id / "features.json").read_text()
+        data = StoryData.model_validate_json(kept)
+        boards = [one for item in data.candidates for one in (item, *(b for row in item.repairs.values() for b in row))]
+        sizes = {tuple(row[0] for row in board.counts) for board in boards}
+        assert len(sizes) == 1  # the same questions for every board
+        for board in boards:
+            own, raw = board.on("filtered"), board.on("raw")
+            assert all(c[0] <= o[0] <= r[0] for c, o, r in zip(board.counts, own, raw, strict=True))
+    assert chosen.stg == chosen.blocks["common_valid"].stg
+    assert chosen.blocks["common_valid"].n == chosen.blocks["common_valid"].default_n
+
+
 def test_numbers_of_no_row_are_none() -> None:
     assert row_numbers({}, 10, 1) == {}
 
@@ -261,16 +353,16 @@ def test_numbers_of_no_row_are_none() -> None:
         (14.9, 13.2, [-17.7, 3.7], "no better than the settings before (13.2)"),
         (11.0, 13.2, [-4.0, 0.5], "the interval holds zero"),
         (11.0, 13.2, [-4.0, -0.5], ""),
-        (None, None, None, ""),
+        (None, None, None, "too few stories to show"),
     ],
 )
 def test_a_choice_that_is_not_shown_to_be_better_is_told(
     unseen: float | None, before: float | None, span: list[float] | None, told: str
 ) -> None:
-    from katha.app.reports.study_pages import advice
-    from katha.schema.tables import TuningGain, TuningResult
-
     gain = TuningGain(difference=None, ci95=span, p_bootstrap=None)
-    found = advice(TuningResult.model_construct(cross_validated=unseen, default_stg=before, gain=gain))
+    made = {"setting": {"gamma": 1.0}, "default": {"gamma": 0.9}, "gain": gain}
+    tuning = TuningResult.model_construct(cross_validated=unseen, default_stg=before, **made)
+    found = advice(tuning)
+    assert tuning.better != bool(told)
     assert told in found
     assert bool(told) == bool(found)

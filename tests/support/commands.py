@@ -102,7 +102,7 @@ def _compare(out: Path, work: Path, other: bool) -> object:
 def _tune(out: Path, work: Path, other: bool) -> object:
     config = CONFIG.model_copy(update={"seeds": (42, 7) if other else (42, 123)})
     records = [tale(f"v{number}").model_copy(update={"split": "validation"}) for number in range(2)]
-    job = TuneJob(records, [], config, settings=20, resamples=10, given=doubles(work))
+    job = TuneJob(records, [], config, settings=20, resamples=10, given=doubles(work), keep=True)
     return tune(job, out, work / "compass.lock.yaml")
 
 

@@ -16,7 +16,8 @@ from PIL import Image
 
 from katha.agents.context import Plugins
 from katha.errors import TransientJudgeError, TransientRenderError
-from katha.eval_bridge.questions.build import assign_roles, fill_options
+from katha.eval_bridge.questions.build import fill_options
+from katha.eval_bridge.questions.halves import assign_roles
 from katha.protocols import BoardContext, Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
 from katha.schema import Answer, Character, Panel, Plan, Question, Scene, StoryRecord, Transition
 
@@ -99,7 +100,9 @@ class PixelJudge:
             self.asked.append(prompt.question)
             note(self.log, f"{evidence.condition} {_hash(seen).hex()} {prompt.question} {prompt.instruction!r}")
             options = prompt.options or ("a", "b")
-            number = _hash(self.name, evidence.text is not None, seen, prompt.question)[0]
+            # Half of the questions are answered by the text where there is one: boards have valid ones in common.
+            told = evidence.text is not None and _hash(prompt.question)[0] % 2
+            number = _hash(self.name, evidence.text is not None, [] if told else seen, prompt.question)[0]
             support = "supported" if evidence.condition == "text+image" else None
             yield JudgeReply("ok", options[number % len(options)], image_support=support, confidence="medium")
 

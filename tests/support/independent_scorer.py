@@ -1,7 +1,7 @@
 """A second scorer, slow and on its own: from the two files to scores.json, by FORMATS and the paper's equations.
 
 Plain loops over dictionaries; nothing of katha is imported. NumPy draws the resamples and interpolates percentiles,
-SciPy tests signed ranks. Contrastive pairs and agreement with people come last.
+SciPy ranks. Contrastive pairs and agreement with people come last.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import string
 from collections import defaultdict
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +180,21 @@ class Independent:
             "ci95": ci95,
             "dimensions": dimensions,
             "latent_gap": sum(gaps) / len(gaps) if gaps else None,
+            "by_story": self.by_story(names, method, judge),
+            "thin": [dimension for dimension in DIMENSIONS if dimensions[dimension]["n"] in (1, 2)],
+            "inspect": means is not None and means["text"] - means["image"] < -1e-11,
         }
+
+    def by_story(self, names: list[Key], method: str, judge: str) -> dict[str, Any]:
+        """The macro average over stories: each story's own average over its dimensions, all stories alike."""
+        own = [
+            self.means([name for name in names if name[0] == story], method, judge)
+            for story in sorted({name[0] for name in names})
+        ]
+        if not own:
+            return {"n_stories": 0, "text": None, "image": None, "stg": None}
+        text, image = (100 * sum(item[c] for item in own if item) / len(own) for c in ("text", "image"))
+        return {"n_stories": len(own), "text": text, "image": image, "stg": text - image}
 
     def moral_target(self, method: str, judge: str) -> dict[str, Any]:
         labels = {plain(label) for label in MORALS}
@@ -191,6 +205,9 @@ class Independent:
         ]
         entry: dict[str, Any] = {"text": None, "image": None, "gap": None, "chance": 100 / 12, "majority": None}
         if names:
+            offered = [self.questions[name].get("options") for name in names]
+            rates = [100 / sum(text != "Unclear" for text in texts) if texts else 100 / 12 for texts in offered]
+            entry["chance"] = sum(rates) / len(rates)
             cells = [self.cells[method, judge][name] for name in names]
             golds = [plain(self.questions[name]["gold_answer"]) for name in names]
             text, image = (100 * sum(cell[c] for cell in cells) / len(cells) for c in ("text", "image"))
@@ -212,6 +229,14 @@ class Independent:
     def story_gap(self, method: str, judge: str, block: str, story: str) -> float | None:
         means = self.means([name for name in self.kept(method, judge, block) if name[0] == story], method, judge)
         return means["text"] - means["image"] if means else None
+
+    def differences(self, a: str, b: str, judge: str) -> dict[str, float | None]:
+        found: dict[str, float | None] = {}
+        for block in ("raw", "filtered", "common_valid"):
+            one, two = (self.means(self.kept(method, judge, block), method, judge) for method in (a, b))
+            gaps = [100 * (item["text"] - item["image"]) for item in (one, two) if item]
+            found[block] = gaps[0] - gaps[1] if len(gaps) == 2 else None
+        return found
 
     def compare(self, a: str, b: str, judge: str, block: str) -> dict[str, Any]:
         stg = [self.block(method, judge, block)["stg"] for method in (a, b)]
@@ -241,16 +266,22 @@ class Independent:
     def scores(self) -> dict[str, Any]:
         """Methods and comparisons, as in scores.json."""
         methods = {method: {judge: self.judge(method, judge) for judge in self.judges} for method in self.methods}
+        pairs = list(combinations(self.methods, 2))
         rows = [
             self.compare(a, b, judge, block)
-            for a, b in combinations(self.methods, 2)
+            for a, b in pairs
             for judge in self.judges
             for block in ("filtered", "common_valid")
         ]
         for row in rows:
-            row["family"] = len(rows)
-            p = row["wilcoxon"]["p"]
-            row["p_corrected"] = None if p is None else min(1.0, p * len(rows))
+            row["family"] = len(pairs)  # one block by one judge; what stands beside it is no further test
+            for name, p in (("p_corrected", row["wilcoxon"]["p"]), ("p_bootstrap_corrected", row["p_bootstrap"])):
+                row[name] = None if p is None else min(1.0, p * len(pairs))
+            voted = "ensemble" if len(self.people) > 1 else self.people[0]
+            row["headline"] = (row["judge"], row["block"]) == (voted, "common_valid")
+            row["differences"] = self.differences(row["a"], row["b"], row["judge"])
+            told = [value for value in row["differences"].values() if value is not None and abs(value) > 1e-9]
+            row["disagree"] = min(told, default=0) < 0 < max(told, default=0)
         return {"methods": methods, "comparisons": rows}
 
 
@@ -269,7 +300,7 @@ def percentiles(values: list[float]) -> list[float] | None:
 
 
 def signed_ranks(differences: list[float]) -> dict[str, Any]:
-    """Wilcoxon's test with zeros dropped, and the rank-biserial correlation (Eq. 49)."""
+    """Wilcoxon's test with zeros dropped, exact by every way to flip the signs, and the rank-biserial (Eq. 49)."""
     kept = [round(value, 12) for value in differences if abs(value) > 1e-12]
     if not kept:
         return {"p": None, "n_nonzero": 0, "rank_biserial": None}
@@ -277,8 +308,12 @@ def signed_ranks(differences: list[float]) -> dict[str, Any]:
     ranks = {size: sum(at + 1 for at, other in enumerate(sizes) if other == size) / sizes.count(size) for size in sizes}
     plus = sum(ranks[abs(value)] for value in kept if value > 0)
     minus = sum(ranks[abs(value)] for value in kept if value < 0)
-    exact = len(kept) <= 50 and len(set(sizes)) == len(sizes)
-    p = float(stats.wilcoxon(kept, method="exact" if exact else "asymptotic").pvalue)
+    places = [ranks[abs(value)] for value in kept]
+    sums = [
+        sum(rank for rank, up in zip(places, signs, strict=True) if up) for signs in product((0, 1), repeat=len(kept))
+    ]
+    low, high = sum(value <= plus + 1e-9 for value in sums), sum(value >= plus - 1e-9 for value in sums)
+    p = min(1.0, 2 * min(low, high) / len(sums))
     return {"p": p, "n_nonzero": len(kept), "rank_biserial": (plus - minus) / (plus + minus)}
 
 

@@ -22,9 +22,9 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "docs": ("docs",),
     "eval_bridge": (
         *("boards", "bench_split_match", "calibration", "gold_ensemble", "own_questions", "people_study"),
-        *("eval_asking", "eval_matching", "eval_questions", "eval_scores"),
+        *("eval_asking", "eval_matching", "eval_questions", "eval_scores", "halves"),
     ),
-    "experiments": ("make_ablations",),
+    "experiments": ("inference", "make_ablations"),
     "planners": ("rule_planner",),
     "renderers": ("figures", "figures_other", "figures_small", "props", "sketch"),
     "text": ("reading",),

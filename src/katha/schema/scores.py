@@ -50,8 +50,21 @@ class BlockIntervals(Result):
     stg: Interval | None
 
 
+class StoryAverage(Result):
+    """The mean over stories of each story's own average over its dimensions: every story counts alike."""
+
+    n_stories: int
+    text: float | None
+    image: float | None
+    stg: float | None
+
+
 class Block(Result):
-    """Recoverability over one set of questions; the means are macro averages over dimensions (Eqs. 17 to 20)."""
+    """Recoverability over one set of questions; the means are macro averages over dimensions (Eqs. 17 to 20).
+
+    by_story: the other macro average, over stories. thin: dimensions that rest on one or two questions. inspect: STG is
+    below zero, which is no better board but something to look into (Secs. B.3, D.2).
+    """
 
     n: int
     text: float | None
@@ -61,6 +74,9 @@ class Block(Result):
     ci95: BlockIntervals
     dimensions: dict[Dimension, DimensionScore]
     latent_gap: float | None
+    by_story: StoryAverage | None = None
+    thin: list[Dimension] = []
+    inspect: bool = False
 
 
 class MoralTarget(Result):
@@ -108,7 +124,11 @@ class WilcoxonTest(Result):
 
 
 class Comparison(Result):
-    """Two methods over the same stories: the difference in STG, its interval, and corrected tests."""
+    """Two methods over the same stories: the difference in STG, its interval, and corrected tests.
+
+    headline: this is the block and judge that conclusions are drawn from: common-valid, by the ensemble or the only
+    judge. differences: the difference in each block; disagree: these do not all have one sign.
+    """
 
     a: str
     b: str
@@ -123,6 +143,10 @@ class Comparison(Result):
     wilcoxon: WilcoxonTest
     family: int
     p_corrected: float | None
+    p_bootstrap_corrected: float | None = None
+    headline: bool = False
+    differences: dict[BlockName, float | None] = {}
+    disagree: bool = False
 
 
 class PairAccuracy(Result):
@@ -238,6 +262,7 @@ class RowDifference(Result):
     wilcoxon: WilcoxonTest = WilcoxonTest(p=None, n_nonzero=0, rank_biserial=None)
     family: int = 0
     p_corrected: float | None = None
+    p_bootstrap_corrected: float | None = None
 
 
 # What `eval.json` holds beside the scores: controls, stated confidence, and which questions left the valid set.

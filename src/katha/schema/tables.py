@@ -14,6 +14,7 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer
 from katha.schema import Dimension, Frame
 from katha.schema.people import HumanMoral, HumanRecoverability, Rating
 from katha.schema.scores import (
+    BlockName,
     Comparison,
     DimensionScore,
     Interval,
@@ -59,8 +60,32 @@ class HumanColumns(Result):
 # `table.json` of `katha ablate`: rows, pairs of rows, costs, repair cases and what the intervals support.
 
 
+class BlockNumbers(Result):
+    """One row on another set of questions than its own valid ones; the change is against the baseline on the same set.
+
+    n: how many questions of how many boards. What is None has no question or no difference.
+    """
+
+    n: int
+    text: float | None
+    image: float | None
+    stg: float | None
+    image_ci95: Interval | None
+    stg_ci95: Interval | None
+    delta_stg: float | None = None
+    ci95: Interval | None = None
+    p_corrected: float | None = None
+    p_bootstrap_corrected: float | None = None
+
+
 class AblationRow(Result):
     """One row of a suite (Tables 55, 74, 75). `delta_stg`, `ci95` and `p_corrected` are against the baseline.
+
+    These and `image`, `stg` are on the row's own valid questions. `common_valid` is the headline: the questions valid
+    for every row that is scored like this one; None where no other row is. `raw`: every scored question. `rest`: the
+    common-valid ones whose answer no inserted frame's prompt holds. given_away: the percentage of the row's questions
+    whose answer its own inserted frames' prompts hold. optimism: what the judges that steered see it gain in image
+    recoverability, minus what the others see.
 
     harmed, equal, improved: shares of stories whose boards are worse, as good or better than the baseline's. labels,
     chance: only in a row that scores moral labels alone (Table 65). not_run: why the row was not run; it has no number
@@ -97,6 +122,21 @@ class AblationRow(Result):
     human: HumanColumns | None = None
     steered: bool
     not_run: str | None = None
+    common_valid: BlockNumbers | None = None
+    raw: BlockNumbers | None = None
+    rest: BlockNumbers | None = None
+    given_away: float | None = None
+    optimism: float | None = None
+
+    @property
+    def headline(self) -> BlockNumbers | None:
+        """The numbers that are shown first: on the common-valid questions, or of a scoring of its own by its own."""
+        if self.not_run is not None:
+            return None
+        if self.common_valid is not None:
+            return self.common_valid
+        numbers = {name: getattr(self, name) for name in BlockNumbers.model_fields if name in type(self).model_fields}
+        return BlockNumbers.model_validate(numbers | {"n": self.valid or 0})
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_of_it(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -109,8 +149,10 @@ class AblationRow(Result):
 class RowComparison(RowDifference):
     """Two rows over the same stories: the difference of `a` minus `b`, or in `nothing` why there is none.
 
-    what: over all stories, or over those whose boards show equally many frames. same: the rows have the same "boards"
-    (asked or scored otherwise) or share "all". family: how many tests the correction is for.
+    what: "all stories", or "equal length" for rows that show as many frames and draw and choose as often by design.
+    same: the rows have the same "boards" (asked or scored otherwise) or share "all". family: how many tests the
+    correction is for. The numbers are those on the rows' own valid questions; `common_valid`, where both rows are
+    scored alike, is what conclusions are drawn from, and `raw` stands beside it. disagree: their signs do.
     """
 
     a: str
@@ -118,6 +160,15 @@ class RowComparison(RowDifference):
     what: Literal["all stories", "equal length"]
     same: Literal["boards", "all"] | None = None
     nothing: str | None = None
+    common_valid: RowDifference | None = None
+    raw: RowDifference | None = None
+    rest: RowDifference | None = None
+    disagree: bool = False
+
+    @property
+    def headline(self) -> RowDifference:
+        """The difference that conclusions are drawn from: common-valid, or of two scorings each by its own."""
+        return self if self.common_valid is None else self.common_valid
 
     @model_serializer(mode="wrap")
     def _in_the_file_s_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -265,6 +316,12 @@ class MethodRow(Result):
     ambiguity_rate: float | None
     dimensions: dict[Dimension, DimensionScore]
     signature: list[str]
+    common_valid_ci95: Interval | None = None
+    common_valid_text: float | None = None
+    common_valid_image: float | None = None
+    n_common: int | None = None
+    n_valid: int | None = None
+    n_scored: int | None = None
 
 
 class StoryCell(Result):
@@ -329,6 +386,15 @@ class TuningGain(Result):
     p_bootstrap: float | None
 
 
+class TuningBlock(Result):
+    """The choice and the settings before it on one block of questions: how many, and STG."""
+
+    n: int
+    stg: float | None
+    default_n: int
+    default_stg: float | None
+
+
 class CurvePoint(Result):
     """One value of one setting, the others as chosen; `difference` is against the choice."""
 
@@ -345,7 +411,8 @@ class TuningResult(Result):
     """`tuning.json`. setting, default: candidate count, weights and thresholds by name.
 
     cross_validated: STG on stories that the choice did not see, in `folds` parts. equally_good: how many of the
-    settings that were tried reach the same STG. repaired: percentage of stories.
+    settings that were tried reach the same STG. repaired: percentage of stories. STG is on the questions valid for
+    the plain board of every seed; `blocks` has the other questions beside it.
     """
 
     format: Literal[1] = 1
@@ -363,5 +430,15 @@ class TuningResult(Result):
     repaired: float
     curve: dict[str, list[CurvePoint]]
     notes: list[str]
+    blocks: dict[BlockName, TuningBlock] = {}
     invalid_stories: dict[str, str] = {}
     seconds: float = 0.0
+
+    @property
+    def better(self) -> bool:
+        """Whether the choice is shown to be better than the settings before: on the stories that chose it by its whole
+        interval, and on stories that it has not seen by its STG."""
+        if self.setting == self.default or self.gain.ci95 is None or self.gain.ci95[1] >= 0.0:
+            return False
+        unseen, before = self.cross_validated, self.default_stg
+        return unseen is not None and before is not None and unseen < before
