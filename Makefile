@@ -6,7 +6,7 @@ STORY  ?= examples/lion_and_mouse.txt
 OUT    ?= out/lion_and_mouse
 PACKAGES := app experiments agents compass configs eval_bridge planners prompts renderers
 
-.PHONY: story test check fast measures links docs wheel reader bench clean
+.PHONY: story test check fast measures links docs wheel reader soak bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -64,6 +64,11 @@ wheel: $(BIN)/python
 
 reader: $(VENV)/.dev
 	$(BIN)/python -m training.reader
+
+# Bad inputs, damaged pictures, kills, a failing server and damaged caches, for MINUTES; counts are printed.
+MINUTES ?= 60
+soak: $(VENV)/.dev
+	PYTHONPATH=tests/robustness:tests/support:tests/core $(BIN)/python tests/robustness/soak.py --minutes $(MINUTES)
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

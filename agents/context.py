@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
+from katha.border import CheckedSimilarity, checked, named_failures, spec_of
 from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
@@ -37,21 +38,37 @@ def make_planner(config: Settings) -> Planner:
     Raises:
         UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
     """
-    made: Planner = default_registry("planners").configure(config.planner, config.planner_options)
-    return made
+    made = default_registry("planners").configure(config.planner, config.planner_options)
+    planner: Planner = checked(made, Planner, f"planner {config.planner!r}")
+    return planner
 
 
 def make_renderer(config: Settings) -> Renderer:
     """Return the board's renderer; errors are those of `make_planner`."""
-    told = {"memory": config.memory} if config.memory is not None and "memory" in _options(config.renderer) else {}
-    made: Renderer = default_registry("renderers").configure(config.renderer, {**told, **config.renderer_options})
-    return made
+    given = {"memory": config.memory, "patience": config.patience}
+    known = _options(config.renderer) if any(value is not None for value in given.values()) else set[str]()
+    told = {name: value for name, value in given.items() if value is not None and name in known}
+    made = default_registry("renderers").configure(config.renderer, {**told, **config.renderer_options})
+    renderer: Renderer = checked(made, Renderer, f"renderer {config.renderer!r}")
+    return renderer
 
 
 def make_bridge(config: Settings) -> Renderer | None:
     """Return who draws inserted frames, if that is not the board's renderer; errors are those of `make_planner`."""
     drawer = {"renderer": config.bridge_renderer, "renderer_options": config.bridge_renderer_options}
     return make_renderer(config.model_copy(update=drawer)) if config.bridge_renderer is not None else None
+
+
+def make_similarity(config: Settings) -> Similarity:
+    """Return the similarity; one that is named by its class path is looked at whenever it gives a vector.
+
+    Raises:
+        UnknownPluginError, MissingExtraError: it cannot be made.
+    """
+    who = f"similarity {config.similarity!r}"
+    registry = default_registry("similarities")
+    made: Similarity = checked(registry.create(config.similarity), Similarity, who)
+    return made if config.similarity.partition(":")[0] in registry.names() else CheckedSimilarity(made, who)
 
 
 def _options(spec: str) -> set[str]:
@@ -159,11 +176,11 @@ class Plugins:
     def specs(self) -> dict[str, object]:
         """Return everything of theirs that can change a result, for `run.json`."""
         return {
-            "planner": dict(self.planner.spec()),
-            "renderer": dict(self.renderer.spec()),
-            "bridge_renderer": dict(self.bridge.spec()) if self.bridge is not None else None,
-            "judges": [dict(judge.spec()) for judge in self.judges.values()],
-            "similarity": dict(self.similarity.spec()),
+            "planner": spec_of(self.planner, "planner"),
+            "renderer": spec_of(self.renderer, "renderer"),
+            "bridge_renderer": spec_of(self.bridge, "bridge renderer") if self.bridge is not None else None,
+            "judges": [spec_of(judge, f"judge {name!r}") for name, judge in self.judges.items()],
+            "similarity": spec_of(self.similarity, "similarity"),
         }
 
 
@@ -184,6 +201,7 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
         (*config.judges, *config.steering_judges),
         base_url=config.base_url,
         verify_reuse=config.verify_reuse,
+        patience=config.patience,
         options=config.judge_options,
     )
     judges = dict(made)
@@ -191,7 +209,7 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
         require_judge_prices(judges, budget)
     renderer, bridge = make_renderer(config), make_bridge(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
-    similarity = default_registry("similarities").create(config.similarity)
+    similarity = make_similarity(config)
     return Plugins(make_planner(config), renderer, judges, similarity, bridge, budget, config.steering_judges or None)
 
 
@@ -252,7 +270,11 @@ def plan_within(planner: Planner, record: StoryRecord, config: Settings, prompt_
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
     request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=prompt_tokens)
-    plan = planner.plan(record, request)
+    with named_failures(f"planner {config.planner!r}", PlanError):
+        plan = planner.plan(record, request)
+        if not isinstance(plan, Plan):
+            raise TypeError(f"it gave a {type(plan).__name__}, not a Plan")
+        Plan.model_validate(plan.model_dump())
     if not plan.transitions and not record.transitions:
         derived = _derived_transitions(record, request)
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})

@@ -4,31 +4,25 @@ with one seed, or with one frame more (Eq. 28).
 
 from __future__ import annotations
 
-import io
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
 from katha.agents.state import BridgeTask, Emit
+from katha.border import named_failures
 from katha.compass.repair import Insertion, insertion, transition_text
-from katha.errors import BlankFrameError, KathaError, RenderError, UsageError
+from katha.errors import BlankFrameError, InputFileError, RenderError, UsageError
 from katha.jsonio import digest
+from katha.pictures import as_png, decode, png_problem, png_size
 from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
 from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
 
 Size = tuple[int, int]
-_PNG = b"\x89PNG\r\n\x1a\n"
-_END = b"IEND\xaeB`\x82"
 _FLAT_LEVELS = 2
 _SMALL = 2048
 _FLAT_RATIO = 200
 """A picture of one colour takes a tiny part of its pixels' bytes as PNG; only such small files are looked into."""
-
-
-def png_size(png: bytes) -> Size:
-    """Return width and height in pixels, from the PNG's header."""
-    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
 
 
 def check_picture(png: object, size: Size | None, who: str) -> bytes:
@@ -37,25 +31,25 @@ def check_picture(png: object, size: Size | None, who: str) -> bytes:
     Raises:
         RenderError: it is not; BlankFrameError: it is one colour all over.
     """
-    if not isinstance(png, bytes) or not png.startswith(_PNG):
-        raise RenderError(f"The renderer {who!r} gave a frame that is no PNG.")
-    if _END not in png[-32:]:
-        raise RenderError(f"The renderer {who!r} gave a PNG that is cut off.")
+    problem = png_problem(png)
+    if problem is not None or not isinstance(png, bytes):
+        raise RenderError(f"The renderer {who!r} gave a frame that {problem}.")
     found = png_size(png)
     if size is not None and found != size:
         raise RenderError(
             f"The renderer {who!r} drew {found[0]}x{found[1]} pixels where {size[0]}x{size[1]} were asked for."
         )
-    if len(png) < max(_SMALL, found[0] * found[1] * 3 // _FLAT_RATIO) and _flat(png):
+    try:
+        blank = len(png) < max(_SMALL, found[0] * found[1] * 3 // _FLAT_RATIO) and _flat(png)
+    except InputFileError as error:
+        raise RenderError(f"The renderer {who!r} gave a frame that cannot be used: {error.message}") from error
+    if blank:
         raise BlankFrameError(f"The renderer {who!r} drew a frame of one colour.", hint="Try another prompt or seed.")
     return png
 
 
 def _flat(png: bytes) -> bool:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(png)) as image:
-        bands = image.convert("RGB").getextrema()
+    bands = decode(png, "The frame").getextrema()
     return all(high - low <= _FLAT_LEVELS for low, high in bands)  # type: ignore[misc]
 
 
@@ -81,22 +75,7 @@ def fit_picture(png: bytes, size: Size) -> bytes:
         return png
     from PIL import Image, ImageOps
 
-    with Image.open(io.BytesIO(png)) as image:
-        fitted = ImageOps.fit(image.convert("RGB"), size, Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    fitted.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-@contextmanager
-def named_failures(who: str) -> Iterator[None]:
-    """Turn a renderer's unexpected exception into a `RenderError` that names it."""
-    try:
-        yield
-    except (KathaError, GeneratorExit):
-        raise
-    except Exception as error:
-        raise RenderError(f"The renderer {who!r} failed: {type(error).__name__}: {error}.") from error
+    return as_png(ImageOps.fit(decode(png, "The frame"), size, Image.Resampling.LANCZOS))
 
 
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
@@ -181,7 +160,7 @@ def _render(
     if not wanted:
         return
     try:
-        with named_failures(who):
+        with named_failures(f"renderer {who!r}", RenderError):
             frames = iter(renderer.render_board(wanted))
             while count < len(wanted):
                 png = paid(context.plugins.budget, renderer, lambda: next(frames, None))
@@ -293,7 +272,7 @@ def _insert_once(
         sha256 = context.store.frames.get(key)
         reused = sha256 is not None
         if sha256 is None:
-            with context.renderer_lock, named_failures(who):
+            with context.renderer_lock, named_failures(f"renderer {who!r}", RenderError):
                 png = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
                 sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size))
             sha256 = context.store.frames.put(key, sha256)

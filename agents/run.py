@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
+from pydantic import ValidationError
 
 from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, require_memory
 from katha.agents.critique import judge_boards, measure, write_results
@@ -20,8 +21,8 @@ from katha.agents.folder import RunFolder, RunRecord, by_service, new_record, pa
 from katha.agents.frames import board_requests, draw_inserted, draw_scenes, together
 from katha.agents.graph import Graph, build_graph, check_choice, review_request
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
-from katha.config import Settings, cache_folder
-from katha.errors import JudgeError, OutputFolderError, StoreError, UsageError
+from katha.config import Settings, cache_folder, read_settings, refuse_code
+from katha.errors import InputFileError, JudgeError, OutputFolderError, StoreError, UsageError
 from katha.eval_bridge.judging.answers import Cause, Outcome, outcome_of
 from katha.jsonio import read_json
 from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, Plan, StoryRecord
@@ -73,9 +74,11 @@ def run_story(
         state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
         with Store(cache_folder(), owner=state.run_id) as store:
             context = RunContext.open(record, config, made, store, folder, given_plan=plan)
+            damaged = folder.damaged(state)
+            folder.set_aside(damaged)
             if state.status != "running" and not load_outcome(folder).failed and _is_whole(folder, store):
                 return load_result(folder, reused=True)
-            state = state.model_copy(update={"status": "running"})
+            redone, state = state.redone, state.model_copy(update={"status": "running", "redone": []})
             if known is None or known.status != "running":
                 folder.write(state)
             try:
@@ -85,8 +88,13 @@ def run_story(
                     folder.abandon()
                 raise
             notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
-            changes = {"timings": values.get("timings", {}), "notes": notes}
-            return finish(context, folder, state.model_copy(update=changes))
+            state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
+            result = finish(context, folder, state)
+            for item in redone:  # frames that were drawn again are so once more, from the cache
+                state = folder.read() or state
+                again = int(str(item["frame"])), int(str(item["seed"]))
+                result = _redo(context, folder, state, again, on_event or ignore_event)
+            return result
 
 
 def finish(context: RunContext, folder: RunFolder, state: RunRecord) -> RunResult:
@@ -124,7 +132,10 @@ def _is_whole(folder: RunFolder, store: Store) -> bool:
     """Whether every file of a finished run is there; a lost or changed panel is brought back from the cache."""
     if not folder.whole():
         return False
-    result = load_result(folder, reused=True)
+    try:
+        result = load_result(folder, reused=True)
+    except (InputFileError, ValidationError):
+        return False
     boards = [*(item.board for item in result.candidates.candidates), result.board]
     for sha256 in sorted({frame.sha256 for board in boards for frame in board.frames}):
         if folder.panel(sha256) is None:
@@ -151,10 +162,11 @@ def _checkpoints(path: Path) -> Iterator[SqliteSaver]:
             saver.setup()
             connection.execute("PRAGMA synchronous = NORMAL")
             break
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
             connection.close()
-            if attempt == 2:
-                raise
+            if attempt == 2 or isinstance(error, sqlite3.OperationalError):
+                hint = "Free some space and run the same command again."
+                raise StoreError(f"Cannot write {str(path)!r}: {error}.", hint=hint) from error
             for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
                 path.with_name(name).unlink(missing_ok=True)
     with closing(connection):
@@ -225,11 +237,13 @@ def redo_frame(
     with folder.claim():
         folder.restore()
         state = folder.read()
-        if state is None or state.status == "running" or load_outcome(folder).failed:
+        whole = state is not None and state.status != "running" and not folder.damaged(state)
+        if state is None or not whole or load_outcome(folder).failed:
             raise OutputFolderError(
                 f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
             )
-        config = Settings.model_validate(state.config).with_plugins(**changes or {})
+        refuse_code(state.config, f"The run in {str(run)!r}", received=True)
+        config = read_settings(Settings, state.config).with_plugins(**changes or {})
         require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
         made = plugins or load_plugins(config)
         folder.resume(state.model_copy(update=made.specs()))

@@ -19,7 +19,7 @@ from katha.errors import PlanError
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.packets.instructions import require_variant
-from katha.jsonio import read_json
+from katha.jsonio import MOST_JSON, read_json
 from katha.planners.base import validate_plan
 from katha.schema import Event, Plan, StoryRecord
 from katha.stories import check_scene_count, load_story, story_of_text
@@ -175,7 +175,7 @@ def _read_plan(path: Path, record: StoryRecord) -> Plan:
     Raises:
         PlanError: it is not a plan of this version, or does not fit the story; the field is named.
     """
-    value = read_json(path)
+    value = read_json(path, limit=MOST_JSON)
     try:
         plan = Plan.model_validate(value)
     except ValidationError as error:

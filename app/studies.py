@@ -34,6 +34,7 @@ from katha.experiments.compare import CompareJob
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
 from katha.experiments.methods import Method, cross_methods, read_methods
+from katha.jsonio import refuse_overwriting
 from katha.registry import read_options
 from katha.schema import StoryRecord
 from katha.store import Store
@@ -152,6 +153,7 @@ def _eval_job(
         base_url=config.base_url,
         verify_reuse=config.verify_reuse,
         concurrency=options.concurrency,
+        patience=config.patience,
         options=config.judge_options,
     )
     job = evaluating.EvalJob(
@@ -216,6 +218,9 @@ def ablate(
     config = settings_for(settings, changes)
     chosen = load_suite(suite).for_judges(config.judges)
     chosen = chosen.against_row(reference) if reference is not None else chosen
+    if rows is not None and not rows:
+        names = ", ".join(row.name for row in chosen.rows)
+        raise UsageError("--rows names no row.", hint=f"The suite {chosen.name!r} has: {names}.")
     chosen = chosen.only(tuple(rows)) if rows is not None else chosen
     require_memory(
         changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
@@ -341,6 +346,7 @@ def tune(
     """
     config = settings_for(settings, changes)
     require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
+    refuse_overwriting(Path(lock), _read_files(stories))
     records = _records(stories)
     wanted = split or ("validation" if any(record.split for record in records) else None)
     chosen = _of_split(records, wanted, stories)
@@ -396,6 +402,12 @@ def _prepare_alike(stories: Stories) -> Callable[[Sequence[StoryRecord]], list[S
 
 def _records(stories: Stories) -> list[StoryRecord]:
     return load_stories(stories) if isinstance(stories, (str, Path)) else list(stories)
+
+
+def _read_files(stories: Stories) -> list[Path]:
+    """The files that stories were read from."""
+    path = Path(str(stories).partition("#")[0]) if isinstance(stories, (str, Path)) else None
+    return [] if path is None else list(path.iterdir()) if path.is_dir() else [path]
 
 
 def _source(stories: Stories) -> str | Path | None:

@@ -128,7 +128,7 @@ def _bare(recorded: _Recorded) -> _Spent:
 
 def _forget_pictures() -> None:
     shared_readings.cache_clear()
-    packets._clean.cache_clear()
+    packets.cleaned_pictures().clear()
 
 
 def _once() -> tuple[_Spent, _Spent, int]:

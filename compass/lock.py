@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from katha.config import Settings, katha_version
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.eval_bridge.matching.match import normalise
-from katha.jsonio import digest, read_json, read_text, sha256_hex, write_bytes_atomic, write_json
+from katha.jsonio import digest, read_json, read_yaml, sha256_hex, write_bytes_atomic, write_json
 from katha.schema import CompassSettings, Question, Record, StoryRecord
 
 TEST_SPLITS = ("test", "public_test", "hidden_test")
@@ -264,9 +264,9 @@ def read_lock(path: Path) -> Lock:
     """
     hint = "Make one with `katha tune`."
     try:
-        lock = Lock.model_validate(yaml.safe_load(read_text(path)))
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputFileError(f"{str(path)!r} is no lock: it is not YAML.", hint=hint) from error
+        lock = Lock.model_validate(read_yaml(path))
+    except InputFileError as error:
+        raise InputFileError(f"No lock: {error.message}", hint=error.hint or hint) from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole file"

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from katha.config import refuse_code
 from katha.configs import config_names, load_chosen, load_config
 from katha.errors import KathaError, UnknownPluginError, UsageError
 from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension, Role
@@ -258,6 +259,7 @@ def load_suite(name: str) -> Suite:
     suite = _parse(load_chosen("suites", name, "The suite"), name)
     for row in suite.rows:  # refuse a row that could not be run, before anything is
         where = f"The suite {suite.name!r}, row {row.name!r}"
+        refuse_code(row.model_dump(include={"planner", "renderer", "renderer_options"}), where, received=True)
         try:
             row.build_mode()
             row.settings(CompassSettings())

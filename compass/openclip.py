@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -17,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from katha.artifacts import Index
 from katha.config import cache_folder
 from katha.errors import UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.models.checkpoints import need
-from katha.store import Index
+from katha.pictures import decode
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _WHOLE = ("hf-hub:", "local-dir:")
@@ -113,11 +113,9 @@ class OpenClipSimilarity:
 
     def _image(self, png: bytes) -> Vector:
         import torch
-        from PIL import Image
 
         model, prepare, _ = self._loaded
-        with Image.open(io.BytesIO(png)) as picture:
-            batch = prepare(picture.convert("RGB")).unsqueeze(0).to(self._device)
+        batch = prepare(decode(png)).unsqueeze(0).to(self._device)
         with torch.inference_mode():
             return _vector(model.encode_image(batch, normalize=True))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from katha.errors import UnknownPluginError, UsageError
-from katha.jsonio import read_text, sha256_hex
+from katha.jsonio import parse_yaml, read_yaml, sha256_hex
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -44,19 +44,14 @@ def load_chosen(folder: str, name: str, said: str) -> Any:
     said: what a message about a broken file calls it (`Preset`).
 
     Raises:
-        UnknownPluginError: there is no such file. UsageError: it is not YAML.
+        UnknownPluginError: there is no such file. InputFileError: it cannot be read, or is not YAML.
     """
     if name in config_names(folder):
-        text = config_text(folder, f"{name}.yaml")
-    elif name.endswith((".yaml", ".yml")) and Path(name).is_file():
-        text = read_text(Path(name))
-    else:
-        hint = f"Known: {', '.join(config_names(folder))}; or name a YAML file."
-        raise UnknownPluginError(f"No {folder.removesuffix('s')} is called {name!r}.", hint=hint)
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{said} {name!r} is not YAML: {error}.") from error
+        return parse_yaml(config_text(folder, f"{name}.yaml"), f"{said} {name!r}")
+    if name.endswith((".yaml", ".yml")) and "\0" not in name and Path(name).exists():
+        return read_yaml(Path(name))
+    hint = f"Known: {', '.join(config_names(folder))}; or name a YAML file."
+    raise UnknownPluginError(f"No {folder.removesuffix('s')} is called {name[:200]!r}.", hint=hint)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from katha.eval_bridge.questions.writing import (
     write_questions,
     write_variants,
 )
-from katha.jsonio import write_bytes_atomic
+from katha.jsonio import refuse_overwriting, write_bytes_atomic
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality
 from katha.protocols import Judge, PlanRequest
@@ -69,6 +69,7 @@ def write_story_questions(
     Raises:
         UsageError: a story, model or judge is wrong. ModelError: the model cannot be used.
     """
+    refuse_overwriting(out, [stories])
     reader = _reader(judge, base_url)
     made: list[StoryRecord] = []
     rejected: list[Rejection] = []
@@ -82,6 +83,7 @@ def write_story_questions(
 
 def write_story_variants(stories: Path, out: Path, *, by: str, judge: str | None, base_url: str | None) -> Built:
     """Write two contrastive variants of each story with scenes into `out`; arguments and errors as for questions."""
+    refuse_overwriting(out, [stories])
     reader = _reader(judge, base_url)
     model = None if by == "rule" else make_model(by, base_url=base_url)
     kept: list[ContrastiveVariant] = []

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from katha.agents.context import Plugins, Prepared, RunContext, check_able, plan_within
+from katha.agents.context import Plugins, Prepared, RunContext, check_able, make_similarity, plan_within
 from katha.agents.folder import RunFolder, by_service, prompt_hashes
 from katha.agents.frames import draw_board
 from katha.agents.run import run_story
@@ -47,7 +47,6 @@ from katha.experiments.runner import (
 )
 from katha.jsonio import digest, dumps, read_json, write_bytes_atomic, write_json
 from katha.protocols import Judge
-from katha.registry import default_registry
 from katha.schema import DIMENSIONS, Dimension, Plan, Record, StoryRecord
 from katha.schema.scores import Scores, Selection
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, Standing, StoryCell, StoryRow
@@ -118,8 +117,14 @@ class CompareJob:
         if self.given:
             return dict(next(iter(self.given.values())).judges)
         config = self.config
-        options, reuse = config.judge_options, config.verify_reuse
-        return name_judges(make_judges(config.judges, base_url=config.base_url, verify_reuse=reuse, options=options))
+        made = make_judges(
+            config.judges,
+            base_url=config.base_url,
+            verify_reuse=config.verify_reuse,
+            patience=config.patience,
+            options=config.judge_options,
+        )
+        return name_judges(made)
 
     @cached_property
     def plugins(self) -> dict[str, Plugins]:
@@ -131,7 +136,7 @@ class CompareJob:
         made = dict(self.given)
         if not made:
             require_judge_prices(self.judges, self.budget or Budget())
-            shelf = Shelf(self.judges, default_registry("similarities").create(self.config.similarity), self.budget)
+            shelf = Shelf(self.judges, make_similarity(self.config), self.budget)
             made = {method.name: shelf.plugins(method.config) for method in self.methods}
         for method in self.methods:
             check_able(method.config, made[method.name])

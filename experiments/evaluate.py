@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from katha.border import spec_of
 from katha.config import katha_version
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import Boards
@@ -58,7 +59,7 @@ class EvalJob:
 
     def specs(self) -> dict[str, Mapping[str, object]]:
         """Return the judges' specifications by name."""
-        return {name: dict(judge.spec()) for name, judge in self.judges.items()}
+        return {name: spec_of(judge, f"judge {name!r}") for name, judge in self.judges.items()}
 
     def evaluator(
         self,

@@ -9,15 +9,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from katha.agents.context import fitting_options
 from katha.compass.modes import load_mode
-from katha.config import Settings
+from katha.config import Settings, refuse_code
 from katha.errors import UsageError
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE
-from katha.jsonio import digest, read_text
+from katha.jsonio import digest, read_yaml
 
 _FIELDS = {"planner", "planner_options", "renderer", "renderer_options", "bridge_renderer", "bridge_renderer_options"}
 _FIELDS |= {"mode", "size", "memory"}
@@ -73,10 +72,7 @@ def read_methods(path: Path, config: Settings) -> list[Method]:
     Raises:
         UsageError: the file is no such list; the row and the field are named.
     """
-    try:
-        rows = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise UsageError(f"{str(path)!r} is not YAML: {error}.") from error
+    rows = read_yaml(path)
     if not isinstance(rows, list) or not all(isinstance(row, dict) and row.get("name") for row in rows):
         raise UsageError(f"{str(path)!r} must be a list of methods with a name each.", hint="See docs/renderers.md.")
     return _checked([_read(path, place, row, config) for place, row in enumerate(rows, 1)])
@@ -89,6 +85,7 @@ def _read(path: Path, place: int, row: Mapping[str, Any], config: Settings) -> M
     if strange:
         known = ", ".join(sorted(_FIELDS))
         raise UsageError(f"{where} has the unknown field {strange[0]!r}.", hint=f"Known: name, {known}.")
+    refuse_code(values, where, received=True)
     try:
         return Method(str(row["name"]), config.with_plugins(**values))
     except ValidationError as error:

@@ -28,7 +28,7 @@ from katha.config import Settings, cache_folder
 from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
 from katha.eval_bridge.judging.answers import Outcome
 from katha.eval_bridge.judging.budget import Budget
-from katha.jsonio import canonical, digest, read_json, write_bytes_atomic
+from katha.jsonio import canonical, digest, read_bytes, read_json, write_bytes_atomic
 from katha.protocols import Judge, Similarity
 from katha.schema import AnswerStatus
 from katha.store import State, Status, Store, Workspace
@@ -134,7 +134,9 @@ class Experiment(ABC, Generic[S, T]):
         fresh = self.begin()
         with self.folder.claim():
             known = self.folder.resume(fresh)
-            table = self.stored(known, fresh) if known is not None else None
+            damaged = self.folder.damaged(known) if known is not None else []
+            self.folder.set_aside(damaged)
+            table = self.stored(known, fresh) if known is not None and not damaged else None
             if known is not None and table is not None:
                 outcome = Outcome.of_finished(known.statuses, known.causes)
                 return Result(self.folder.path, known, table, outcome, reused=True)
@@ -166,7 +168,11 @@ def write_records(path: Path, records: Iterable[BaseModel], *, durable: bool = T
 
 def read_records(path: Path, kind: type[R]) -> list[R]:
     """Return the records of a file that `write_records` wrote, or none where there is no file."""
-    return [kind.model_validate_json(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+    try:
+        return [kind.model_validate_json(line) for line in read_bytes(path).splitlines()] if path.exists() else []
+    except ValidationError as error:
+        hint = "Remove it, and run the same command again: it is made anew."
+        raise InputFileError(f"{str(path)!r} is damaged.", hint=hint) from error
 
 
 def read_kept(path: Path, kind: type[R]) -> R | None:

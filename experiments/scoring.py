@@ -21,12 +21,16 @@ from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scori
 from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
 from katha.eval_bridge.scoring.rows import power_estimate
 from katha.eval_bridge.scoring.scores import score as score_answers
-from katha.jsonio import write_json
+from katha.jsonio import refuse_overwriting, write_json
 from katha.schema import Answer, StoryRecord
 from katha.schema.scores import PowerEstimate, Scores, Selection
 from katha.stories import iter_records
 
 _STORY_FILES = ("annotations.jsonl", "story.jsonl", "stories.jsonl")
+
+
+Difference = Annotated[float, Field(gt=0, le=200, allow_inf_nan=False)]
+"""Points of STG."""
 
 
 class ScoreOptions(BaseModel):
@@ -60,7 +64,7 @@ class ScoreOptions(BaseModel):
     human: Path | None = Field(
         default=None, description="People's judgments (failing, human_score): localization and rank correlation."
     )
-    power: Annotated[tuple[float, ...], Flag("--power", many=True)] = Field(
+    power: Annotated[tuple[Difference, ...], Flag("--power", many=True)] = Field(
         default=(), description="Estimate the stories that an STG difference of so many points needs."
     )
     reference: str | None = Field(
@@ -127,6 +131,9 @@ def score_archives(
     """
     if out is not None and out.is_dir():
         raise UsageError(f"--out {str(out)!r} is a folder.", hint="Name a file in it: scores.json.")
+    if out is not None:
+        read = (*answers, *options.before_answers, *options.verdicts)
+        refuse_overwriting(out, [*_story_files(stories), *read, options.variants, options.ensemble, options.human])
     archives = list(options.verdicts) or [
         path / VERDICTS if path.is_dir() else path.with_name(VERDICTS) for path in answers
     ]
@@ -197,11 +204,10 @@ def read_scored_stories(path: Path) -> list[StoryRecord]:
     Raises:
         InputFileError: no such file. RecordError: a record is broken, or none has a question.
     """
-    if path.is_dir():
-        inside = next((path / name for name in _STORY_FILES if (path / name).is_file()), None)
-        if inside is None:
-            raise InputFileError(f"{str(path)!r} holds no stories.", hint=f"Looked for {', '.join(_STORY_FILES)}.")
-        path = inside
+    inside = _story_files(path)
+    if not inside:
+        raise InputFileError(f"{str(path)!r} holds no stories.", hint=f"Looked for {', '.join(_STORY_FILES)}.")
+    path = inside[0]
     records = list(iter_records(path))
     if not any(record.recoverability_questions for record in records):
         raise RecordError(
@@ -211,7 +217,20 @@ def read_scored_stories(path: Path) -> list[StoryRecord]:
     return records
 
 
+def _story_files(path: Path) -> list[Path]:
+    """Return the file of stories at `path`: itself, or those that a folder holds."""
+    return [path / name for name in _STORY_FILES if (path / name).is_file()] if path.is_dir() else [path]
+
+
 def read_archive(paths: Sequence[Path]) -> Iterator[Answer]:
-    """Yield the rows of every archive in order: a later one wins where a key repeats."""
+    """Yield the rows of every archive in order: a later one wins where a key repeats.
+
+    Raises:
+        InputFileError: an archive cannot be read, a line of it is broken, or it holds no answer at all.
+    """
     for path in paths:
-        yield from iter_answers(path / "answers.jsonl" if path.is_dir() else path)
+        file, row = path / "answers.jsonl" if path.is_dir() else path, None
+        for row in iter_answers(file):
+            yield row
+        if row is None:
+            raise InputFileError(f"{str(file)!r} holds no answer.", hint="Give an answers.jsonl.")

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from katha.configs import load_config
 from katha.errors import InputFileError, RenderError, UsageError
-from katha.jsonio import digest, read_json
+from katha.jsonio import MOST_JSON, digest, read_json
+from katha.pictures import as_png, decode, read_picture
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
 _LATEST = r"(?P<latest>\d{1,6}|\d{8}[-_]\d{6})"
 _PARTS = {"{number}": r"(?P<number>\d{1,4})", "{any}": r"(?:.*\D)?"}
-_MOST_BYTES = 120_000_000
-_MOST_PIXELS = 64_000_000
 
 
 @dataclass(frozen=True)
@@ -121,7 +115,7 @@ def _listed(folder: Path, name: str) -> tuple[Path, ...]:
     """Return the scene frames that a storyboard.json names, inside its own folder."""
     if not (folder / name).is_file():
         return ()
-    value = read_json(folder / name)
+    value = read_json(folder / name, limit=MOST_JSON)
     frames = value.get("frames") if isinstance(value, dict) else None
     if not isinstance(frames, list) or not all(isinstance(item, dict) and item.get("image") for item in frames):
         raise InputFileError(f"{str(folder / name)!r} has no list of frames with an image each.")
@@ -135,49 +129,6 @@ def _listed(folder: Path, name: str) -> tuple[Path, ...]:
 def _leaves(image: str) -> bool:
     path = PurePosixPath(image)
     return path.is_absolute() or bool(PureWindowsPath(image).drive) or ".." in re.split(r"[/\\]", image)
-
-
-def read_picture(path: Path, what: str) -> bytes:
-    """Return the picture in `path` as an RGB PNG, upright, transparent parts on white, without metadata.
-
-    `what` names the frame in errors.
-
-    Raises:
-        InputFileError: it is missing, empty, no picture, damaged or too large.
-    """
-    from PIL import Image, ImageOps, UnidentifiedImageError
-
-    where = f"{what} ({str(path)!r})"
-    try:
-        size = path.stat().st_size
-        if not 0 < size <= _MOST_BYTES:
-            raise InputFileError(f"{where} holds {size:,} bytes; a picture has 1 to {_MOST_BYTES:,}.")
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with Image.open(path) as image:
-                if image.width * image.height > _MOST_PIXELS:
-                    raise InputFileError(
-                        f"{where} has {image.width}x{image.height} pixels; at most {_MOST_PIXELS:,} are read."
-                    )
-                return _png(ImageOps.exif_transpose(image))
-    except FileNotFoundError as error:
-        raise InputFileError(f"{where} is not there.", hint="Check the folder of the board.") from error
-    except UnidentifiedImageError as error:
-        raise InputFileError(f"{where} is no picture.", hint="Replace or remove it.") from error
-    except (OSError, SyntaxError, ValueError, Warning, Image.DecompressionBombError) as error:
-        raise InputFileError(f"{where} cannot be read as a picture: {error}.", hint="Replace or remove it.") from error
-
-
-def _png(image: Image.Image) -> bytes:
-    from PIL import Image
-
-    if image.has_transparency_data:
-        ground = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(ground, image.convert("RGBA"))
-    plain = Image.frombytes("RGB", image.size, image.convert("RGB").tobytes())
-    out = io.BytesIO()
-    plain.save(out, "PNG")
-    return out.getvalue()
 
 
 class FolderRenderer:
@@ -237,7 +188,9 @@ class FolderRenderer:
             )
         for request in requests:
             place = request.scene or 0
-            yield read_picture(board.pictures[place - 1], f"Frame {place} of {request.story_id!r}")
+            path = board.pictures[place - 1]
+            where = f"Frame {place} of {request.story_id!r} ({str(path)!r})"
+            yield as_png(decode(read_picture(path, where), where))
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """Refuse: there is nobody here who could draw it (RenderError)."""

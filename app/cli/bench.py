@@ -15,7 +15,7 @@ from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed
 from katha.config import resolve
 from katha.eval_bridge.bench.convert import convert as convert_stories
 from katha.eval_bridge.bench.split import save_split
-from katha.eval_bridge.bench.validate import Inspection
+from katha.eval_bridge.bench.validate import Inspection, Summary
 from katha.eval_bridge.matching.report import measure_file
 from katha.eval_bridge.matching.rules import folder_rule, make_decider, open_rule
 from katha.eval_bridge.people.analysis import calibrate as compare
@@ -24,7 +24,7 @@ from katha.eval_bridge.people.judgments import read_judgments
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.experiments.building import Built, measure_planners, write_story_questions, write_story_variants
 from katha.experiments.scoring import read_archive, read_scored_stories
-from katha.jsonio import write_json
+from katha.jsonio import refuse_overwriting, write_json
 from katha.mapping import RecordMapping
 from katha.planners.quality import MEASURES
 
@@ -75,6 +75,7 @@ def stats(path: Release, as_json: Json = False) -> None:
     summary = inspection.summary()
     if as_json:
         echo_json(summary)
+        _end_without_records(summary)
         return
     for title, counts in summary["tables"].items():
         typer.echo(title)
@@ -89,6 +90,13 @@ def stats(path: Release, as_json: Json = False) -> None:
         typer.echo(note)
     if summary["problems"]:
         typer.echo(f"{summary['problems']:,} problems: see `katha bench validate {path}`.")
+    _end_without_records(summary)
+
+
+def _end_without_records(summary: Summary) -> None:
+    """Leave with exit code 1 where nothing could be counted."""
+    if not any(summary["files"].values()):
+        raise typer.Exit(1)
 
 
 @bench.command()
@@ -157,6 +165,8 @@ def match(
     A pair has `question`, `gold_answer`, `accepted_answers`, `answer`, `label` (right or wrong) and maybe `kind`.
     """
     archives = [verdicts] if verdicts is not None else []
+    for kept in archives:
+        refuse_overwriting(kept, [path])
     report = measure_file(path, open_rule(rule, archives, decider=make_decider(rule, base_url), keep=verdicts))
     if as_json:
         echo_json(report.model_dump(mode="json"))
@@ -190,6 +200,7 @@ def ensemble(
 
     Give people's labels on validation or gold stories, then score others with `katha score --ensemble`.
     """
+    refuse_overwriting(out, [stories, gold, *answers])
     rule = folder_rule(matching or "lemma-set", answers[-1].parent)
     outcomes = collect(read_scored_stories(stories), read_archive(answers), matching=rule, selection="all")
     found, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)

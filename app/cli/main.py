@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
 import sys
 import traceback
 from collections import UserDict
 from importlib import import_module
+from types import FrameType
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -15,6 +19,7 @@ import katha
 from katha.errors import KathaError
 
 _INTERRUPTED = 130
+_STOPPED = "Stopped. What is done is kept: give the same command again to go on."
 
 
 class _Verb(NamedTuple):
@@ -141,26 +146,78 @@ def _root(
     """Options that hold for every verb."""
 
 
+class _Stopped(BaseException):
+    """The system asks the process to end (SIGTERM, SIGHUP): what is held is let go of on the way out."""
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)  # who asks twice does not want to wait
+    raise _Stopped(128 + number)
+
+
+def _listen() -> None:
+    """Have the system's requests to end heard, and what a server makes people wait for told on standard error."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _stop)
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("katha: %(message)s"))
+    log = logging.getLogger("katha")
+    log.handlers, log.propagate = [handler], False
+
+
 def main() -> None:
     """The console script. A person sees a sentence; the traceback only with `--debug`."""
     debug = "--debug" in sys.argv[1:]
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
+        _listen()
         app(args=arguments)
     except SystemExit as stop:
         if stop.code == _INTERRUPTED:
-            print("katha: Stopped. What is done is kept: give the same command again to go on.", file=sys.stderr)
+            print(f"katha: {_STOPPED}", file=sys.stderr)
+        _flush(debug)
         raise
+    except _Stopped as stop:
+        print(f"katha: {_STOPPED}", file=sys.stderr)
+        sys.exit(stop.args[0])
     except KathaError as error:
         _fail(str(error), error.exit_code, debug)
     except BrokenPipeError:
+        _close_output()
         sys.exit(1)
+    except MemoryError:
+        _fail("There is not enough memory for this. What is done is kept.", 1, debug)
+    except OSError as error:
+        _close_output()
+        where = f" {error.filename!r}" if error.filename else ""
+        _fail(f"The system refused to read or write{where}: {error.strerror or error}.", 1, debug)
     except Exception as error:
         _fail(f"Unexpected {type(error).__name__}: {error} Run it again with --debug to see where.", 1, debug)
+
+
+def _flush(debug: bool) -> None:
+    """Have everything printed reach standard output, or say that it cannot (a full disk behind `>`)."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _close_output()
+    except OSError as error:
+        _close_output()
+        _fail(f"Cannot write to standard output: {error.strerror or error}.", 1, debug)
+
+
+def _close_output() -> None:
+    """Let nothing that is left in the buffer be written when the interpreter ends: it would fail again, and be told."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return
 
 
 def _fail(message: str, code: int, debug: bool) -> None:
     if debug:
         traceback.print_exc()
-    print(f"katha: {message}", file=sys.stderr)
+    print(f"katha: {message.encode('utf-8', 'backslashreplace').decode('utf-8')}", file=sys.stderr)
     sys.exit(code)

@@ -24,6 +24,7 @@ from katha.configs import config_names
 from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
 from katha.registry import Family, default_registry, option_names
+from katha.store import Store
 
 _REQUIREMENT, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
@@ -35,8 +36,16 @@ _FAMILIES: Mapping[Kind, Family] = {"renderer": "renderers", "judge": "judges", 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Look at everything in the cache instead; set aside what is damaged.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Show what is installed, which keys and devices are there, and what would run now."""
+    if cache:
+        _tell_cache(as_json)
+        return
     value = _diagnosis()
     if as_json:
         echo_json(value)
@@ -45,6 +54,21 @@ def doctor(as_json: Json = False) -> None:
         typer.echo(f"{section}:")
         for name, state in items.items():
             typer.echo(f"  {name:<28}{state}")
+
+
+def _tell_cache(as_json: bool) -> None:
+    """Print what a look at the whole cache found; damage that was set aside is no failure."""
+    folder = cache_folder()
+    with Store(folder) as store:
+        found = store.check()
+    if as_json:
+        echo_json({"cache": str(folder), **dataclasses.asdict(found)})
+        return
+    typer.echo(f"Cache: {folder}")
+    typer.echo(f"  {found.files:,} files, {found.damaged_files:,} of them damaged")
+    typer.echo(f"  {found.records:,} records, {found.damaged_records:,} of them damaged")
+    if found.damaged_files or found.damaged_records:
+        typer.echo(f"What is damaged is in {folder / 'quarantine'} now, and is made again when it is needed.")
 
 
 def _lister(family: Family, about: str) -> Callable[..., None]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from katha.app.reports.page import finished_run, read_record
+from katha.app.reports.page import finished_run, panel_path, read_record
 from katha.config import Flag
 from katha.errors import InputFileError
 from katha.schema import Board, Frame, Panel, Plan, StoryRecord
@@ -140,7 +140,7 @@ def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOption
     caption = (panel.caption or panel.prompt) if panel is not None else frame.prompt
     if frame.kind != "scene":
         caption = frame.prompt
-    picture = folder / frame.image
+    picture = panel_path(folder, frame)
     if not picture.is_file():
         raise InputFileError(
             f"The picture of frame {frame.index} is missing: {str(picture)!r}.", hint="Give the run's command again."

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from katha.errors import InputFileError, unreadable
+from katha.errors import InputFileError
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import folder_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
-from katha.schema import Answer, Board, Candidates, Condition, Dimension, FrameKind, Plan, Question, StoryRecord
+from katha.pictures import decode, read_picture
+from katha.schema import Answer, Board, Candidates, Condition, Dimension, Frame, FrameKind, Plan, Question, StoryRecord
 from katha.schema.scores import Scores
 
 if TYPE_CHECKING:
@@ -103,10 +104,8 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
     Raises:
         InputFileError: the panel is missing or is no picture.
     """
-    try:
-        data, mime = path.read_bytes(), "image/png"
-    except OSError as error:
-        raise unreadable(path, error) from error
+    data = read_picture(path, repr(str(path)))
+    mime = "image/png"
     if small or len(data) > _EMBED_AS_IS:
         return jpeg_uri(open_picture(path, data), _SMALL if small else _WIDEST)
     return data_uri(data, mime)
@@ -132,13 +131,8 @@ def open_picture(path: Path, data: bytes | None = None) -> Image:
     Raises:
         InputFileError: it is no picture.
     """
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path if data is None else io.BytesIO(data)) as image:
-            return image.convert("RGB")
-    except (UnidentifiedImageError, OSError) as error:
-        raise InputFileError(f"{str(path)!r} is not a picture that can be read.") from error
+    whole = read_picture(path, repr(str(path))) if data is None else data
+    return decode(whole, repr(str(path)))
 
 
 # What a page is made from: the files of a folder as records.
@@ -176,6 +170,17 @@ def finished_run(folder: Path) -> Path:
     return folder
 
 
+def panel_path(folder: Path, frame: Frame) -> Path:
+    """Return where a frame's picture is in the folder of a run.
+
+    Raises:
+        InputFileError: it is none of the run's panels: a received folder may name any file, and a page be shown around.
+    """
+    if frame.image != f"panels/{frame.sha256}.png" or not frame.sha256.isalnum():
+        raise InputFileError(f"{str(folder)!r} names the picture {frame.image!r}, which is none of its panels.")
+    return folder / frame.image
+
+
 def load_run(folder: Path) -> Run:
     """Read the files of a finished run.
 
@@ -183,13 +188,18 @@ def load_run(folder: Path) -> Run:
         InputFileError: a file is missing or does not have its form.
     """
     scores = read_record(folder / "scores.json", Scores)
+    board = read_record(folder / "storyboard.json", Board)
+    candidates = read_record(folder / "candidates.json", Candidates)
+    for one in (board, *(item.board for item in candidates.candidates)):
+        for frame in one.frames:
+            panel_path(folder, frame)
     return Run(
         folder=folder,
         info=read_json(folder / "run.json"),
         story=read_record(folder / "story.jsonl", StoryRecord),
         plan=read_record(folder / "plan.json", Plan),
-        board=read_record(folder / "storyboard.json", Board),
-        candidates=read_record(folder / "candidates.json", Candidates),
+        board=board,
+        candidates=candidates,
         answers=list(read_answers(folder / "answers.jsonl")),
         scores=scores,
         matching=folder_rule(scores.matching, folder),

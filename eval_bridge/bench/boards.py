@@ -15,7 +15,8 @@ from pydantic import Field, ValidationError
 
 from katha.errors import InputFileError, KathaError, UsageError
 from katha.eval_bridge.packets.packets import clean_image
-from katha.jsonio import read_json, sha256_hex
+from katha.jsonio import MOST_JSON, read_json, sha256_hex
+from katha.pictures import read_picture
 from katha.schema import FrameKind, Record, StoryRecord
 
 SCENES = 5
@@ -25,7 +26,6 @@ _STORYBOARD = "storyboard.json"
 _SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
 _NUMBERED = re.compile(r"(?:^|.*?\D)(\d{1,4})")
 _METHOD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+:/@-]{0,63}")
-_MOST_BYTES = 120_000_000
 
 
 class BoardProblem(KathaError):
@@ -132,14 +132,10 @@ def read_board(boards: Boards, record: StoryRecord) -> JudgedBoard:
 
 
 def _bytes(path: Path, place: int) -> bytes:
-    if not path.is_file():
-        raise BoardProblem(f"frame {place} is missing: no file {path.name!r}")
-    size = path.stat().st_size
-    if not size:
-        raise BoardProblem(f"frame {place} ({path.name}) is empty (0 bytes)")
-    if size > _MOST_BYTES:
-        raise BoardProblem(f"frame {place} ({path.name}) holds {size:,} bytes; at most {_MOST_BYTES:,} are read")
-    return path.read_bytes()
+    try:
+        return read_picture(path, f"frame {place} ({path.name})")
+    except InputFileError as error:
+        raise BoardProblem(error.message.rstrip(".")) from error
 
 
 def _from_numbers(folder: Path, record: StoryRecord) -> JudgedBoard:
@@ -172,7 +168,7 @@ def _from_numbers(folder: Path, record: StoryRecord) -> JudgedBoard:
 
 def _from_storyboard(folder: Path, record: StoryRecord) -> JudgedBoard:
     try:
-        board = _Storyboard.model_validate(read_json(folder / _STORYBOARD))
+        board = _Storyboard.model_validate(read_json(folder / _STORYBOARD, limit=MOST_JSON))
     except InputFileError as error:
         raise BoardProblem(f"{_STORYBOARD} cannot be used: {error.message}") from error
     except ValidationError as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 from katha.errors import InputFileError
 from katha.eval_bridge.bench.files import MORALS, SOURCES, Problem
-from katha.jsonio import read_json
+from katha.jsonio import open_input, read_json
 
 Tables = Mapping[str, Mapping[str, int]]
 _BLOCK = 1 << 20
@@ -136,7 +136,7 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
 
 def _sha256(path: Path) -> str:
     found = hashlib.sha256()
-    with path.open("rb") as handle:
+    with open_input(path) as handle:
         while block := handle.read(_BLOCK):
             found.update(block)
     return found.hexdigest()

@@ -10,13 +10,10 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from katha.configs import load_config
-from katha.errors import InputFileError, unreadable
-from katha.jsonio import canonical, loads
+from katha.errors import InputFileError
+from katha.jsonio import MOST_JSON, MOST_LINE, loads, read_bytes, read_lines
 
 Kind = Literal["stories", "variants", "validation", "human_gold_1k", "strict_gold_400"]
-MAX_LINE_BYTES = 4_000_000
-"""A longer line is no record: it is reported and skipped, so that one line cannot fill the memory."""
-
 _NAMES: dict[str, Kind] = {
     "annotations.jsonl": "stories",
     "contrastive_variants.jsonl": "variants",
@@ -30,7 +27,6 @@ _MARKS: tuple[tuple[str, Kind], ...] = (
     ("decision", "validation"),
 )
 _BOM = b"\xef\xbb\xbf"
-_SURROGATE = b"\\ud"
 
 
 @dataclass(frozen=True)
@@ -96,26 +92,16 @@ def stream(path: Path) -> Iterator[Row | Problem]:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbered lines; of a line that is too long, its first bytes only. A `.json` file is one record on many lines."""
-    number = 0
-    try:
-        with path.open("rb") as handle:
-            if path.suffix.lower() == ".json":
-                yield 1, handle.read(MAX_LINE_BYTES + 1)
-                return
-            while line := handle.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                end = line
-                while len(end) > MAX_LINE_BYTES and not end.endswith(b"\n"):
-                    end = handle.readline(MAX_LINE_BYTES + 1)
-                yield number, line
-    except OSError as error:
-        raise unreadable(path, error) from error
+    if path.suffix.lower() == ".json":
+        yield 1, read_bytes(path, limit=MOST_JSON)
+    else:
+        yield from read_lines(path)
 
 
 def _parse(line: bytes) -> Mapping[str, Any] | str:
     """The object in `line`, or what is wrong with it."""
-    if len(line) > MAX_LINE_BYTES:
-        return f"the line is longer than {MAX_LINE_BYTES:,} bytes, so it is no record."
+    if len(line) > MOST_LINE:
+        return f"the line is longer than {MOST_LINE:,} bytes, so it is no record."
     try:
         value = loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -124,10 +110,6 @@ def _parse(line: bytes) -> Mapping[str, Any] | str:
         return f"the line is not JSON: {error.msg} at column {error.colno}."
     except (ValueError, RecursionError) as error:
         return f"the line is not JSON: {error}."
-    try:
-        canonical(value if _SURROGATE in line.lower() else "")
-    except UnicodeEncodeError:
-        return "the line holds half of a surrogate pair, which is no text."
     return value if isinstance(value, dict) else "the line is not a JSON object."
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from katha.errors import InputFileError, OutputFolderError, RecordError
 from katha.eval_bridge.bench.files import SPLITS, STORIES, find_files, split_name
-from katha.jsonio import digest, read_json, write_json
+from katha.jsonio import digest, read_json, refuse_overwriting, write_json
 from katha.stories import iter_records
 
 
@@ -63,6 +63,7 @@ def save_split(path: Path, out: Path, *, seed: int = 42, force: bool = False) ->
             another split already. OutputFolderError: `out` holds another split. Both of these give way to `force`.
     """
     file = find_files(path)[0]
+    refuse_overwriting(out, [file.path])
     if file.kind in ("variants", "validation"):
         raise InputFileError(f"{str(file.path)!r} holds no stories.", hint="Give annotations.jsonl, or its folder.")
     types, carried = {}, {}

@@ -38,9 +38,11 @@ class ApiJudge(ABC):
         structured: bool = True,
         concurrency: int = 16,
         poll: float | None = None,
+        patience: float | None = None,
         backoff: Backoff | None = None,
     ) -> None:
         """Read the model's data and the key; nothing is called yet. poll: seconds between two looks at a batch.
+        patience: seconds that the server may fail without one answer before it is given up; 120.
 
         Raises:
             UsageError: no model is named, or the key's variable is not set.
@@ -55,6 +57,7 @@ class ApiJudge(ABC):
             backoff=backoff or Backoff(max_retries=max_retries),
             at_once=concurrency,
             plain=not structured,
+            patience=patience,
         )
         self._structured, self.concurrency, self._poll = structured, concurrency, poll
 

@@ -6,7 +6,6 @@ Imported only where torch and transformers are to be loaded.
 from __future__ import annotations
 
 import copy
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import torch
-from PIL import Image
 from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache, GenerationConfig
 from transformers.cache_utils import DynamicLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -28,6 +26,7 @@ from katha.eval_bridge.packets.instructions import question_text
 from katha.jsonio import sha256_hex
 from katha.models.base import neutral
 from katha.models.checkpoints import ModelSource, load_pretrained
+from katha.pictures import decode
 from katha.protocols import Evidence, JudgePrompt
 
 _SEQUENCES = ("input_ids", "attention_mask", "mm_token_type_ids")
@@ -125,8 +124,7 @@ class LoadedModel:
 
 
 def _decode(png: bytes) -> Any:
-    with Image.open(io.BytesIO(png)) as image:
-        return image.convert("RGB")
+    return decode(png)
 
 
 def load_model(source: ModelSource, *, device: str, dtype: str) -> LoadedModel:

@@ -11,7 +11,7 @@ from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.packets.instructions import prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
-from katha.jsonio import sha256_hex
+from katha.jsonio import read_bytes, sha256_hex
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import Answer
 
@@ -46,7 +46,7 @@ class RecordedJudge:
             )
         self._name = wanted or names[0]
         self._answers = {(row.packet_sha256, row.prompt_sha256): row for row in rows if row.judge == self._name}
-        self._archive = sha256_hex(Path(path).read_bytes())
+        self._archive = sha256_hex(read_bytes(Path(path)))
 
     def spec(self) -> Mapping[str, Any]:
         """Return the recorded judge's name and the archive's hash."""

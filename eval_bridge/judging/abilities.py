@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from katha.border import checked, named_failures, spec_of
 from katha.errors import UsageError
 from katha.jsonio import digest
 from katha.protocols import (
@@ -25,6 +27,7 @@ from katha.protocols import (
 from katha.registry import default_registry, option_names
 
 T = TypeVar("T")
+_MOST_THREADS = 256
 
 
 @dataclass(frozen=True)
@@ -44,18 +47,21 @@ class JudgeAbilities:
 
 def judge_abilities(judge: Judge) -> JudgeAbilities:
     """Return what `judge` says of itself, and the defaults for what it does not."""
+    price = judge.price if isinstance(judge, HasAPrice) else {}
+    if price is not None and not all(math.isfinite(each) and each >= 0 for each in price.values()):
+        raise UsageError(f"The judge {type(judge).__name__} has a price that is none: {dict(price)!r}.")
     return JudgeAbilities(
         always_chooses=isinstance(judge, AlwaysChooses) and bool(judge.always_chooses),
-        concurrency=max(1, int(judge.concurrency)) if isinstance(judge, AsksSideBySide) else 1,
+        concurrency=min(_MOST_THREADS, max(1, int(judge.concurrency))) if isinstance(judge, AsksSideBySide) else 1,
         exclusive=isinstance(judge, FillsTheMemory) and bool(judge.exclusive),
         ignores_instructions=isinstance(judge, IgnoresInstructions) and bool(judge.ignores_instructions),
-        price=judge.price if isinstance(judge, HasAPrice) else {},
+        price=price,
     )
 
 
 def judge_name(judge: Judge) -> str:
     """Return the name under which a judge's answers are kept."""
-    return str(judge.spec().get("name", type(judge).__name__))
+    return str(spec_of(judge, f"judge {type(judge).__name__}").get("name", type(judge).__name__))
 
 
 def asked_as(judge: Judge) -> str:
@@ -154,6 +160,7 @@ def make_judges(
     base_url: str | None = None,
     verify_reuse: float | None = None,
     concurrency: int | None = None,
+    patience: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> list[tuple[str, Judge]]:
     """Make the judges that `specs` name; what is not None, and each of `options`, goes to every judge that has it.
@@ -167,13 +174,18 @@ def make_judges(
     if own is not None:
         raise UsageError(f"The judge option {own!r} has a flag of its own.", hint=f"Use --{own.replace('_', '-')}.")
     wanted = {name: value for name, value in flags.items() if value is not None} | dict(options or {})
+    # Image services are waited for, too: patience without a judge that calls a server is no mistake.
+    loose = {"patience": patience} if patience is not None else {}
     registry, taken = default_registry("judges"), set[str]()
     made: list[tuple[str, Judge]] = []
     for spec in specs:
         known = option_names(registry.load(spec)[0])
-        fitting = {name: value for name, value in wanted.items() if name in known}
+        fitting = {name: value for name, value in (loose | wanted).items() if name in known}
         taken |= set(fitting)
-        made.append((spec, registry.configure(spec, fitting)))
+        judge: Judge = checked(registry.configure(spec, fitting), Judge, f"judge {spec!r}")
+        with named_failures(f"judge {spec!r}", what="cannot say what it can do"):
+            judge_abilities(judge)
+        made.append((spec, judge))
     for name in sorted(wanted.keys() - taken):
         message, hint = _FLAGS.get(name, (f"No judge here has an option {name!r}.", "See `katha judges`."))
         raise UsageError(message, hint=hint)

@@ -12,8 +12,8 @@ from typing import BinaryIO, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from katha.errors import InputFileError, StoreError, unreadable
-from katha.jsonio import canonical, loads
+from katha.errors import InputFileError, StoreError
+from katha.jsonio import MOST_LINE, canonical, loads, read_lines
 from katha.schema import Answer, AnswerStatus
 
 T = TypeVar("T")
@@ -91,18 +91,16 @@ def iter_log(path: Path, parse: Callable[[bytes, int], T]) -> Iterator[T]:
     Raises:
         InputFileError: the file cannot be read, or `parse` refused a line that is not the torn last one.
     """
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    yield parse(line, number)
-                except InputFileError:
-                    if line.endswith(b"\n"):
-                        raise
-    except OSError as error:
-        raise unreadable(path, error) from error
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        if len(line) > MOST_LINE:
+            raise InputFileError(f"{str(path)!r}, line {number}, is longer than {MOST_LINE:,} bytes.")
+        try:
+            yield parse(line, number)
+        except InputFileError:
+            if line.endswith(b"\n"):
+                raise
 
 
 def iter_answers(path: Path) -> Iterator[Answer]:

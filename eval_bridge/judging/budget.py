@@ -4,6 +4,7 @@ Prices are US dollars per million tokens by kind (`input`, `output`); a judge wi
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +45,13 @@ class Budget:
     """Limits over all judges of one command, kept from several threads; None is no limit."""
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
+        """max_cost: US dollars.
+
+        Raises:
+            UsageError: `max_cost` is no number of dollars.
+        """
+        if max_cost is not None and not (math.isfinite(max_cost) and max_cost >= 0):
+            raise UsageError(f"A budget is a number of US dollars, not {max_cost}.", hint="For example --max-cost 5.")
         self.max_calls, self.max_cost = max_calls, max_cost
         self.calls, self.cost, self.stopped = 0, 0.0, False
         self._granted, self._expected = 0, 0.0

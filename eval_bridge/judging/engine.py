@@ -44,6 +44,9 @@ OnAnswer = Callable[[Answer, bool], None]
 
 _EVIDENCE = frozenset(("recoverable", "unclear", "omitted", "contradicted"))
 _SUPPORT = frozenset(("supported", "omitted", "contradicted", "ambiguous"))
+_FEW = "the judge gave fewer replies than questions"
+_LONGEST_RAW = 100_000
+_LONGEST_USAGE = 100_000
 _SPENT = "The budget is used up; what was paid for is kept."
 _SPENT_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
 
@@ -105,11 +108,13 @@ def _literal(answer: str | None, options: tuple[str, ...] | None) -> str | None:
 
 def _sound_usage(usage: Mapping[str, object]) -> dict[str, object]:
     """Return a reply's account as JSON with numbers where they are counted; anything else is an error."""
-    canonical(dict(usage))
+    size = len(canonical(dict(usage)))
     tokens = usage.get("tokens")
     numbers = [usage.get("cost"), *(tokens.values() if isinstance(tokens, Mapping) else ())]
-    if any(number is not None and not isinstance(number, int | float) for number in numbers):
-        raise TypeError("the usage of a reply holds what is no number")
+    if any(number is not None and not (isinstance(number, int | float) and number >= 0) for number in numbers):
+        raise TypeError("the usage of a reply holds what is no number from 0")
+    if size > _LONGEST_USAGE:
+        raise ValueError(f"the usage of a reply holds {size:,} bytes")
     return dict(usage)
 
 
@@ -120,6 +125,10 @@ def _checked(reply: object, prompt: JudgePrompt) -> JudgeReply:
             raise TypeError(f"the judge gave a {type(reply).__name__}, not a JudgeReply")
         usage = _sound_usage(reply.usage)
         raw, error = _sound(reply.raw), _sound(reply.error)
+        if raw is not None and len(raw) > _LONGEST_RAW:
+            usage["cut"], raw = f"the raw reply had {len(raw):,} letters", raw[:_LONGEST_RAW]
+        if raw != reply.raw and "cut" not in usage:
+            usage["replaced"] = "half of a surrogate pair was written out"
         if reply.status != "ok":
             known = reply.status in get_args(AnswerStatus)
             said = error if known else f"unknown status {reply.status!r}"
@@ -206,12 +215,12 @@ class _Line:
                     raise BudgetError(_SPENT, hint=_SPENT_HINT)
                 yield from (JudgeReply("budget_stopped", error=STOPPED) for _ in prompts[done:])
                 return
-            before, wrong = done, ""
+            before, wrong, few = done, "", ""
             try:
                 for reply in islice(self.judge.ask(evidence, prompts[done : done + under_way]), under_way):
                     under_way, done = under_way - 1, done + 1
                     yield self._heard(reply, prompts[done - 1], each)
-                wrong = "the judge gave fewer replies than questions" if under_way else ""
+                wrong = few = _FEW if under_way else ""
             except (TransientJudgeError, OSError) as error:
                 under_way -= 1
                 self._budget.settle(each, 0.0)
@@ -231,7 +240,8 @@ class _Line:
                     failed = JudgeReply("transport_failed", error=f"{wrong} ({retry.attempts} attempts)")
                     yield from (failed for _ in prompts[done:])
                     return
-                retry.wait(failures)
+                if not few:  # a plug-in that loses count is no network that comes back
+                    retry.wait(failures)
 
     def _heard(self, reply: object, prompt: JudgePrompt, each: float) -> JudgeReply:
         """Return one reply of the judge's as a sound one, and put it on the account."""

@@ -6,25 +6,24 @@ orientation is applied, and every text chunk, profile, comment and thumbnail is 
 
 from __future__ import annotations
 
-import io
+import hashlib
 import re
 import struct
 import threading
-import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
 
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.lemmas import read_words
 from katha.eval_bridge.matching.match import normalise
 from katha.jsonio import digest, sha256_hex
 from katha.models.checkpoints import need
+from katha.pictures import ByteCache, decode
 from katha.protocols import Evidence
 from katha.schema import Condition, Packet, StoryRecord
 
@@ -32,16 +31,11 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 # Pixels without their history.
 
-MAX_PIXELS = 40_000_000
-"""Larger pictures are refused before they are decoded."""
-
 PREPROCESSING = "rgb8-png/1"
 """Name and version of what `clean_image` does; part of every cache key."""
 
 _UP = 2
 """PNG's filter type of a line that is told by its difference to the line above."""
-
-_GREY_16 = ("I;16", "I;16L", "I;16B", "I;16N", "I")
 
 
 @dataclass(frozen=True)
@@ -53,54 +47,22 @@ class CleanImage:
     width: int
     height: int
 
-
-def _flatten(image: Image.Image) -> Image.Image:
-    """`image` as 8-bit RGB; transparency on white, 16-bit grey scaled down."""
-    if image.mode in _GREY_16:
-        high = 255.0 / 65535.0
-        image = image.convert("F").point(lambda value: value * high).convert("L")
-    if image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255):
-        return image.convert("RGB")  # opaque, as most renderers write: nothing to lay on white
-    if "A" in image.getbands() or "transparency" in image.info:
-        layer = image.convert("RGBA")
-        paper = Image.new("RGBA", layer.size, (255, 255, 255, 255))
-        return Image.alpha_composite(paper, layer).convert("RGB")
-    return image.convert("RGB")
+    @property
+    def weight(self) -> int:
+        """Bytes that it takes."""
+        return len(self.png)
 
 
-def _open(data: bytes) -> Image.Image:
-    if not data:
-        raise InputFileError("The picture is empty (0 bytes).", hint="Give a PNG, JPEG or WebP picture.")
-    try:
-        image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF"))
-    except Image.DecompressionBombError as error:
-        raise InputFileError(f"The picture is too large: {error}.", hint="Scale it down.") from error
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
-        message = "The picture is not a picture that can be read."
-        raise InputFileError(message, hint="Give a PNG, JPEG or WebP.") from error
-    width, height = image.size
-    if width * height > MAX_PIXELS:
-        message = f"The picture has {width} x {height} pixels; at most {MAX_PIXELS:,} are read."
-        raise InputFileError(message, hint="Scale it down.")
-    if getattr(image, "n_frames", 1) > 1:
-        raise InputFileError("The picture is animated or has several pages.", hint="Give one still picture.")
-    return image
+_KEPT_BYTES = 256_000_000
 
 
-@lru_cache(maxsize=128)
 def _clean(data: bytes) -> CleanImage:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow warns of large and odd files; size is checked here, damage raises.
-        with _open(data) as image:
-            try:
-                image.load()
-                flat = _flatten(ImageOps.exif_transpose(image))
-            except (Image.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError) as error:
-                message = f"The picture is damaged or cut short: {error}."
-                raise InputFileError(message, hint="Export it again.") from error
+    flat = decode(data)
     (width, height), pixels = flat.size, flat.tobytes()
-    sha256 = sha256_hex(f"RGB {width}x{height}\0".encode() + pixels)
-    return CleanImage(_png(pixels, width, height), sha256, width, height)
+    del flat
+    hashed = hashlib.sha256(f"RGB {width}x{height}\0".encode())
+    hashed.update(pixels)
+    return CleanImage(_png(pixels, width, height), hashed.hexdigest(), width, height)
 
 
 def _png(pixels: bytes, width: int, height: int) -> bytes:
@@ -112,20 +74,26 @@ def _png(pixels: bytes, width: int, height: int) -> bytes:
     filtered[0, 1:] = lines[0]
     np.subtract(lines[1:], lines[:-1], out=filtered[1:, 1:])
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(filtered.tobytes(), 1)), (b"IEND", b""))
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(filtered.data, 1)), (b"IEND", b""))
     return _PNG + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
     )
+
+
+@cache
+def cleaned_pictures() -> ByteCache[CleanImage]:
+    """Return the pictures as judges see them: a board is looked at under several conditions and by several judges."""
+    return ByteCache(_KEPT_BYTES, _clean)
 
 
 def clean_image(data: bytes, name: str = "The picture") -> CleanImage:
     """`data` (any common picture file) as pixels alone.
 
     Raises:
-        InputFileError: empty, damaged, animated or larger than `MAX_PIXELS`; the sentence begins with `name`.
+        InputFileError: empty, damaged, animated or over a limit of `katha.pictures`; the sentence begins with `name`.
     """
     try:
-        return _clean(bytes(data))
+        return cleaned_pictures().get(bytes(data))
     except InputFileError as error:
         raise InputFileError(error.message.replace("The picture", name, 1), hint=error.hint) from error
 
@@ -203,8 +171,7 @@ class WordScanner:
     def _read(self, png: bytes) -> tuple[str, ...]:
         if self._engine is None:
             self._engine = self._package.RapidOCR(params={"Global.log_level": "error"})
-        with Image.open(io.BytesIO(png)) as image:
-            pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
+        pixels = np.asarray(decode(png))[:, :, ::-1]
         found = self._engine(pixels)
         lines = zip(found.txts or (), found.scores or (), strict=True)
         return tuple(text for text, score in lines if score >= _SURE and sum(map(str.isalpha, text)) >= _SHORTEST)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -11,10 +10,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageStat, UnidentifiedImageError
+from PIL import Image, ImageStat
 
-from katha.errors import InputFileError, KathaError
+from katha.errors import KathaError
 from katha.jsonio import loads, sha256_hex
+from katha.pictures import decode
 
 Array = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
@@ -321,11 +321,7 @@ def to_input(data: bytes) -> Pixels:
     Raises:
         InputFileError: the bytes are no picture.
     """
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            picture = image.convert("RGB")
-    except (UnidentifiedImageError, OSError, ValueError) as error:
-        raise InputFileError("A panel is not a picture that can be read.") from error
+    picture = decode(data, "A panel")
     fit = fit_into(*picture.size)
     size = (max(1, round(picture.width * fit.scale * FINER)), max(1, round(picture.height * fit.scale * FINER)))
     inside = picture.resize(size, Image.Resampling.BILINEAR)

@@ -18,6 +18,7 @@ from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.build import chance_level
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.jsonio import digest
+from katha.pictures import decode
 from katha.schema import Answer, Dimension, Question, StoryRecord
 from katha.schema.scores import ChanceBlock, ChanceControl, ControlResult, Interval, RepeatControl
 
@@ -39,6 +40,8 @@ def parse_controls(value: str | None) -> tuple[Control, ...]:
         UsageError: an unknown control.
     """
     words = [word.strip() for word in (value or "").split(",") if word.strip()]
+    if value is not None and not words:
+        raise UsageError("--controls names no control.", hint=f"Known: {', '.join(CONTROLS)}; or all.")
     if words == ["all"]:
         return CONTROLS
     unknown = next((word for word in words if word not in CONTROLS), None)
@@ -49,8 +52,7 @@ def parse_controls(value: str | None) -> tuple[Control, ...]:
 
 def blank_board(images: Sequence[bytes]) -> list[bytes]:
     """Return one plain frame for each picture, of the first one's size."""
-    with Image.open(io.BytesIO(images[0])) as first:
-        size = first.size
+    size = decode(images[0]).size
     buffer = io.BytesIO()
     Image.new("RGB", size, _PAPER).save(buffer, "PNG")
     return [buffer.getvalue()] * len(images)

@@ -29,7 +29,7 @@ from katha.errors import (
 )
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
 from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept, read_records, write_records
-from katha.jsonio import digest, sha256_hex, write_bytes_atomic, write_json
+from katha.jsonio import digest, read_bytes, sha256_hex, write_bytes_atomic, write_json
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
 from katha.schema.tables import AblationTable, HumanFile
@@ -207,7 +207,7 @@ class Judgments:
 
     def mark(self) -> HumanFile:
         """Return the file's name and hash, kept with the table."""
-        return HumanFile(file=self.path.name, sha256=sha256_hex(self.path.read_bytes()))
+        return HumanFile(file=self.path.name, sha256=sha256_hex(read_bytes(self.path)))
 
     def _check(self, row: Judgment) -> None:
         where = f"{str(self.path)!r}, line {row['line']}"

@@ -3,7 +3,6 @@ reference images; a character without one gets a portrait, drawn once from its a
 
 from __future__ import annotations
 
-import io
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from katha.configs import load_prompt
 from katha.errors import InputFileError, UsageError
 from katha.jsonio import sha256_hex
+from katha.pictures import decode, read_picture
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
 from katha.renderers.diffusion.memory import Encoded, Loaded
@@ -47,16 +47,9 @@ def find_references(given: Sequence[str]) -> dict[str, bytes]:
 
 
 def _read(name: str, path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputFileError(f"Cannot read the reference of {name!r}, {str(path)!r}: {error.strerror}.") from error
-    try:
-        picture = open_picture(data)
-    except (OSError, ValueError, SyntaxError) as error:  # Pillow's ways of saying that it cannot decode a file
-        raise InputFileError(
-            f"The reference of {name!r}, {str(path)!r}, is no picture.", hint="Give a PNG, JPEG or WebP file."
-        ) from error
+    where = f"The reference of {name!r} ({str(path)!r})"
+    data = read_picture(path, where)
+    picture = decode(data, where)
     hint = ""
     if min(picture.size) < _SMALLEST:
         hint = f"Give a picture of at least {_SMALLEST}x{_SMALLEST}."
@@ -66,15 +59,6 @@ def _read(name: str, path: Path) -> bytes:
         size = f"{picture.width}x{picture.height} pixels"
         raise InputFileError(f"The reference of {name!r}, {str(path)!r}, has {size}.", hint=hint)
     return data
-
-
-def open_picture(data: bytes) -> Image:
-    """Return the picture in `data`, upright, as RGB, decoded whole."""
-    from PIL import Image, ImageOps
-
-    with Image.open(io.BytesIO(data)) as image:
-        upright = ImageOps.exif_transpose(image)
-        return upright.convert("RGB")
 
 
 def joined(pictures: Sequence[Image]) -> Image:
@@ -184,7 +168,7 @@ class KontextRenderer(FluxRenderer):
         self.check(request)
         known = [character for character in request.characters if character.name in self.references]
         worded = _worded("bridge", request.prompt, [character.name for character in known], len(around))
-        pictures = [*map(open_picture, around), *(open_picture(self.references[item.name]) for item in known)]
+        pictures = [*map(decode, around), *(decode(self.references[item.name]) for item in known)]
         pictures = at_most(pictures, self.calling.pictures)
         with self.pipeline([request]) as loaded, self.device_failures():
             job = Job(request, self.encode_with(loaded, replace(request, prompt=worded), pictures))
@@ -201,7 +185,7 @@ class KontextRenderer(FluxRenderer):
 
     def _characters(self, request: FrameRequest) -> list[Image]:
         pictures = [
-            open_picture(self.references[item.name])
+            decode(self.references[item.name])
             if item.name in self.references
             else self._drawn[_portrait_key(item, request)]
             for item in request.characters
@@ -222,7 +206,7 @@ class KontextRenderer(FluxRenderer):
         with self.device_failures():
             job = Job(alone, self.encode_with(loaded, alone, ()))
             image = self._draw_from(loaded.pipe, job, ())[0]
-        self._drawn[key] = open_picture(self.png(loaded.pipe, image, alone))
+        self._drawn[key] = decode(self.png(loaded.pipe, image, alone))
 
 
 def _one_picture(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, object]:

@@ -19,11 +19,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from katha.artifacts import LockTaken, file_lock
 from katha.errors import InputFileError, KathaError, UsageError, first_line
 from katha.models.checkpoints import device_models, free_bytes
 from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, files_sha256, part_numbers, read_header, read_part
 from katha.renderers.diffusion.options import DTYPES, Rung, diffusion_data
-from katha.store import LockTaken, file_lock
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -430,6 +430,20 @@ def process_pool() -> PipelinePool:
     return PipelinePool()
 
 
+def _own_folder() -> Path:
+    """Return a folder for this user's locks in the machine's temporary folder, where anybody may have made its name.
+
+    Raises:
+        UsageError: it is a link, or somebody else's.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else None
+    folder = Path(tempfile.gettempdir()) / f"katha-{'user' if user is None else user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or (user is not None and folder.lstat().st_uid != user):
+        raise UsageError(f"{str(folder)!r} is not this user's own folder.", hint="Remove it, or set TMPDIR.")
+    return folder
+
+
 @contextmanager
 def hold_device(device: str) -> Iterator[None]:
     """Keep other processes of this user off an accelerator (UsageError where one has it); a CPU is not held."""
@@ -442,10 +456,9 @@ def hold_device(device: str) -> Iterator[None]:
     if device.startswith("cuda") and torch.cuda.is_available():  # the same in every process, whatever is hidden from it
         index = torch.device(device).index
         name = f"cuda-{torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid}"
-    folder = Path(tempfile.gettempdir()) / f"katha-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
     with ExitStack() as stack:
         try:
-            stack.enter_context(file_lock(folder / f"{name}.lock", wait=False))
+            stack.enter_context(file_lock(_own_folder() / f"{name}.lock", wait=False))
         except LockTaken as error:
             raise UsageError(
                 f"Another katha run draws on {device!r}.",

@@ -6,7 +6,6 @@ other, so that nothing that was paid for is lost when one fails.
 
 from __future__ import annotations
 
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +14,16 @@ from functools import partial
 from typing import Any, ClassVar
 
 from katha.configs import load_config, load_prompt
-from katha.errors import RefusedFrameError, RenderError, TransientRenderError, UnfitFrameError, UsageError
+from katha.errors import (
+    InputFileError,
+    RefusedFrameError,
+    RenderError,
+    TransientRenderError,
+    UnfitFrameError,
+    UsageError,
+)
 from katha.models.client import Backoff, Fault, ProviderClient, find_vendor
+from katha.pictures import as_png, decode
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 
 _PROMPT_TOKENS = 1_000
@@ -49,6 +56,7 @@ class HostedRenderer(ABC):
         retries: int = 4,
         timeout: float = 300.0,
         price: float | None = None,
+        patience: float | None = None,
     ) -> None:
         """Read the service's data and the key; nothing is called yet.
 
@@ -64,7 +72,7 @@ class HostedRenderer(ABC):
             )
         self._vendor = find_vendor(self.SERVICE, argument, base_url=base_url, what="renderer")
         backoff = Backoff(max_retries=retries, busy_retries=retries)
-        self._client = self.CLIENT(self._vendor, timeout=timeout, backoff=backoff)
+        self._client = self.CLIENT(self._vendor, timeout=timeout, backoff=backoff, patience=patience)
         self._quality, self._frame_dollars = quality, price
         self._receipt: dict[str, Any] = {}
 
@@ -170,12 +178,10 @@ def _as_png(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple[
     from PIL import Image, ImageOps
 
     try:
-        with Image.open(io.BytesIO(data)) as image:
-            picture, delivered = image.convert("RGB"), image.size
-    except (OSError, SyntaxError, ValueError) as error:
-        raise TransientRenderError(f"{who} sent a picture that cannot be read: {error}.") from error
+        picture = decode(data, "it")
+    except InputFileError as error:
+        raise TransientRenderError(f"{who} sent a picture that cannot be read: {error.message}") from error
+    delivered = picture.size
     if delivered != size:
         picture = ImageOps.fit(picture, size, Image.Resampling.LANCZOS)
-    out = io.BytesIO()
-    picture.save(out, "PNG")
-    return out.getvalue(), delivered
+    return as_png(picture), delivered

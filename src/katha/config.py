@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from katha.addresses import NO_URL, is_loopback, url_problem
 from katha.configs import load_chosen
 from katha.errors import UsageError
-from katha.registry import read_options
+from katha.registry import Family, default_registry, read_options
 from katha.schema import CompassSettings
 
 _DRAWERS = ("renderer", "bridge_renderer")
@@ -48,7 +49,7 @@ class Settings(BaseModel):
     `memory` goes to every renderer that has an option of that name and was given none by its own options.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     planner: str = Field(default="rule", description="Who plans: see `katha planners`.")
     planner_options: Annotated[Options, Flag("--planner-option", many=True)] = Field(
@@ -91,6 +92,12 @@ class Settings(BaseModel):
         default="strict", description="How judges are instructed: strict, uncertain or neutral; strict unless told."
     )
     base_url: str | None = Field(default=None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
+    patience: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Seconds that a server may refuse or fail without one answer before it is given up; 120.",
+    )
     verify_reuse: float | None = Field(
         default=None, ge=0, le=1, description="`local:` asks this share (0 to 1) again without a shared prefix."
     )
@@ -130,11 +137,15 @@ class Settings(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _plain_url(cls, value: str | None) -> str | None:
-        parts = urlsplit(value or "http://none")
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("an address is http://HOST/PATH or https://HOST/PATH")
+        try:
+            parts = urlsplit(value or "http://none")
+        except ValueError:
+            raise ValueError(NO_URL) from None
         if parts.username or parts.password or parts.query:
             raise ValueError("an address is written into files: leave names, passwords and queries out of it")
+        problem = url_problem(value) if value is not None else None
+        if problem is not None:
+            raise ValueError(problem)
         return value
 
     @field_validator("size", mode="before")
@@ -166,7 +177,8 @@ def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     Where a model is kept in memory or how long a service is waited for changes no result, and a run may go on with
     another value.
     """
-    told = {name: value for name, value in settings.items() if name != "memory" and not name.endswith("_options")}
+    loose = ("memory", "patience")
+    told = {name: value for name, value in settings.items() if name not in loose and not name.endswith("_options")}
     if not told.get("steering_judges", True):  # nobody apart: what was made before there was a choice is the same
         told.pop("steering_judges")
     return told
@@ -181,7 +193,43 @@ def load_preset(name: str) -> dict[str, Any]:
     value = load_chosen("presets", name, "Preset")
     if not isinstance(value, dict):
         raise UsageError(f"Preset {name!r} must be a mapping of settings.")
+    if "lock" in value:
+        raise UsageError(f"Preset {name!r} names a lock.", hint="Give the lock on the command line: --lock FILE.")
     return value
+
+
+_FAMILIES: tuple[tuple[str, Family], ...] = (
+    *(("planner", "planners"), ("renderer", "renderers"), ("bridge_renderer", "renderers")),
+    *(("judges", "judges"), ("similarity", "similarities")),
+)
+
+
+def refuse_code(values: Mapping[str, Any], where: str, *, received: bool = False) -> None:
+    """Refuse settings from a file that name code; `received`: the file may be a stranger's, so no server either.
+
+    A key would go to a server that a file names. This machine's own servers, and what KATHA_BASE_URL names, are fine.
+
+    Raises:
+        UsageError: a plug-in is named by its class path, or a server is; `where` names the file.
+    """
+    for name, family in _FAMILIES:
+        given = values.get(name)
+        for spec in re.split(r"[,\s]+", given) if isinstance(given, str) and name == "judges" else _listed(given):
+            default_registry(family).refuse_code(spec, where)
+    options = (values.get(f"{name}_options") for name in ("planner", *_DRAWERS, "judge"))
+    urls = [values.get("base_url"), *(item.get("base_url") for item in options if isinstance(item, dict))]
+    for url in filter(None, urls) if received else ():
+        if str(url) != os.environ.get("KATHA_BASE_URL") and not (
+            url_problem(str(url)) is None and is_loopback(str(url))
+        ):
+            raise UsageError(
+                f"{where} names the server {str(url)[:200]!r}: no key is sent because a file names a server.",
+                hint="If you trust it, set KATHA_BASE_URL to this address.",
+            )
+
+
+def _listed(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, (list, tuple)) else [str(value)] if value else []
 
 
 def _lay_over(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
@@ -222,10 +270,14 @@ def resolve(
     merged: dict[str, Any] = dict(base or ())
     if base is None:
         given = os.environ if environment is None else environment
-        names = {name: f"KATHA_{name.upper()}" for name in Settings.model_fields if name != "compass"}
+        if given.get("KATHA_LOCK"):
+            raise UsageError("KATHA_LOCK freezes nothing.", hint="Give the lock on the command line: --lock FILE.")
+        names = {name: f"KATHA_{name.upper()}" for name in Settings.model_fields if name not in ("compass", "lock")}
         merged = {name: given[variable] for name, variable in names.items() if given.get(variable)}
     if preset is not None:
-        _lay_over(merged, load_preset(preset))
+        layer = load_preset(preset)
+        refuse_code({name: value for name, value in layer.items() if flags.get(name) is None}, f"Preset {preset!r}")
+        _lay_over(merged, layer)
     _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
     return read_settings(Settings, merged)
 

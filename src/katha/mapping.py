@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from katha.configs import load_config
 from katha.errors import InputFileError
-from katha.jsonio import read_text
+from katha.jsonio import read_yaml
 from katha.schema import DIMENSIONS, MORAL_LABELS, Question, Scene, StoryRecord, Transition, TransitionType
 
 READ_AS = "read_as"
@@ -335,10 +334,7 @@ _SAID = {"story": "a story", "scenes": "a scene", "transitions": "a transition",
 
 
 def _read_tables(path: Path) -> _Tables:
-    try:
-        value = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise InputFileError(f"{str(path)!r} is not YAML: {str(error).splitlines()[0]}.") from error
+    value = read_yaml(path)
     try:
         return _Tables.model_validate(value or {})
     except ValidationError as error:

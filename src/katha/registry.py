@@ -11,6 +11,7 @@ the class names as its `options_class`. An option that is annotated as a tuple o
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,11 +23,13 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_orig
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
-from katha.errors import UnknownPluginError, UsageError
+from katha.errors import KathaError, UnknownPluginError, UsageError, first_line
 
 Family = Literal["renderers", "planners", "judges", "similarities"]
 Factory = Callable[..., Any]
 F = TypeVar("F", bound=Factory)
+ALLOW_CODE = "KATHA_ALLOW_CODE"
+"""The environment variable of class paths (`package.module:Class`, with blanks) that files may name."""
 _LISTS = (tuple, list, frozenset, set)
 _EMPTY = inspect.Parameter.empty
 _CLASS_PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)(?::(.*))?", re.DOTALL)
@@ -82,7 +85,10 @@ def fit_options(factory: Factory, given: Mapping[str, object], what: str) -> dic
 
 def _options(factory: Factory) -> dict[str, inspect.Parameter]:
     taker = factory.options_class if isinstance(factory, DeclaresOptions) else factory
-    parameters = inspect.signature(taker).parameters.values()
+    try:
+        parameters = inspect.signature(taker).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise UnknownPluginError(f"{str(factory)[:200]!r} is nothing that a plug-in is made by.") from error
     return {item.name: item for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
@@ -93,7 +99,7 @@ def _hints(factory: Factory) -> dict[str, Any]:
     target: Any = factory.__init__ if inspect.isclass(factory) else factory
     try:
         return get_type_hints(target)
-    except NameError:
+    except Exception:  # an annotation is an expression of the plug-in's own
         return {}
 
 
@@ -177,7 +183,7 @@ class Registry:
             return self._import(EntryPoint(path[1], path[1], "")), path[2] or None
         known = _suggest(name, self.names()).removesuffix(".")
         raise UnknownPluginError(
-            f"No {self.what} is called {name!r}.", hint=f"{known}; or name a class as package.module:Class."
+            f"No {self.what} is called {name[:80]!r}.", hint=f"{known}; or name a class as package.module:Class."
         )
 
     def configure(self, spec: str, options: Mapping[str, object]) -> Any:
@@ -199,8 +205,11 @@ class Registry:
         try:
             given = {"options": factory.options_class(**options)} if isinstance(factory, DeclaresOptions) else options
             return factory(argument, **given) if argument is not None else factory(**given)
-        except TypeError as error:
-            raise UnknownPluginError(f"{self.what} {spec!r} cannot be made: {error}.") from error
+        except KathaError:
+            raise
+        except (Exception, SystemExit) as error:
+            told = str(error) if isinstance(error, TypeError) else _cause(error)
+            raise UnknownPluginError(f"The {self.what} {spec!r} cannot be made: {told.rstrip('.')}.") from error
 
     def _entry_points(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=f"katha.{self.family}")}
@@ -208,9 +217,36 @@ class Registry:
     def _import(self, entry: EntryPoint) -> Factory:
         try:
             loaded: Factory = entry.load()
-        except (ImportError, AttributeError) as error:
-            raise UnknownPluginError(f"The {self.what} {entry.name!r} cannot be imported: {error}.") from error
+        except (Exception, SystemExit) as error:
+            told = str(error) if isinstance(error, (ImportError, AttributeError)) else _cause(error)
+            raise UnknownPluginError(
+                f"The {self.what} {entry.name!r} cannot be imported: {told.rstrip('.')}."
+            ) from error
+        if not callable(loaded):
+            raise UnknownPluginError(f"The {self.what} {entry.name!r} is a {type(loaded).__name__}, not a class.")
         return loaded
+
+    def refuse_code(self, spec: str, where: str) -> None:
+        """Refuse code that data names: what a file says is imported only if the person says so, too.
+
+        Raises:
+            UsageError: `spec` is a class path that is neither an installed plug-in nor named in KATHA_ALLOW_CODE.
+        """
+        path, name = _CLASS_PATH.fullmatch(spec), spec.partition(":")[0]
+        if path is None or name in self._local or name in self._entry_points():
+            return
+        if path[1] not in os.environ.get(ALLOW_CODE, "").split():
+            raise UsageError(
+                f"{where} names the {self.what} {spec!r}: code is not run because a file names it.",
+                hint=f"If you trust it, set {ALLOW_CODE}={path[1]!r}, or give it an entry point.",
+            )
+
+
+def _cause(error: BaseException) -> str:
+    """Return what an error of a plug-in's own says in one line."""
+    if isinstance(error, SystemExit):
+        return f"it would end the program (SystemExit {error.code!r})"
+    return f"{type(error).__name__}: {first_line(error)[:500]}"
 
 
 _REGISTRIES: dict[Family, Registry] = {family: Registry(family) for family in get_args(Family)}

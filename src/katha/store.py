@@ -10,259 +10,20 @@ without it belongs to somebody else and is left alone.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
-import re
-import sqlite3
-import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
-from filelock import lock_descriptor
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from katha.errors import CorruptEntryError, InputFileError, OutputFolderError, StoreError
-from katha.jsonio import PARTIAL, canonical, digest, loads, read_json, sha256_hex, write_bytes_atomic, write_json
+from katha.artifacts import Blobs, Index, LockTaken, file_lock, set_aside
+from katha.errors import InputFileError, OutputFolderError, StoreError
+from katha.jsonio import PARTIAL, canonical, digest, loads, open_input, read_json, sha256_hex, write_json
 from katha.schema import Answer
-
-_POLL_SECONDS = 0.005
-
-
-class LockTaken(StoreError):
-    """Another process holds the lock, and the caller did not want to wait."""
-
-
-@contextmanager
-def _told(what: str, path: Path, hint: str | None = None) -> Iterator[None]:
-    """Raise what the system refuses as a `StoreError` that says what was tried."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"{what} {str(path)!r}: {error.strerror}.", hint=hint) from error
-
-
-@contextmanager
-def file_lock(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold `path` alone between processes and threads; the system lets go of it when the process dies.
-
-    The file stays: removing it would let two processes hold two files of one name. `filelock`'s lock on a descriptor
-    is used, not its `FileLock`, whose bookkeeping takes 50 times as long as the lock: one is taken for every packet.
-
-    Raises:
-        LockTaken: somebody else holds it and `wait` is False. StoreError: the file cannot be made or locked.
-    """
-    with _told("Cannot make the lock", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        with _told("Cannot lock", path):
-            held = lock_descriptor(handle, blocking=wait, poll_interval=_POLL_SECONDS)
-        if not held:
-            raise LockTaken(f"{str(path)!r} is held by another process.")
-        yield
-    finally:
-        os.close(handle)
-
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-class Blobs:
-    """Content-addressed bytes: a file is named by its sha256, in one of 256 folders, and checked whenever it is read.
-
-    What fails its hash is moved to `quarantine`.
-    """
-
-    def __init__(self, folder: Path, quarantine: Path) -> None:
-        self.folder = folder
-        self.quarantine = quarantine
-
-    def path(self, sha256: str) -> Path:
-        """Return where the blob of that hash is or would be (the name is checked: it becomes a path).
-
-        Raises:
-            StoreError: `sha256` is not a lower-case hexadecimal sha256.
-        """
-        if _SHA256.fullmatch(sha256) is None:
-            raise StoreError(f"{sha256!r} is not a sha256.")
-        return self.folder / sha256[:2] / sha256[2:]
-
-    def put(self, data: bytes) -> str:
-        """Store `data` durably and return its sha256; writing the same bytes twice is one file.
-
-        Raises:
-            StoreError: the disk is full or refused the write; nothing stored before is touched.
-        """
-        sha256 = sha256_hex(data)
-        path = self.path(sha256)
-        with suppress(OSError):
-            if path.read_bytes() == data:
-                return sha256
-        write_bytes_atomic(path, data)
-        return sha256
-
-    def get(self, sha256: str) -> bytes:
-        """Return the bytes of that hash, verified.
-
-        Raises:
-            CorruptEntryError: the bytes do not have their hash; they are in quarantine now.
-            StoreError: there is no such blob, or it cannot be read.
-        """
-        path, moved = self.path(sha256), self.quarantine / f"blob-{sha256}"
-        with _told("Cannot read the stored file", path):
-            data = path.read_bytes()
-        if sha256_hex(data) == sha256:
-            return data
-        with _told("Cannot move the corrupted file", path), suppress(FileNotFoundError):  # another process was faster
-            self.quarantine.mkdir(parents=True, exist_ok=True)
-            os.replace(path, moved)
-        raise CorruptEntryError(
-            f"The stored file {str(path)!r} does not have its hash any more; it was moved to {str(moved)!r}.",
-            hint="It is made again when it is needed.",
-        )
-
-    def find(self, sha256: str) -> bytes | None:
-        """Return the verified bytes, or None when they are missing or were just quarantined."""
-        with suppress(CorruptEntryError):
-            return self.get(sha256) if self.path(sha256).exists() else None
-        return None
-
-
-# The small records of the cache: one SQLite database in WAL mode.
-#
-# Why not a file per record: a suite asks hundreds of thousands of questions with answers of a few hundred bytes,
-# which as files would take a block and an inode each; SQLite gives atomic writes, two writing processes and one
-# grouped flush.
-#
-# Durability: a committed record survives a killed process. The write-ahead log is flushed to the disk by the first
-# commit that comes a second or more after the last flush, and by `flush()`; so a power cut costs at most a second of
-# quick answers, while slow (paid) answers are flushed one by one.
-
-_FLUSH_SECONDS = 1.0
-_BUSY_SECONDS = 60.0
-_SCHEMA = """CREATE TABLE IF NOT EXISTS entries (
-    kind TEXT NOT NULL, key TEXT NOT NULL, owner TEXT NOT NULL, sha256 TEXT NOT NULL, value BLOB NOT NULL,
-    PRIMARY KEY (kind, key)) WITHOUT ROWID"""
-
-
-class Index:
-    """Records by `(kind, key)`, each with the sha256 of its bytes and the run (`owner`) that paid for it."""
-
-    def __init__(self, path: Path, quarantine: Path, owner: str = "") -> None:
-        self.path = path
-        self.quarantine = quarantine
-        self._owner = owner
-        self._lock = threading.RLock()
-        self._flushed = time.monotonic()
-        with file_lock(path.with_suffix(".lock")):
-            self._connection = self._open()
-
-    def get(self, kind: str, key: str) -> bytes | None:
-        """Return the record, verified; a record that fails its hash is quarantined and gone."""
-        with self._lock:
-            rows = self._run("SELECT value, sha256 FROM entries WHERE kind = ? AND key = ?", kind, key)
-            if not rows:
-                return None
-            value, sha256 = rows[0]
-            data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-            if sha256_hex(data) == sha256:
-                return data
-            kept = self.quarantine / f"{kind}-{sha256_hex(key.encode())}"
-            try:
-                self.quarantine.mkdir(parents=True, exist_ok=True)
-                kept.write_bytes(data)
-            except OSError as error:
-                if error.errno != errno.ENOSPC:  # a full disk does not stop the work for a look at a broken record
-                    raise StoreError(f"Cannot write {str(kept)!r}: {error.strerror}.") from error
-            self.drop(kind, key)
-            return None
-
-    def put(self, kind: str, key: str, value: bytes) -> None:
-        """Record `value`; the first writer wins.
-
-        Raises:
-            StoreError: the disk is full or refused the write; nothing recorded before is lost.
-        """
-        with self._lock:
-            flush = time.monotonic() - self._flushed >= _FLUSH_SECONDS
-            if flush:
-                self._run("PRAGMA synchronous = FULL")
-            self._run(
-                "INSERT OR IGNORE INTO entries (kind, key, owner, sha256, value) VALUES (?, ?, ?, ?, ?)",
-                *(kind, key, self._owner, sha256_hex(value), value),
-            )
-            if flush:
-                self._run("PRAGMA synchronous = NORMAL")
-                self._flushed = time.monotonic()
-
-    def drop(self, kind: str, key: str) -> None:
-        """Forget one record."""
-        self._run("DELETE FROM entries WHERE kind = ? AND key = ?", kind, key)
-
-    def paid(self, kind: str) -> int:
-        """Return how many records of `kind` the owner has paid for, over all its processes."""
-        counted = self._run("SELECT COUNT(*) FROM entries WHERE kind = ? AND owner = ?", kind, self._owner)
-        return int(counted[0][0]) if self._owner else 0
-
-    def flush(self) -> None:
-        """Make everything recorded so far survive a power cut."""
-        with self._lock:
-            self._run("PRAGMA wal_checkpoint(PASSIVE)")
-            self._flushed = time.monotonic()
-
-    def close(self) -> None:
-        """Close the database; the records stay."""
-        with self._lock:
-            self._connection.close()
-
-    def _run(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._lock:
-            try:
-                return self._connection.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
-                raise self._explain(error) from error
-
-    def _explain(self, error: sqlite3.Error) -> StoreError:
-        full = "full" in str(error) or "disk I/O" in str(error)
-        hint = "Free some space and run the same command again." if full else "Run the same command again."
-        return StoreError(f"The cache {str(self.path)!r} refused a record: {error}.", hint=hint)
-
-    def _open(self) -> sqlite3.Connection:
-        """Open the database; what is none any more is set aside with its companions, and new records start empty."""
-        hint = "Name a folder that can be written in KATHA_CACHE."
-        try:
-            with _told("Cannot write the cache", self.path, hint):
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    return self._connect()
-                except sqlite3.OperationalError:
-                    raise
-                except sqlite3.DatabaseError:
-                    self.quarantine.mkdir(parents=True, exist_ok=True)
-                    for suffix in ("", "-wal", "-shm"):
-                        with suppress(FileNotFoundError):
-                            name = self.path.name + suffix
-                            self.path.with_name(name).replace(self.quarantine / name)
-                    return self._connect()
-        except sqlite3.Error as error:
-            raise self._explain(error) from error
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
-        )
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(_SCHEMA)
-            connection.execute("SELECT COUNT(*) FROM (SELECT 1 FROM entries LIMIT 1)").fetchall()
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
 
 
 class AnswerCache:
@@ -338,6 +99,16 @@ class FrameIndex:
 _CLAIM_FILES = 256
 
 
+@dataclass(frozen=True)
+class CacheReport:
+    """What a look at the whole cache found: records and files, and how many of each were damaged."""
+
+    records: int
+    damaged_records: int
+    files: int
+    damaged_files: int
+
+
 class Store:
     """Everything under one cache folder. Two processes may use one folder at once.
 
@@ -359,7 +130,20 @@ class Store:
         claim at a time per thread.
         """
         number = int(sha256_hex(work.encode("utf-8"))[:8], 16) % _CLAIM_FILES
-        return file_lock(self.folder / "claims" / f"{number:02x}")
+        claims = self.folder / "claims"
+        if not claims.is_dir() and os.path.lexists(claims):
+            set_aside(claims, self.folder / "quarantine")
+        return file_lock(claims / f"{number:02x}")
+
+    def check(self) -> CacheReport:
+        """Look at everything in the cache; what is damaged goes to quarantine, and is made again when it is needed.
+
+        Raises:
+            StoreError: something cannot be read or moved.
+        """
+        records, broken_records = self.index.check()
+        names = list(self.blobs.names())
+        return CacheReport(records, broken_records, len(names), sum(self.blobs.find(name) is None for name in names))
 
     def flush(self) -> None:
         """Make everything stored so far survive a power cut."""
@@ -392,6 +176,8 @@ class State(BaseModel):
     format: Literal[1]
     katha: str = ""
     status: Status = "running"
+    files: Mapping[str, str] = {}
+    """The sha256 of each result file beside the state file, as the command left them."""
 
     def identity(self) -> Mapping[str, object]:
         """Return what makes two folders the same: what must be equal, by the words for a difference (`other prompts`).
@@ -514,7 +300,34 @@ class Workspace(Generic[S]):
         """Write the state file a last time: the folder holds everything that `status` says it does, and no more."""
         for torn in self.path.rglob(f".*{PARTIAL}"):
             torn.unlink(missing_ok=True)
-        return self.write(state.model_copy(update={"status": status}))
+        return self.write(state.model_copy(update={"status": status, "files": self._hashes()}))
+
+    def _hashes(self) -> dict[str, str]:
+        """Return the sha256 of every result file, by its name."""
+        found = {}
+        for path in sorted(self.path.iterdir()):
+            if path.suffix in (".json", ".jsonl") and path.name != self.kind.file and path.is_file():
+                with open_input(path) as file:
+                    found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+        return found
+
+    def damaged(self, state: State) -> list[str]:
+        """Return which result files of a folder that a command left are not as it left them."""
+        if state.status == "running" or not state.files:
+            return []
+        now = self._hashes()
+        return [name for name, sha256 in state.files.items() if now.get(name) != sha256]
+
+    def set_aside(self, names: Iterable[str]) -> None:
+        """Move damaged files into the folder `damaged`, so that they are made again and nothing is lost.
+
+        Raises:
+            StoreError: one cannot be moved.
+        """
+        for name in names:
+            path = self.path / name
+            if path.name == name and os.path.lexists(path):
+                set_aside(path, self.path / "damaged")
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Return which of these files are not there."""

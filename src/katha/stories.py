@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from katha.errors import InputFileError, RecordError, UsageError, unreadable
-from katha.jsonio import iter_lines, loads, read_text
+from katha.jsonio import MOST_JSON, iter_lines, loads, read_text
 from katha.mapping import RecordMapping
 from katha.schema import MORAL_LABELS, StoryRecord
 
@@ -119,7 +119,7 @@ def iter_records(path: Path, mapping: RecordMapping | None = None) -> Iterator[S
     """
     forms = mapping or RecordMapping()
     if path.suffix.lower() == ".json":
-        yield _record(read_text(path), str(path), forms, path.stem)
+        yield _record(read_text(path, limit=MOST_JSON), str(path), forms, path.stem)
         return
     seen: set[str] = set()
     for number, line in iter_lines(path):

@@ -229,7 +229,10 @@ def test_what_an_archive_does_not_hold_is_final_for_it(call: Callable[..., Any])
     assert json.loads(Path("replay/run.json").read_text())["status"] == "finished"
 
 
-def test_a_frame_is_not_put_in_while_its_questions_cannot_be_asked(call: Callable[..., Any]) -> None:
+def test_a_frame_is_not_put_in_while_its_questions_cannot_be_asked(
+    call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_ALLOW_CODE", "badjudge:Bad")
     Path("up").touch()
     assert call(*command("run")).exit_code == 0
     before = {path: path.read_bytes() for path in Path("out").iterdir() if path.is_file()}

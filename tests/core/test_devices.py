@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
+import pytest
+
+from katha.errors import UsageError
 from katha.models.checkpoints import DeviceModels
+from katha.renderers.diffusion import memory
 
 
 class Holder:
@@ -32,3 +37,16 @@ def test_a_holder_that_is_gone_is_forgotten() -> None:
     models.register("cuda", Holder())
     gc.collect()
     assert not models.make_room("cuda", Holder())
+
+
+def test_the_folder_of_locks_is_the_user_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the temporary folder anybody may have made a link of that name."""
+    monkeypatch.setattr(memory.tempfile, "gettempdir", lambda: str(tmp_path))
+    folder = memory._own_folder()
+    assert (folder.stat().st_mode & 0o777) == 0o700
+    assert memory._own_folder() == folder
+    folder.rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="own folder"):
+        memory._own_folder()

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from katha.artifacts import LockTaken, file_lock
 from katha.errors import CorruptEntryError, StoreError
 from katha.jsonio import sha256_hex
 from katha.schema import Answer
-from katha.store import LockTaken, Store, file_lock
+from katha.store import Store
 
 
 def answer(text: str = "yes", **changes: object) -> Answer:

@@ -16,7 +16,18 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "app": ("errors",),
     "compass": ("compass", "compass_modes", "compass_similarity"),
     "core": (
-        *("contracts", "core", "devices", "plugin_options", "settings", "stories", "structure"),
+        *(
+            "border",
+            "contracts",
+            "core",
+            "devices",
+            "files",
+            "pictures",
+            "plugin_options",
+            "settings",
+            "stories",
+            "structure",
+        ),
         *("language_old_tales", "language_scene", "language_standing", "language_story", "language_words"),
     ),
     "docs": ("docs",),
@@ -30,12 +41,13 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "text": ("reading",),
 }
 SLOW: Mapping[str, tuple[str, ...]] = {
-    "app": ("ablate_cli", "hostile", "people_pages", "public_api"),
+    "app": ("ablate_cli", "hostile", "people_pages", "public_api", "received"),
     "core": ("plugin_package",),
     "docs": ("docs_pages", "docs_renderers", "docs_site", "packaging", "readme"),
     "eval_bridge": ("local_judge", "transformers_serve"),
     "experiments": ("kill",),
     "planners": ("local_planner", "training"),
+    "robustness": ("robustness",),
     "renderers": (
         *("diffusion_checks", "diffusion_models", "diffusion_runs", "diffusion_single_file"),
         *("sharing", "sharing_run", "sharing_shapes"),

@@ -7,6 +7,7 @@ and `Pacer` how many calls may be under way at once.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -21,6 +22,7 @@ from urllib.parse import urlsplit
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
+from katha.addresses import is_loopback, url_problem
 from katha.configs import load_config
 from katha.errors import KathaError, ModelError, UsageError
 from katha.schema import AnswerStatus
@@ -33,7 +35,6 @@ T = TypeVar("T")
 Request = dict[str, Any]
 """The body of one call, as JSON."""
 
-_LOCAL = frozenset(("127.0.0.1", "localhost", "::1"))
 _BUSY = frozenset((429, 529))
 _UNAUTHORISED = frozenset((401, 403))
 _WRONG_KEY = ("API_KEY_INVALID", "API key not valid")
@@ -41,6 +42,14 @@ _WRONG_KEY = ("API_KEY_INVALID", "API key not valid")
 _UNWILLING = frozenset(("moderation_blocked", "content_policy_violation"))
 _SCHEMA_WORDS = ("response_format", "output_config", "json_schema", "schema", "structured")
 _SHRINK = 0.8
+_LOG = logging.getLogger("katha")
+PATIENCE = 120.0
+"""Seconds that a server may go on refusing or failing, without one answer, before it is given up."""
+_UNREACHED = 15.0
+"""The same for a server of which no call has ever come back: a mistyped address."""
+_PROBE = 30.0
+_TOLD_EVERY = 15.0
+_WORTH_TELLING = 2.0
 _ANTHROPIC_STOPS: Mapping[str | None, AnswerStatus] = {
     "max_tokens": "truncated",
     "model_context_window_exceeded": "truncated",
@@ -84,6 +93,80 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         with suppress(KeyError, ValueError):
             return float(headers[name]) / unit
     return None
+
+
+class Patience:
+    """How long one server may refuse or fail before it is given up, over all threads that call it.
+
+    Counted from the first failure after an answer. A server that is given up is asked again once in `_PROBE` seconds,
+    by one call without retries; an answer to it makes everything as it was. The person who waits is told, through the
+    logger `katha`, how long it will go on.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """seconds: how long; a server that has never answered anything has at most `_UNREACHED`."""
+        self._seconds, self._clock = seconds, clock
+        self._lock = threading.Lock()
+        self._since: float | None = None
+        self._reached = self._spent = False
+        self._probed = self._told = -_TOLD_EVERY
+        self._last = ""
+
+    @property
+    def _limit(self) -> float:
+        return self._seconds if self._reached else min(self._seconds, _UNREACHED)
+
+    def check(self) -> None:
+        """Let a call go ahead.
+
+        Raises:
+            Fault: the server is given up, and it is not yet time to ask it again.
+        """
+        with self._lock:
+            now = self._clock()
+            if self._spent and now - self._probed < _PROBE:
+                raise Fault("broken", f"{self._last} (given up after {self._limit:.0f} s without an answer)")
+            if self._spent:
+                self._probed = now
+
+    def answered(self) -> None:
+        """Note that the server answered."""
+        with self._lock:
+            self._since, self._reached, self._spent = None, True, False
+
+    def failed(self, fault: Fault) -> None:
+        """Note a failed call. A server that refuses what it was sent has answered."""
+        if fault.kind not in ("busy", "broken"):
+            self.answered()
+            return
+        with self._lock:
+            now = self._clock()
+            self._reached = self._reached or fault.status is not None
+            self._last = fault.message
+            self._since = now if self._since is None else self._since
+            if not self._spent and now - self._since >= self._limit:
+                self._spent, self._probed = True, now
+                _LOG.warning("The server is given up after %.0f s without an answer: %s", self._limit, fault.message)
+
+    def left(self, wait: float) -> bool:
+        """Return whether another try after `wait` seconds is within patience; tell who waits of a long one."""
+        with self._lock:
+            now = self._clock()
+            left = self._limit - (now - self._since) if self._since is not None else self._limit
+            if self._spent:
+                return False
+            if wait >= _WORTH_TELLING and now - self._told >= _TOLD_EVERY:
+                self._told = now
+                words = "The server refuses or fails: next try in %.0f s, given up in %.0f s (--patience). %s"
+                _LOG.warning(words, min(wait, left), max(0.0, left), self._last[:160])
+            return True
+
+    def bounded(self, wait: float) -> float:
+        """Return `wait`, or what is left of the patience."""
+        with self._lock:
+            if self._since is None:
+                return wait
+            return max(0.0, min(wait, self._limit - (self._clock() - self._since)))
 
 
 class Pacer:
@@ -232,10 +315,14 @@ def find_vendor(
     section = load_config("providers.yaml")[provider]
     data = section["pictures" if what == "renderer" else "text"]
     url = base_url or os.environ.get(data["url_variable"]) or str(data["base_url"])
+    problem = url_problem(url)
+    if problem is not None:
+        named = "--base-url" if base_url else str(data["url_variable"])
+        raise UsageError(f"The {what} {provider}:{model} cannot be called: {problem}.", hint=f"Correct {named}.")
     prefix = max((name for name in data["models"] if model.startswith(name)), key=len, default="")
     card: dict[str, Any] = data["default"] | data["models"].get(prefix, {})
     variable = next((name for name in section["key"] if os.environ.get(name)), section["key"][0])
-    key = os.environ.get(variable) or ("unused" if urlsplit(url).hostname in _LOCAL else "")
+    key = os.environ.get(variable) or ("unused" if is_loopback(url) else "")
     if not key:
         raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
     return Vendor(provider, model, url, variable, card, key)
@@ -256,9 +343,17 @@ class ProviderClient(ABC):
     """One model of one vendor over the vendor's own SDK. Safe between threads."""
 
     def __init__(
-        self, vendor: Vendor, *, timeout: float, backoff: Backoff | None = None, at_once: int = 16, plain: bool = False
+        self,
+        vendor: Vendor,
+        *,
+        timeout: float,
+        backoff: Backoff | None = None,
+        at_once: int = 16,
+        plain: bool = False,
+        patience: float | None = None,
     ) -> None:
         """Keep what is known; nothing is called yet. plain: never ask the server to hold the model to a schema."""
+        self._patience = Patience(PATIENCE if patience is None else patience)
         self.vendor, self.timeout, self.backoff, self.plain = vendor, timeout, backoff or Backoff(), plain
         self._pacer = Pacer(most=at_once, sleep=self.backoff.sleep)
 
@@ -294,25 +389,30 @@ class ProviderClient(ABC):
 
         def once() -> T:
             with self._pacer.slot() as number:
+                self._patience.check()
                 try:
                     given = self.typed(call)
                 except Fault as fault:
                     failed[fault.kind] += 1
+                    self._patience.failed(fault)
                     if fault.kind == "busy":
                         self._pacer.shrink(number)
                     raise
             self._pacer.grow()
+            self._patience.answered()
             return given
 
         def again(error: BaseException) -> bool:
-            return isinstance(error, Fault) and failed[error.kind] <= self.backoff.allowed(error.kind)
+            if not isinstance(error, Fault) or failed[error.kind] > self.backoff.allowed(error.kind):
+                return False
+            return self._patience.left(self.backoff.wait(error, failed[error.kind]))
 
         def wait(state: RetryCallState) -> float:
             """A wait that a busy server named holds for every call, the growing one for this call alone."""
             assert state.outcome is not None
             fault = state.outcome.exception()
             assert isinstance(fault, Fault)
-            seconds = self.backoff.wait(fault, failed[fault.kind])
+            seconds = self._patience.bounded(self.backoff.wait(fault, failed[fault.kind]))
             if fault.kind == "busy" and fault.wait is not None:
                 self._pacer.hold(seconds)
                 return 0.0

@@ -1,0 +1,188 @@
+"""Pictures that somebody else made: the one place where they are decoded, within the same limits for every way in.
+
+A decoder is handed bytes that nobody vouches for, and Pillow's raise whatever comes up in them (IndexError, TypeError,
+struct.error and more): all of it is an `InputFileError` here. What survives is 8-bit RGB, upright, transparency on
+white. Only single pictures of a format that boards come in are read; pixels are counted before anything is decoded.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import warnings
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from katha.errors import InputFileError, first_line
+from katha.jsonio import read_bytes
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_PIXELS = 40_000_000
+"""A larger picture is refused before it is decoded."""
+MAX_BYTES = 120_000_000
+"""A larger file is refused before it is read."""
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
+_GREY_16 = ("I;16", "I;16L", "I;16B", "I;16N", "I")
+_PNG = b"\x89PNG\r\n\x1a\n"
+_NAME = "The picture"
+
+
+def read_picture(path: Path, what: str) -> bytes:
+    """Return the bytes of a picture file that may be decoded; `what` names it in errors.
+
+    Raises:
+        InputFileError: it is missing, empty, no regular file, or larger than `MAX_BYTES`.
+    """
+    if not path.exists():
+        raise InputFileError(f"{what} is missing: no file {path.name!r}.", hint="Check the folder of the board.")
+    data = read_bytes(path, limit=MAX_BYTES)
+    if not data:
+        raise InputFileError(f"{what} is empty (0 bytes).", hint="Export it again.")
+    return data
+
+
+def decode(data: bytes, name: str = _NAME) -> Image:
+    """Return a picture as 8-bit RGB, upright, transparency laid on white.
+
+    Raises:
+        InputFileError: empty, damaged, animated, of another format, or over a limit; the sentence begins with `name`.
+    """
+    from PIL import Image, ImageOps
+
+    if not 0 < len(data) <= MAX_BYTES:
+        said = "is empty (0 bytes)" if not data else f"holds {len(data):,} bytes; at most {MAX_BYTES:,} are read"
+        raise InputFileError(f"{name} {said}.", hint="Give a PNG, JPEG or WebP picture.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow warns of large and odd files; size is checked here, damage raises.
+        try:
+            image = Image.open(io.BytesIO(data), formats=FORMATS)
+            width, height = image.size
+        except Image.DecompressionBombError as error:
+            raise InputFileError(f"{name} is too large: {error}.", hint="Scale it down.") from error
+        except Exception as error:
+            hint = "Give a PNG, JPEG or WebP."
+            raise InputFileError(f"{name} is not a picture that can be read.", hint=hint) from error
+        with image:
+            try:
+                if width * height > MAX_PIXELS:
+                    message = f"{name} has {width} x {height} pixels; at most {MAX_PIXELS:,} are read."
+                    raise InputFileError(message, hint="Scale it down.")
+                if getattr(image, "n_frames", 1) > 1:
+                    hint = "Give one still picture."
+                    raise InputFileError(f"{name} is animated or has several pages.", hint=hint)
+                image.load()
+                return _flatten(ImageOps.exif_transpose(image))
+            except InputFileError:
+                raise
+            except Exception as error:
+                message = f"{name} is damaged or cut short: {first_line(error)[:200].rstrip('.')}."
+                raise InputFileError(message, hint="Export it again.") from error
+
+
+def _flatten(image: Image) -> Image:
+    """Return `image` as 8-bit RGB; transparency on white, 16-bit grey scaled down."""
+    from PIL import Image
+
+    if image.mode in _GREY_16:
+        high = 255.0 / 65535.0
+        image = image.convert("F").point(lambda value: value * high).convert("L")
+    if image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255):
+        return image.convert("RGB")  # opaque, as most renderers write: nothing to lay on white
+    if "A" in image.getbands() or "transparency" in image.info:
+        layer = image.convert("RGBA")
+        paper = Image.new("RGBA", layer.size, (255, 255, 255, 255))
+        return Image.alpha_composite(paper, layer).convert("RGB")
+    return image.convert("RGB")
+
+
+def as_png(image: Image) -> bytes:
+    """Return an RGB picture as PNG bytes without metadata."""
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+def png_size(png: bytes) -> tuple[int, int]:
+    """Return width and height in pixels, from the PNG's header."""
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def png_problem(png: object) -> str | None:
+    """Return why `png` is no whole PNG, or None: its chunks follow one another, each with its checksum, to the end."""
+    if not isinstance(png, bytes) or not png.startswith(_PNG):
+        return "is no PNG"
+    if len(png) > MAX_BYTES:
+        return f"holds {len(png):,} bytes; at most {MAX_BYTES:,} are taken"
+    position, first = len(_PNG), True
+    while position + 12 <= len(png):
+        length = int.from_bytes(png[position : position + 4], "big")
+        kind, end = png[position + 4 : position + 8], position + 12 + length
+        if end > len(png):
+            break
+        if zlib.crc32(png[position + 4 : end - 4]).to_bytes(4, "big") != png[end - 4 : end]:
+            return "is damaged: a checksum of it does not fit"
+        if first and (kind != b"IHDR" or length != 13):
+            return "has no header"
+        if first and not 0 < png_size(png)[0] * png_size(png)[1] <= MAX_PIXELS:
+            return f"has {png_size(png)[0]} x {png_size(png)[1]} pixels; at most {MAX_PIXELS:,} are taken"
+        if kind == b"IEND":
+            return None
+        position, first = end, False
+    return "is cut off"
+
+
+class Sized(Protocol):
+    """What a `ByteCache` keeps: it says how many bytes it takes."""
+
+    @property
+    def weight(self) -> int:
+        """Bytes."""
+        ...
+
+
+V = TypeVar("V", bound=Sized)
+
+
+class ByteCache(Generic[V]):
+    """What was made of some bytes, the last used first, within a number of bytes and not of things. For any thread."""
+
+    def __init__(self, most: int, make: Callable[[bytes], V]) -> None:
+        """most: bytes of keys and values together; what alone takes more than half of it is not kept."""
+        self._most, self._make = most, make
+        self._kept: OrderedDict[bytes, V] = OrderedDict()
+        self._held = 0
+        self._lock = threading.Lock()
+
+    @property
+    def held(self) -> int:
+        """Bytes of what is kept."""
+        return self._held
+
+    def get(self, data: bytes) -> V:
+        """Return what `make` gives for `data`, made once while it is kept."""
+        with self._lock:
+            found = self._kept.get(data)
+            if found is not None:
+                self._kept.move_to_end(data)
+                return found
+        made = self._make(data)
+        weight = len(data) + made.weight
+        with self._lock:
+            if data not in self._kept and 2 * weight <= self._most:
+                self._kept[data] = made
+                self._held += weight
+            while self._held > self._most:
+                old, value = self._kept.popitem(last=False)
+                self._held -= len(old) + value.weight
+        return made
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._kept.clear()
+            self._held = 0
