@@ -13,7 +13,7 @@ from katha.app.drawing import given_names, settings_for
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
 from katha.compass.lock import TEST_SPLITS
-from katha.compass.modes import load_suite
+from katha.compass.modes import Suite, load_suite
 from katha.config import Settings, cache_folder, read_settings
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import parse_boards
@@ -178,7 +178,6 @@ def ablate(
     split: str | None = None,
     lock: Path | str | None = None,
     human: Path | None = None,
-    reference: str | None = None,
     resamples: int = 10_000,
     out: Path | str | None = None,
     budget: Budget | None = None,
@@ -197,12 +196,11 @@ def ablate(
         split: Only the stories of this split; `test` holds public and hidden test together.
         lock: The lock that `tune` wrote; without one the table says that it is unfrozen.
         human: People's judgments of the boards (CSV or JSON Lines), for the human columns.
-        reference: The row that the others are held against, instead of the suite's baseline.
         resamples: Bootstrap resamples of stories.
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        **changes: Single settings by name, over `settings`.
+        **changes: Single settings by name, over `settings`; `reference`, the row that others are held against.
 
     Returns:
         The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
@@ -215,13 +213,9 @@ def ablate(
         >>> result = ablate("stories.jsonl", suite="length", rows=["base", "full"], out="out/length")
         >>> result.table
     """
+    reference = changes.pop("reference", None)
     config = settings_for(settings, changes)
-    chosen = load_suite(suite).for_judges(config.judges)
-    chosen = chosen.against_row(reference) if reference is not None else chosen
-    if rows is not None and not rows:
-        names = ", ".join(row.name for row in chosen.rows)
-        raise UsageError("--rows names no row.", hint=f"The suite {chosen.name!r} has: {names}.")
-    chosen = chosen.only(tuple(rows)) if rows is not None else chosen
+    chosen = _suite(suite, config, rows, reference)
     require_memory(
         changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
     )
@@ -235,6 +229,20 @@ def ablate(
     result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
     write_ablation_report(result.out)
     return result
+
+
+def _suite(name: str, config: Settings, rows: Sequence[str] | None, reference: str | None) -> Suite:
+    """Return the suite with the rows that are asked for, each held against the reference.
+
+    Raises:
+        UsageError: there is no such suite or row.
+    """
+    chosen = load_suite(name).for_judges(config.judges)
+    chosen = chosen.against_row(reference) if reference is not None else chosen
+    if rows is not None and not rows:
+        names = ", ".join(row.name for row in chosen.rows)
+        raise UsageError("--rows names no row.", hint=f"The suite {chosen.name!r} has: {names}.")
+    return chosen.only(tuple(rows)) if rows is not None else chosen
 
 
 def compare(
@@ -252,9 +260,7 @@ def compare(
     on_progress: OnProgress | None = None,
     **changes: Any,
 ) -> comparing.CompareResult:
-    """Compare renderers (or planners, or modes) by what their boards lose of the stories (STG).
-
-    All get the same plans, questions and judges. A story that a method cannot draw is invalid for it, with the reason.
+    """Compare renderers (or planners, or modes), on the same plans and questions, by what their boards lose (STG).
 
     Args:
         stories: A JSON Lines file, a record, a text, a folder of them, or records.
@@ -263,7 +269,7 @@ def compare(
         planners: The planners to compare.
         modes: The repair modes to compare; `base` unless told.
         methods: A YAML list of methods, each with options of its own, or the methods themselves.
-        reference: The method that the others are held against, instead of every pair.
+        reference: The method that the others are held against, not every pair.
         resamples: Bootstrap resamples of stories.
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
@@ -281,9 +287,9 @@ def compare(
         >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
         >>> result.table
     """
-    given = changes.pop("renderer_options", None)
+    options = changes.pop("renderer_options", None)
     config = settings_for(settings, {**changes, "mode": "base"})
-    found = _methods(config, methods, (planners, renderers, modes), given)
+    found = _methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_memory(changes.get("memory"), drawn_by)
     job = CompareJob(
@@ -296,8 +302,7 @@ def compare(
         budget=budget,
         reference=require_reference(reference, [one.name for one in found]),
     )
-    heard = _counted(on_progress, len(job.records) * len(found))
-    result = comparing.run_comparison(job, Path(out), on_story=heard)
+    result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
     write_compare_report(result.out)
     return result
 
@@ -317,8 +322,6 @@ def tune(
     **changes: Any,
 ) -> tuning.TuneResult:
     """Choose candidate count, weights and thresholds on validation stories, and freeze them with what they rest on.
-
-    Stories are drawn and judged once; then thousands of settings a second are tried on what was measured.
 
     Args:
         stories: A JSON Lines file, a record, a text, a folder of them, or records.

@@ -362,6 +362,14 @@ def _choice_note(outcomes: Outcomes) -> list[str]:
     return [f"{len(sizes)} questions have fixed options; a guess among them, Unclear aside, is right in {chance:.1f}%."]
 
 
+def _tested_note(family: int, judge: str) -> str:
+    return (
+        "Wilcoxon: two-sided over stories, zero differences dropped, exact up to 200 stories that differ; both "
+        f"corrected p are times the family of {family}: the pairs of methods by one judge ({judge}) on one block "
+        "(common_valid). The other rows stand beside these."
+    )
+
+
 def score(
     records: Iterable[StoryRecord],
     answers: Iterable[Answer],
@@ -398,11 +406,8 @@ def score(
     for m, (method, members) in enumerate(scorer.methods.items()):
         if len(members) > 1:
             scorer.notes.append(f"{method}: {len(members)} boards a story count together, one a seed.")
-        reasons = {
-            story: "no answer about this method's images"
-            for at, story in enumerate(outcomes.stories)
-            if not outcomes.answered[members, at].any()
-        } | dict((invalid or {}).get(method, {}))
+        bare = [story for at, story in enumerate(outcomes.stories) if not outcomes.answered[members, at].any()]
+        reasons = dict.fromkeys(bare, "no answer about this method's images") | dict((invalid or {}).get(method, {}))
         methods[method] = MethodScores(
             stories=len(set(outcomes.stories) - set(reasons)),
             invalid_stories=reasons,
@@ -415,11 +420,7 @@ def score(
     there = tuple((a, b) for a, b in asked.pairs if {a, b} <= set(methods)) if asked else ()
     comparisons = scorer.comparisons(Compared(there, asked.family)) if asked else []
     if comparisons and asked:
-        scorer.notes.append(
-            "Wilcoxon: two-sided over stories, zero differences dropped, exact up to 200 stories that differ; both "
-            f"corrected p are times the family of {asked.family}: the pairs of methods by one judge "
-            f"({outcomes.judges[scorer.shown]}) on one block (common_valid). The other rows stand beside these."
-        )
+        scorer.notes.append(_tested_note(asked.family, outcomes.judges[scorer.shown]))
     return Scores(
         frozen=frozen,
         matching=rule.name,
