@@ -1,7 +1,9 @@
 """Story records as people ship them, read into the released form (Tables 7, 8 and 13), and what was assumed.
 
 Other keys, spellings and shapes are data (`configs/record_mapping.yaml`, and a file of the user's own). What a record
-says in another way is read and told; a record that is in the released form comes back as it is.
+says in another way is read and told; a record that is in the released form comes back as it is. What nobody can read
+(a label that is none, a question without an answer) is left for the schema to refuse, or left out and told where the
+caller asks for as much as can be had.
 """
 
 from __future__ import annotations
@@ -51,12 +53,17 @@ def _plain(name: object) -> str:
     return re.sub(r"[\s_-]+", "", str(name)).casefold()
 
 
+class _UnreadableError(Exception):
+    """Something is of no shape that anybody ships: the schema says what."""
+
+
 @dataclass
 class _Reading:
     """One record while it is read: what was assumed so far, and by how much its scenes are numbered too low."""
 
     assumed: list[str] = field(default_factory=list)
     shift: int = 0
+    lossy: bool = False
 
     def note(self, sentence: str) -> None:
         """Remember an assumption, once."""
@@ -93,19 +100,26 @@ class RecordMapping:
             for name in names
         }
 
-    def canonical(self, value: Mapping[str, Any], name: str) -> tuple[dict[str, Any], list[str]]:
+    def canonical(self, value: Mapping[str, Any], name: str | None = None) -> tuple[dict[str, Any], list[str]]:
         """Return a record in the released form, and what was assumed, a sentence each.
 
         Args:
             value: The JSON object as it was read.
-            name: The story's id where it has none.
+            name: The story's id where it has none. With it, what cannot be read is left out and told; without it, it
+                stays for the schema to refuse.
         """
-        at = _Reading()
+        try:
+            return self._canonical(value, name, _Reading(lossy=name is not None))
+        except _UnreadableError:
+            return dict(value), []
+
+    def _canonical(self, value: Mapping[str, Any], name: str | None, at: _Reading) -> tuple[dict[str, Any], list[str]]:
         record = self._renamed(dict(value), "story", StoryRecord, at)
-        if not record.get("story_id"):
+        if name is not None and not record.get("story_id"):
             record["story_id"] = name
             at.note(f"there is no id; {name!r} is used")
-        record["story_id"] = str(record["story_id"])
+        if at.lossy:
+            record["story_id"] = str(record["story_id"])
         self._find_questions(record, at)
         for kind in _ITEMS:
             if kind in record:
@@ -176,6 +190,8 @@ class RecordMapping:
                 {"scene_index": number, **row} if isinstance(row, dict) and number else row
                 for number, row in ((_number(key) if kind == "scenes" else None, row) for key, row in value.items())
             ]
+        if not at.lossy and not (isinstance(value, list) and all(isinstance(row, (str, Mapping)) for row in value)):
+            raise _UnreadableError
         if not isinstance(value, list):
             return []
         rows: Items = []
@@ -183,6 +199,8 @@ class RecordMapping:
             if isinstance(row, str) and kind == "scenes":
                 at.note("a scene is a text alone")
                 row = {"scene_text": row}
+            if not isinstance(row, Mapping) and not at.lossy:
+                raise _UnreadableError
             if not isinstance(row, Mapping):
                 at.note(f"{kind!r} holds something that is no object; it is left out")
                 continue
@@ -245,7 +263,7 @@ class RecordMapping:
             self._label(item, "moral_target", at, lost="no moral of the twelve is known")
         if record.get("transitions"):
             record["transitions"].sort(key=lambda item: item["from_scene"])
-        elif len(record.get("scenes") or ()) > 1:
+        elif at.lossy and len(record.get("scenes") or ()) > 1:
             at.note("there are no transitions; empty ones join neighbouring scenes")
             record["transitions"] = [
                 {"from_scene": scene, "to_scene": scene + 1} for scene in range(1, len(record["scenes"]))
@@ -260,11 +278,13 @@ class RecordMapping:
         def read(item: dict[str, Any]) -> dict[str, Any] | None:
             number = next(count)
             if not item.get("question_id"):
-                item["question_id"] = f"{record['story_id']}_q{number}"
+                item["question_id"] = f"{record.get('story_id')}_q{number}"
                 at.note("questions have no id; they are numbered")
-            item["question_id"] = str(item["question_id"])
+            if isinstance(item["question_id"], int):
+                item["question_id"] = str(item["question_id"])
             self._label(item, "question_type", at, lost="the question is left out")
-            if item.get("question_type") is None or not item.get("question") or not item.get("gold_answer"):
+            lacks = item.get("question_type") is None or not item.get("question") or not item.get("gold_answer")
+            if at.lossy and lacks:
                 at.note("a question without a known type, wording or answer is left out")
                 return None
             self._targets(item, at)
@@ -293,6 +313,8 @@ class RecordMapping:
         if len(ends) == 1:
             ends = [ends[0], ends[0] + 1]
         adjacent = len(ends) == 2 and ends[1] == ends[0] + 1
+        if not adjacent and ends and item.get("question_type") != "moral" and not at.lossy:
+            return  # which moment it is about cannot be known
         if not adjacent:
             at.note("'target_transition' names no two neighbours; the question is about the whole story")
         item["target_transition"] = [end + at.shift for end in ends] if adjacent else None
@@ -313,7 +335,7 @@ class RecordMapping:
             return
         else:
             made = None
-        if made == value:
+        if made == value or (made is None and plain not in told and not at.lossy):
             return
         item[key] = made
         if made is None:
@@ -324,7 +346,8 @@ class RecordMapping:
 
     def _text(self, record: dict[str, Any], at: _Reading) -> None:
         """Make the story's text of its scenes where it has none."""
-        if _has(record, "story_text", StoryRecord) or not record.get("scenes"):
+        there = {"story_text", "text", "story"} & record.keys()
+        if _has(record, "story_text", StoryRecord) or not record.get("scenes") or (there and not at.lossy):
             return
         record["story_text"] = " ".join(str(scene.get("scene_text") or "").strip() for scene in record["scenes"])
         at.note("there is no story text; the scenes' texts are joined")

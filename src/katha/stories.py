@@ -119,23 +119,20 @@ def iter_records(path: Path, mapping: RecordMapping | None = None) -> Iterator[S
     """
     forms = mapping or RecordMapping()
     if path.suffix.lower() == ".json":
-        yield _record(read_text(path, limit=MOST_JSON), str(path), forms, path.stem)
+        yield _record(read_text(path, limit=MOST_JSON), str(path), forms)
         return
     seen: set[str] = set()
     for number, line in iter_lines(path):
         where = f"{path}, line {number}"
-        record = _record(line, where, forms, f"{path.stem}_{number}")
+        record = _record(line, where, forms)
         if record.story_id in seen:
             raise RecordError(f"{where}: the story id {record.story_id!r} was used before.")
         seen.add(record.story_id)
         yield record
 
 
-def _record(text: str, where: str, forms: RecordMapping, name: str) -> StoryRecord:
-    """Return the checked record of a JSON text; `where` (file, and line if known) opens every message.
-
-    name: the story's id where it has none.
-    """
+def _record(text: str, where: str, forms: RecordMapping) -> StoryRecord:
+    """Return the checked record of a JSON text; `where` (file, and line if known) opens every message."""
     try:
         value = loads(text)
     except JSONDecodeError as error:
@@ -145,7 +142,7 @@ def _record(text: str, where: str, forms: RecordMapping, name: str) -> StoryReco
         raise InputFileError(f"{where} is not JSON: {error}.") from error
     if not isinstance(value, dict):
         raise RecordError(f"{where}: a story record must be a JSON object.")
-    value, _ = forms.canonical(value, name)
+    value, _ = forms.canonical(value)
     try:
         record = StoryRecord.model_validate(value)
     except ValidationError as error:

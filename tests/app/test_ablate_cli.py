@@ -169,7 +169,7 @@ def test_a_single_run_takes_the_lock_s_settings(home: Path, lock: Path) -> None:
         (("--lock", "LOCK"), "was tuned on"),
         (("--split", "test", "--lock", "LOCK", "--answers", "free"), "answers 'free' instead of 'choice'"),
         (("--split", "test", "--lock", "LOCK", "--similarity", "reader"), "other similarity"),
-        (("--split", "test", "--lock", "stories.jsonl"), "is no lock"),
+        (("--split", "test", "--lock", "stories.jsonl"), "No lock"),
         (("--split", "nowhere"), "no story of the split 'nowhere'"),
         (("--suite", "telepathy"), "No suite is called 'telepathy'"),
         (("--suite", "odd.yaml", "--split", "test"), "needs renderers that are not installed: telescope"),

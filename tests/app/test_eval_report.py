@@ -88,7 +88,7 @@ def test_the_report_shows_all_blocks_moral_targets_and_boards_that_changed(tmp_p
     for words in ("Each board&#39;s own valid set", "Questions valid for every board", "Every scored question, before"):
         assert words in text
     assert "Moral targets" in text
-    assert "8.3" in text
+    assert 'data-label="Chance">25.0' in text  # four labels were offered
     assert "Changed since it was judged: frame 3 is missing." in text
     assert "Not judged: frame 2 is missing." in text
     assert "What about s0 and causal?" in text
