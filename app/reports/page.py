@@ -322,7 +322,7 @@ class Headline(NamedTuple):
 
 def headline(scores: Scores, method: str) -> Headline:
     """Return the numbers of a method that are shown first; none where nothing judged it."""
-    judges = scores.methods[method].judges
+    judges = scores.methods[method].judges if method in scores.methods else {}
     judge = "ensemble" if "ensemble" in judges else next(iter(judges), None)
     if judge is None:
         return Headline()
