@@ -327,7 +327,7 @@ class Headline(NamedTuple):
 def headline(scores: Scores, method: str) -> Headline:
     """Return the numbers of a method that are shown first; none where nothing judged it, or where the judge can answer
     so few of the questions that a number would be about the judge (`unmeasured`)."""
-    judges = scores.methods[method].judges
+    judges = scores.methods[method].judges if method in scores.methods else {}
     judge = "ensemble" if "ensemble" in judges else next(iter(judges), None)
     if judge is None:
         return Headline()

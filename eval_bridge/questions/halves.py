@@ -125,7 +125,8 @@ def _cost(members: Sequence[Question], roles: Mapping[str, Role]) -> int:
             if not half:
                 steered.add(item.target_transition)
     moral = counts.get("moral", [0, 0])
-    empty = sum(not any(number[half] for number in counts.values()) for half in (0, 1))
+    # Without a reporting question there is no result at all; without a steering one the choice rests on the rest.
+    empty = sum((half + 1) * (not any(number[half] for number in counts.values())) for half in (0, 1))
     alone = moral[0] if sum(moral) == 1 else 0
     lacking = sum(not half for kind, number in counts.items() if sum(number) > 1 for half in number)
     uneven = sum((number[0] - number[1]) ** 2 for number in counts.values())

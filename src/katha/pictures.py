@@ -39,7 +39,7 @@ def read_picture(path: Path, what: str) -> bytes:
         InputFileError: it is missing, empty, no regular file, or larger than `MAX_BYTES`.
     """
     if not path.exists():
-        raise InputFileError(f"{what} is missing: no file {path.name!r}.", hint="Check the folder of the board.")
+        raise InputFileError(f"{what} is missing: no file {path.name!r}.", hint="Check the path.")
     data = read_bytes(path, limit=MAX_BYTES)
     if not data:
         raise InputFileError(f"{what} is empty (0 bytes).", hint="Export it again.")

@@ -137,7 +137,12 @@ def test_a_full_disk_behind_standard_output_is_a_sentence(katha: Katha) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_request_to_end_is_heard_and_told(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_request_to_end_is_heard_and_told(
+    tmp_path: Path, number: signal.Signals, request: pytest.FixtureRequest
+) -> None:
+    # Under nohup SIGHUP is ignored, and a child inherits that.
+    before = signal.signal(number, signal.SIG_DFL)
+    request.addfinalizer(lambda: signal.signal(number, before))
     child = Path(__file__).parents[1] / "support" / "cli_child.py"
     words = [sys.executable, str(child), "run", TEXT, *SMALL, "--out", "run"]
     environment = {**os.environ, "KATHA_CACHE": str(tmp_path / "cache"), "SLOW": "0.3"}

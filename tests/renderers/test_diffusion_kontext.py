@@ -216,9 +216,9 @@ def test_a_board_may_have_more_characters_than_portraits_are_kept(
     ("given", "message"),
     [
         ("lion", "not NAME=FILE"),
-        ("lion=missing.png", "Cannot read the reference of 'lion'"),
-        ("lion=words.txt", "is no picture"),
-        ("lion=cut.png", "is no picture"),
+        ("lion=missing.png", "The reference of 'lion' .* is missing"),
+        ("lion=words.txt", "is not a picture"),
+        ("lion=cut.png", "damaged or cut short"),
         ("lion=dot.png", "has 4x4 pixels"),
         ("lion=line.png", "more than 8 times the other"),
     ],

@@ -28,7 +28,8 @@ KILLED = -signal.SIGKILL
 
 @dataclass(frozen=True)
 class Called:
-    """What became of a command line: its exit code (negative: the signal that ended it), seconds, peak megabytes."""
+    """What became of a command line: its exit code (negative: the signal that ended it), seconds, peak megabytes
+    beyond what the process that it was forked from held already (a test's worker may hold torch)."""
 
     words: tuple[str, ...]
     code: int
@@ -64,7 +65,7 @@ def call(
     """Run `katha WORDS` in `folder` with the doubles; `before` runs in its process first."""
     given = tuple(map(str, words))
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        started = time.monotonic()
+        started, held = time.monotonic(), _resident()
         process = os.fork()
         if not process:
             _child(given, folder, cache, (out.fileno(), err.fileno()), before)
@@ -74,7 +75,13 @@ def call(
         for stream in (out, err):
             stream.seek(0)
             said.append(stream.read(200_000).decode("utf-8", "replace"))
-    return Called(given, code, took, used.ru_maxrss // 1024, *said)
+    return Called(given, code, took, max(0, used.ru_maxrss // 1024 - held), *said)
+
+
+def _resident() -> int:
+    """Return how many megabytes this process holds."""
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // (1 << 20)
 
 
 def _child(
