@@ -131,7 +131,8 @@ class Store:
         """
         number = int(sha256_hex(work.encode("utf-8"))[:8], 16) % _CLAIM_FILES
         claims = self.folder / "claims"
-        if not claims.is_dir() and os.path.lexists(claims):
+        # In this order: another thread may make the folder between the two questions.
+        if os.path.lexists(claims) and not claims.is_dir():
             set_aside(claims, self.folder / "quarantine")
         return file_lock(claims / f"{number:02x}")
 

@@ -225,3 +225,19 @@ def test_a_lock_is_held_alone(tmp_path: Path) -> None:
         pass
     with file_lock(tmp_path / "lock", wait=False):
         pass
+
+
+def test_claims_that_another_thread_begins_in_between_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Path.is_dir
+
+    def meanwhile(path: Path) -> bool:
+        there = asked(path)
+        if path.name == "claims":
+            path.mkdir(exist_ok=True)
+        return there
+
+    with Store(tmp_path / "cache") as store:
+        monkeypatch.setattr(Path, "is_dir", meanwhile)
+        with store.claim("frames:1"):
+            assert asked(tmp_path / "cache" / "claims")
+    assert not (tmp_path / "cache" / "quarantine").exists()
