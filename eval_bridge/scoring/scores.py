@@ -17,6 +17,7 @@ from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching, moral_label, word_rule
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.scoring import statistics
+from katha.eval_bridge.scoring.contrasts import contrast_gaps, twins_of
 from katha.eval_bridge.scoring.outcomes import (
     ENSEMBLE,
     MISSING,
@@ -370,6 +371,9 @@ def _tested_note(family: int, judge: str) -> str:
     )
 
 
+_TWINS_NOTE = "{} contrastive twins stand beside their stories in `contrasts` and count nowhere else."
+
+
 def score(
     records: Iterable[StoryRecord],
     answers: Iterable[Answer],
@@ -393,12 +397,25 @@ def score(
     `pooled` makes one method of several, the boards of one mode by seed: each story's boards count together, and a
     question counts once for each of them. `calibrated` adds the human-calibrated ensemble as one more judge.
     `reference` is the method that every other one is held against, instead of all pairs; `compared` names the pairs and
-    their number itself (pairs with a method that has no row are left out, and counted in the family).
+    their number itself (pairs with a method that has no row are left out, and counted in the family). Contrastive twins
+    among the records count in `contrasts` alone.
 
     Raises:
         RecordError: a story or question is given twice. UsageError: unknown matching rule, or no such reference.
     """
-    rule = word_rule(matching)
+    rule, records = word_rule(matching), list(records)
+    contrasts = None
+    if twins := twins_of(records):
+        answers = list(answers)
+        contrasts = contrast_gaps(
+            records, answers, matching=rule, questions=questions, resamples=resamples, seed=seed, pooled=pooled
+        )
+        records = [record for record in records if record.story_id not in twins]
+        answers = [row for row in answers if row.story_id not in twins]
+        invalid = {
+            name: {story: why for story, why in reasons.items() if story not in twins}
+            for name, reasons in (invalid or {}).items()
+        }
     outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
     scorer = _Scorer(outcomes, resamples, seed, pooled)
     scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
@@ -428,5 +445,6 @@ def score(
         bootstrap=Bootstrap(resamples=resamples, seed=seed),
         methods=methods,
         comparisons=comparisons,
-        notes=list(dict.fromkeys(scorer.notes)),
+        notes=list(dict.fromkeys([*scorer.notes, *([_TWINS_NOTE.format(len(twins))] if twins else [])])),
+        contrasts=contrasts,
     )
