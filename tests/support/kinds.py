@@ -27,6 +27,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
             "settings",
             "stories",
             "structure",
+            "tables",
         ),
         *("language_old_tales", "language_scene", "language_standing", "language_story", "language_words"),
     ),
