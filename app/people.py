@@ -22,9 +22,11 @@ from katha.experiments.people import (
     score_people,
     write_scored,
 )
+from katha.experiments.people_tables import people_tables
 from katha.jsonio import write_bytes_atomic
 from katha.store import Workspace
 from katha.stories import load_stories
+from katha.tables import write_tables
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def pack_study(stories: str, boards: Sequence[str], out: Path, options: StudyOpt
 
 
 def score_study(answers: Sequence[Path], out: Path, options: PeopleOptions) -> tuple[Scored, Path]:
-    """Score what people handed back: `people.json`, `judgments.jsonl`, figures and `report.html` in `out`.
+    """Score what people handed back: `people.json`, `judgments.jsonl`, tables, figures and `report.html` in `out`.
 
     Returns:
         The scores with the judgments that they are made of, and the report.
@@ -76,5 +78,6 @@ def score_study(answers: Sequence[Path], out: Path, options: PeopleOptions) -> t
     scored = score_people(answers, options)
     with Workspace(out, SCORES).claim():
         write_scored(out, scored)
+        write_tables(out / "tables", people_tables(scored.scores))
         report = write_people_report(out, scored.scores)
     return scored, report

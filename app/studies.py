@@ -137,7 +137,7 @@ def _eval_job(
         raise UsageError(f"The evaluator {options.evaluator!r} asks for choices.", hint="Leave --answers free out.")
     methods = parse_boards([str(boards)] if isinstance(boards, (str, Path)) else boards, reserved=CONTROLS)
     controls = parse_controls(options.controls)
-    records = _records(stories)
+    records = _records(stories, config.mapping)
     asked = EvalSettings(
         answers=config.answers,
         variant=config.variant,
@@ -219,7 +219,7 @@ def ablate(
     require_memory(
         changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
     )
-    records = _of_split(_records(stories), split, stories)
+    records = _of_split(_records(stories, config.mapping), split, stories)
     plugins, frozen = load_plugins(config, budget), None
     if lock is not None:
         config = freeze(config, Path(lock), plugins, records, given_names(changes))
@@ -293,7 +293,7 @@ def compare(
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_memory(changes.get("memory"), drawn_by)
     job = CompareJob(
-        records=_records(stories),
+        records=_records(stories, config.mapping),
         methods=found,
         config=config,
         prepare=_prepare_alike(stories),
@@ -350,7 +350,7 @@ def tune(
     config = settings_for(settings, changes)
     require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
     refuse_overwriting(Path(lock), _read_files(stories))
-    records = _records(stories)
+    records = _records(stories, config.mapping)
     wanted = split or ("validation" if any(record.split for record in records) else None)
     chosen = _of_split(records, wanted, stories)
     inside = {record.story_id for record in chosen}
@@ -403,8 +403,8 @@ def _prepare_alike(stories: Stories) -> Callable[[Sequence[StoryRecord]], list[S
     return prepare
 
 
-def _records(stories: Stories) -> list[StoryRecord]:
-    return load_stories(stories) if isinstance(stories, (str, Path)) else list(stories)
+def _records(stories: Stories, mapping: Path | None) -> list[StoryRecord]:
+    return load_stories(stories, mapping) if isinstance(stories, (str, Path)) else list(stories)
 
 
 def _read_files(stories: Stories) -> list[Path]:

@@ -18,6 +18,7 @@ from katha.eval_bridge.matching.match import Matching, moral_label, word_rule
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.scoring import statistics
 from katha.eval_bridge.scoring.contrasts import contrast_gaps, twins_of
+from katha.eval_bridge.scoring.moral import LabelAnswers, Seen, label_questions, moral_target
 from katha.eval_bridge.scoring.outcomes import (
     ENSEMBLE,
     MISSING,
@@ -66,9 +67,14 @@ class _Scorer:
     """One scoring: masks and counts of every (method, judge, block), then the numbers made from them."""
 
     def __init__(
-        self, outcomes: Outcomes, resamples: int, seed: int, pooled: Mapping[str, Sequence[str]] | None = None
+        self,
+        outcomes: Outcomes,
+        resamples: int,
+        seed: int,
+        pooled: Mapping[str, Sequence[str]] | None = None,
+        labels: LabelAnswers | None = None,
     ) -> None:
-        self.outcomes = outcomes
+        self.outcomes, self.labels = outcomes, labels
         self.methods = _pools(outcomes.methods, pooled or {})
         self.notes: list[str] = list(outcomes.notes)
         self.right = outcomes.cells == RIGHT
@@ -171,26 +177,21 @@ class _Scorer:
         )
 
     def _moral_target(self, members: Sequence[int], judge: int, where: str) -> MoralTarget:
-        """MTR (Eqs. 39 to 42) over the valid moral questions whose target is one of the twelve labels (Sec. D.8)."""
-        out = self.outcomes
-        kept = [
-            (method, at, label)
+        """MTR (Eqs. 39 to 42) over the valid moral questions whose target is one of the twelve labels (Sec. D.8), and
+        over the label questions of stories whose own moral question has another answer."""
+        out, right = self.outcomes, self.right[:, judge]
+        seen: list[Seen] = [
+            (label, bool(right[method, TEXT, at]), bool(right[method, IMAGE, at]), out.questions[at].options)
             for method in members
             for at in np.flatnonzero(self.valid[method, judge])
             if out.questions[at].question_type == "moral"
             and (label := moral_label(out.questions[at].gold_answer)) is not None
         ]
-        offered = [out.questions[at].options for _, at, _ in kept]
-        chance = _guess(offered)
-        if not kept:
+        for method in members if self.labels is not None else ():
+            seen += self.labels.seen(out.methods[method], out.judges[judge]) if self.labels is not None else []
+        if not seen:
             self.notes.append(f"{where}: no valid moral question has a label as its answer; moral_target is null.")
-            return MoralTarget(text=None, image=None, gap=None, chance=chance, majority=None)
-        labels = [label for _, _, label in kept]
-        text, image = (
-            100.0 * float(np.mean([self.right[method, judge, c, at] for method, at, _ in kept])) for c in (TEXT, IMAGE)
-        )
-        most = max(labels.count(label) for label in set(labels))
-        return MoralTarget(text=text, image=image, gap=text - image, chance=chance, majority=100.0 * most / len(labels))
+        return moral_target(seen, _guess([offered for _, _, _, offered in seen]))
 
     @property
     def shown(self) -> int:
@@ -416,8 +417,10 @@ def score(
             name: {story: why for story, why in reasons.items() if story not in twins}
             for name, reasons in (invalid or {}).items()
         }
-    outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
-    scorer = _Scorer(outcomes, resamples, seed, pooled)
+    labels = LabelAnswers(label_questions(records) if questions != "steering" else {}, rule)
+    stream = labels.others(answers)
+    outcomes = collect(records, stream, matching=rule, selection=questions, calibrated=calibrated)
+    scorer = _Scorer(outcomes, resamples, seed, pooled, labels)
     scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
     methods: dict[str, MethodScores] = {}
     for m, (method, members) in enumerate(scorer.methods.items()):

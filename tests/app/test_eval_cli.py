@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, estimate, name_judges
-from katha.protocols import JudgeReply
+from katha.experiments.scoring import score as score_again
+from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema.scores import Scores
 from katha.store import Store
 
@@ -219,3 +221,36 @@ def test_an_archive_says_which_boards_it_is_about(tmp_path: Path, monkeypatch: p
     assert wrong == {"the archive has no board 'mine', only flux, kontext (--boards NAME=DIR)"}
     assert {row["status"] for row in rows if row["method"] == "mine"} == {"not_asked"}
     assert told.exit_code == 1
+
+
+class Moralist(Watcher):
+    """Knows each story's moral label from its text; takes every picture for patience."""
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        for prompt in prompts:
+            if prompt.options is not None and "patience" in prompt.options:
+                self.asked += 1
+                told = "kindness" if evidence.text is not None else "patience"
+                yield JudgeReply("ok", told, confidence="high")
+            else:
+                yield from super().ask(evidence, [prompt])
+
+
+def test_a_story_whose_moral_is_a_sentence_is_asked_for_its_label_beside(tmp_path: Path) -> None:
+    labels = ("kindness", "patience", "wisdom")
+    told = [one.model_copy(update={"moral_label": label}) for one, label in zip(records(), labels, strict=True)]
+    result = go(tmp_path, [Moralist()], stories=told)
+    plain = go(tmp_path, [Watcher()], out="plain")
+    for name in ("flux", "kontext"):
+        own, other = (found.scores.methods[name].judges["watcher"] for found in (result, plain))
+        assert (own.raw, own.n_questions, own.n_unscored) == (other.raw, 9, 0)
+        assert other.moral_target.text is None
+        # Only the first story's label is told from text and images together; its images say patience.
+        assert (own.moral_target.text, own.moral_target.image) == (100.0, 0.0)
+        assert (own.moral_target.chance, own.moral_target.majority) == (pytest.approx(100 / 12), 100.0)
+    rows = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_text().splitlines()]
+    asked = [row for row in rows if row["question_id"].startswith("label:")]
+    assert len(asked) == 3 * (1 + 2 * 2)
+    again = score_again(tmp_path / "out", tmp_path / "out", questions="all", resamples=50)
+    assert again.methods == result.scores.methods
+    assert not any("no selected question" in note for note in again.notes)
