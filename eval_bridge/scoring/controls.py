@@ -206,7 +206,10 @@ def _fallen(name: Control, judge: str, rows: _Rows, known: Known, chance: bool, 
 
 
 def _read(block: ChanceBlock, dimension: Dimension | None, asked: bool) -> tuple[bool | None, str]:
-    """Return whether a block is at chance, and in words. Above chance means that the whole interval is."""
+    """Return whether a block is at chance, and in words. Above chance means that the whole interval is.
+
+    What the board itself does not tell cannot be lost: then falling to chance shows nothing.
+    """
     what = "Order questions" if dimension else "Image-only answers"
     if not asked:
         return None, "There was nothing to show: it takes another story's board, or a second frame to exchange."
@@ -214,6 +217,9 @@ def _read(block: ChanceBlock, dimension: Dimension | None, asked: bool) -> tuple
         return None, "No question was answered (see the statuses), so nothing can be said."
     if block.chance is None:
         return None, "Free answers have no chance level; compare with the board's own."
+    hollow = block.board is not None and block.board <= block.chance
+    if hollow and (block.ci95 is None or block.ci95[0] <= block.chance):
+        return None, f"{what} are not above chance on the board itself, so falling to it shows nothing."
     if block.image <= block.chance:
         return True, f"{what} fall to chance or below."
     if block.ci95 is None:
