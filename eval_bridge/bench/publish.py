@@ -134,7 +134,7 @@ def _card(made: Published, name: str, configs: dict[str, list[str]]) -> str:
     hidden = [f"{made.hidden:,} stories of the hidden test are not in this repository.", ""] if made.hidden else []
     body = load_config("hub.yaml")["card"].format(name=name.partition("/")[2], questions=f"{made.questions:,}")
     told = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
-    return f"---\n{told}---\n\n{body}\n" + "\n".join([*lines, "", *hidden])
+    return f"---\n{told}---\n\n{body}\n\n" + "\n".join([*lines, "", *hidden])
 
 
 def _benchmark(made: Published, configs: dict[str, list[str]]) -> str:

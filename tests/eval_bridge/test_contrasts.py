@@ -11,9 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
+from katha.eval_bridge.scoring.contrastive import PairScorer
 from katha.eval_bridge.scoring.contrasts import TWIN_OF
 from katha.eval_bridge.scoring.scores import score
-from katha.schema import Answer, Question, StoryRecord
+from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
 from katha.stories import load_stories
 
 KITE = Path(__file__).parent.parent / "data" / "shipped" / "released.jsonl"
@@ -144,3 +145,12 @@ def test_variants_become_stories_with_the_questions_that_the_change_leaves_alone
             assert asked[item.question].gold_answer == "patience"
         elif item.question not in untouched and item.question in asked:
             assert asked[item.question].gold_answer != item.gold_answer
+
+
+def test_an_inactive_variant_is_counted_and_is_no_pair() -> None:
+    (record,) = load_stories(KITE)
+    told = {"base_story_id": record.story_id, "contrastive_story_text": "The kite stays in the air."}
+    pair = ContrastiveVariant(variant_id="v1", **told)
+    found = PairScorer([record], [pair, ContrastiveVariant(variant_id="v2", has_variant=False, **told)]).scores()
+    assert found.n_pairs == 1
+    assert found.notes[0] == "1 variants are marked as inactive (has_variant)."
