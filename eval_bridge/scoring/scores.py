@@ -176,6 +176,23 @@ class _Scorer:
             inspect=stg is not None and stg < -_SMALLEST,
         )
 
+    def method_scores(self, at: int, invalid: Mapping[str, str], twins: Collection[str]) -> MethodScores:
+        """Return the scores of one method by every judge; a story without any row about its images is invalid, too.
+
+        Contrastive twins are none of its stories.
+        """
+        out, (method, members) = self.outcomes, list(self.methods.items())[at]
+        if len(members) > 1:
+            self.notes.append(f"{method}: {len(members)} boards a story count together, one a seed.")
+        bare = [story for place, story in enumerate(out.stories) if not out.answered[members, place].any()]
+        reasons = dict.fromkeys(bare, "no answer about this method's images") | dict(invalid)
+        reasons = {story: why for story, why in reasons.items() if story not in twins}
+        return MethodScores(
+            stories=len(set(out.stories) - set(reasons)),
+            invalid_stories=reasons,
+            judges={judge: self.judge_scores(at, j) for j, judge in enumerate(out.judges)},
+        )
+
     def _moral_target(self, members: Sequence[int], judge: int, where: str) -> MoralTarget:
         """MTR (Eqs. 39 to 42) over the valid moral questions whose target is one of the twelve labels (Sec. D.8), and
         over the label questions of stories whose own moral question has another answer."""
@@ -372,6 +389,21 @@ def _tested_note(family: int, judge: str) -> str:
     )
 
 
+def _tested(
+    scorer: _Scorer, declared: Collection[str], reference: str | None, compared: Compared | None
+) -> list[Comparison]:
+    """Return the comparisons of the methods that have rows, corrected for all that are declared."""
+    methods = list(scorer.methods)
+    asked = Compared.of(methods, reference, declared) if compared is None and declared else compared
+    if asked is None:
+        return []
+    there = tuple((a, b) for a, b in asked.pairs if {a, b} <= set(methods))
+    comparisons = scorer.comparisons(Compared(there, asked.family))
+    if comparisons:
+        scorer.notes.append(_tested_note(asked.family, scorer.outcomes.judges[scorer.shown]))
+    return comparisons
+
+
 _TWINS_NOTE = "{} contrastive twins stand beside their stories in `contrasts` and count nowhere else."
 
 
@@ -412,42 +444,25 @@ def score(
             records, answers, matching=rule, questions=questions, resamples=resamples, seed=seed, pooled=pooled
         )
         records = [record for record in records if record.story_id not in twins]
-        answers = [row for row in answers if row.story_id not in twins]
-        invalid = {
-            name: {story: why for story, why in reasons.items() if story not in twins}
-            for name, reasons in (invalid or {}).items()
-        }
+        answers = (row for row in answers if row.story_id not in twins)
     labels = LabelAnswers(label_questions(records) if questions != "steering" else {}, rule)
     stream = labels.others(answers)
     outcomes = collect(records, stream, matching=rule, selection=questions, calibrated=calibrated)
     scorer = _Scorer(outcomes, resamples, seed, pooled, labels)
     scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
-    methods: dict[str, MethodScores] = {}
-    for m, (method, members) in enumerate(scorer.methods.items()):
-        if len(members) > 1:
-            scorer.notes.append(f"{method}: {len(members)} boards a story count together, one a seed.")
-        bare = [story for at, story in enumerate(outcomes.stories) if not outcomes.answered[members, at].any()]
-        reasons = dict.fromkeys(bare, "no answer about this method's images") | dict((invalid or {}).get(method, {}))
-        methods[method] = MethodScores(
-            stories=len(set(outcomes.stories) - set(reasons)),
-            invalid_stories=reasons,
-            judges={judge: scorer.judge_scores(m, j) for j, judge in enumerate(outcomes.judges)},
-        )
+    told = [(invalid or {}).get(method, {}) for method in scorer.methods]
+    methods = {name: scorer.method_scores(at, told[at], twins) for at, name in enumerate(scorer.methods)}
     if not methods:
         scorer.notes.append("No row names a method, so there is nothing to score.")
+    scorer.notes += [_TWINS_NOTE.format(len(twins))] if twins else []
     declared = {*methods, *(invalid or {}), *(pooled or {})}
-    asked = Compared.of(list(methods), reference, declared) if compared is None and declared else compared
-    there = tuple((a, b) for a, b in asked.pairs if {a, b} <= set(methods)) if asked else ()
-    comparisons = scorer.comparisons(Compared(there, asked.family)) if asked else []
-    if comparisons and asked:
-        scorer.notes.append(_tested_note(asked.family, outcomes.judges[scorer.shown]))
     return Scores(
         frozen=frozen,
         matching=rule.name,
         questions=questions,
         bootstrap=Bootstrap(resamples=resamples, seed=seed),
         methods=methods,
-        comparisons=comparisons,
-        notes=list(dict.fromkeys([*scorer.notes, *([_TWINS_NOTE.format(len(twins))] if twins else [])])),
+        comparisons=_tested(scorer, declared, reference, compared),
+        notes=list(dict.fromkeys(scorer.notes)),
         contrasts=contrasts,
     )
