@@ -70,12 +70,12 @@ def _agreement(methods: Mapping[str, BoardJudgments]) -> Iterator[DataTable]:
             (name, word, item.n, None, item.krippendorff_alpha) for word, item in ratings.items() if item is not None
         ]
     if rows:
-        heads = (Column(heading="Boards"), Column(heading="What"), Column(heading="Judgments"))
-        heads += (Column(heading="Fleiss' kappa", digits=2), Column(heading="Krippendorff's alpha", digits=2))
+        heads = [Column(heading=text) for text in ("Boards", "What", "Judgments")]
+        heads += [Column(heading=text, digits=2) for text in ("Fleiss' kappa", "Krippendorff's alpha")]
         yield DataTable(
             name="people-agreement",
             title="Agreement among participants",
-            columns=heads,
+            columns=tuple(heads),
             rows=tuple(rows),
             notes=("Alpha is nominal for labels and ordinal for ratings.",),
         )

@@ -12,14 +12,13 @@ from evals import Watcher, go, records
 from huggingface_hub import DatasetCard, parse_eval_result_entries
 from inspect_ai import eval as run_inspect
 from inspect_ai.log import list_eval_logs, read_eval_log
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.app.exports.inspect_task import recoverability
 from katha.errors import UsageError
 from katha.eval_bridge.bench.publish import publish
-from katha.eval_bridge.questions.halves import assign_roles
 from katha.eval_bridge.scoring.scores import score
 from katha.protocols import JudgeReply
 from katha.schema import Answer, ContrastiveVariant, StoryRecord
@@ -32,6 +31,15 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "store"))
     go(tmp_path, [Watcher([None, None, JudgeReply("refused", error="not today")], name="a"), Watcher(name="b/c:1")])
     return tmp_path / "out"
+
+
+def split(record: StoryRecord) -> StoryRecord:
+    """The story with halves: one question steers, the others report."""
+    roles = ("steering", "reporting", "reporting")
+    asked = zip(record.recoverability_questions, roles, strict=True)
+    return record.model_copy(
+        update={"recoverability_questions": [item.model_copy(update={"role": role}) for item, role in asked]}
+    )
 
 
 def export(*words: str) -> Any:
@@ -69,10 +77,7 @@ def test_an_evaluation_becomes_inspect_logs_with_its_own_numbers(judged: Path, t
 
 def test_steering_and_reporting_are_never_in_one_log(judged: Path, tmp_path: Path) -> None:
     stories = [StoryRecord.model_validate_json(line) for line in (judged / "stories.jsonl").read_text().splitlines()]
-    halved = [
-        one.model_copy(update={"recoverability_questions": assign_roles(one.recoverability_questions, 42)})
-        for one in stories
-    ]
+    halved = [split(one) for one in stories]
     (judged / "stories.jsonl").write_text("".join(one.model_dump_json() + "\n" for one in halved))
     role = {(one.story_id, item.question_id): item.role for one in halved for item in one.recoverability_questions}
     assert set(role.values()) == {"steering", "reporting"}
@@ -85,6 +90,7 @@ def test_steering_and_reporting_are_never_in_one_log(judged: Path, tmp_path: Pat
         assert ("stg" in log.results.scores[0].metrics) == (halves == {"reporting"})
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # inspect's own streams
 def test_inspect_runs_the_task_and_its_numbers_are_the_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "store"))
     go(tmp_path, [Watcher()])
@@ -103,6 +109,8 @@ def test_inspect_runs_the_task_and_its_numbers_are_the_scorers(tmp_path: Path, m
         return "I would rather not." if at == 4 else json.dumps(said)
 
     said = [ModelOutput.from_content("mockllm", answer(at, sample)) for at, sample in enumerate(made.dataset)]
+    for output in said:  # else inspect counts tokens with a table that it downloads
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
     model = get_model("mockllm/model", custom_outputs=said)
     (log,) = run_inspect(
         made, model=model, log_dir=str(tmp_path / "logs"), display="none", max_connections=1, max_samples=1
@@ -134,10 +142,7 @@ def test_inspect_runs_the_task_and_its_numbers_are_the_scorers(tmp_path: Path, m
 
 
 def test_the_task_never_asks_both_halves(tmp_path: Path) -> None:
-    halved = [
-        one.model_copy(update={"recoverability_questions": assign_roles(one.recoverability_questions, 42)})
-        for one in records()
-    ]
+    halved = [split(one) for one in records()]
     source = tmp_path / "stories.jsonl"
     source.write_text("".join(record.model_dump_json() + "\n" for record in halved))
     with pytest.raises(UsageError, match="never in one log"):

@@ -148,7 +148,9 @@ def test_stories_are_planned_and_scored_by_a_mapping_without_converting(tmp_path
     with pytest.raises(RecordError, match="moral_label"):
         plan_story(SHIPPED / "demo_stories.jsonl", panels=3)
     theirs = json.loads((SHIPPED / "released.jsonl").read_text("utf-8"))
-    theirs["ask"] = [{**item, "reply": item.pop("gold_answer")} for item in theirs.pop("recoverability_questions")]
+    theirs["ask"] = theirs.pop("recoverability_questions")
+    for item in theirs["ask"]:
+        item["reply"] = item.pop("gold_answer")
     (tmp_path / "theirs.jsonl").write_text(json.dumps(theirs), encoding="utf-8")
     own = tmp_path / "own.yaml"
     own.write_text("keys: {story: {recoverability_questions: [ask]}, recoverability_questions: {gold_answer: [reply]}}")
