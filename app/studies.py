@@ -10,6 +10,7 @@ from typing import Any
 
 from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import given_names, settings_for
+from katha.app.reports.data_tables import ablation_tables, compare_tables, score_tables, tuning_tables
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
 from katha.compass.lock import TEST_SPLITS
@@ -39,6 +40,7 @@ from katha.registry import read_options
 from katha.schema import StoryRecord
 from katha.store import Store
 from katha.stories import load_stories
+from katha.tables import write_tables
 
 Stories = str | Path | Sequence[StoryRecord]
 OnProgress = Callable[[str, int, int], None]
@@ -97,6 +99,7 @@ def evaluate(
         )
     if not (result.reused and (place / "report.html").is_file()):
         write_eval_report(place)
+        write_tables(place, score_tables(result.scores))
     return result
 
 
@@ -228,6 +231,7 @@ def ablate(
     folder = Path(out) if out is not None else Path("out") / chosen.name
     result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
     write_ablation_report(result.out)
+    write_tables(result.out, ablation_tables(result.table))
     return result
 
 
@@ -304,6 +308,7 @@ def compare(
     )
     result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
     write_compare_report(result.out)
+    write_tables(result.out, compare_tables(result.table))
     return result
 
 
@@ -365,6 +370,7 @@ def tune(
     )
     result = tuning.tune(job, Path(out), Path(lock), on_story=_counted(on_progress, len(chosen)))
     write_tuning_report(Path(out))
+    write_tables(Path(out), tuning_tables(result.chosen))
     return result
 
 

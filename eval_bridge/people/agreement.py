@@ -130,8 +130,11 @@ def moral_recoverability(rows: Iterable[tuple[str, Sequence[str]]]) -> HumanMora
     return HumanMoral(n=len(judged), hmr1=100.0 * first, hmr3=100.0 * third)
 
 
-def rating(rows: Iterable[tuple[str, str, float]], resamples: int = 10_000, seed: int = 42) -> Rating:
-    """Mean, standard deviation, intervals and ordinal alpha of ratings (Eq. 54) by (rater, story, value)."""
+def rating(
+    rows: Iterable[tuple[str, str, float]], resamples: int = 10_000, seed: int = 42, *, alpha: bool = True
+) -> Rating:
+    """Mean, standard deviation, intervals and (with `alpha`) ordinal alpha of ratings (Eq. 54) by (rater, story,
+    value)."""
     told = list(rows)
     values = [value for _, _, value in told]
     if not values:
@@ -144,9 +147,18 @@ def rating(rows: Iterable[tuple[str, str, float]], resamples: int = 10_000, seed
         mean=given.mean(),
         sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
         ci95=given.interval(1, resamples, seed),
-        krippendorff_alpha=krippendorff_alpha(table, "ordinal"),
+        krippendorff_alpha=krippendorff_alpha(table, "ordinal") if alpha else None,
         ci95_raters=given.interval(0, resamples, seed + 1),
     )
+
+
+def column_rating(
+    rows: Iterable[Mapping[str, Any]], column: str, resamples: int = 10_000, seed: int = 42
+) -> Rating | None:
+    """Return the mean of one column of judgments with its intervals; None where no row fills it in. Rows without a
+    rater are one's."""
+    told = [(row.get("rater", ""), row["story_id"], float(row[column])) for row in rows if column in row]
+    return rating(told, resamples, seed, alpha=False) if told else None
 
 
 def by_key(rows: Iterable[Mapping[str, Any]], key: str, value: str) -> dict[str, list[Any]]:
