@@ -19,6 +19,7 @@ from katha.schema import Event, Stage
 from katha.schema.needs import Needs
 from katha.schema.scores import Comparison
 from katha.store import Status
+from katha.tables import DataTable, Estimate, number_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -143,6 +144,21 @@ def tell_needs(needs: Needs, as_json: bool) -> None:
     for note in needs.notes:
         typer.echo(note)
     typer.echo("Nothing was drawn or asked.")
+
+
+def tell_table(table: DataTable) -> None:
+    """Print a table's texts and numbers, a row a line."""
+    typer.echo(table.title)
+    for row in table.rows:
+        words = ", ".join(cell for cell in row if isinstance(cell, str))
+        numbers = []
+        for column, cell in zip(table.columns, row, strict=True):
+            value = number_of(cell)
+            if value is not None:
+                span = interval(cell.ci95, f".{column.digits}f") if isinstance(cell, Estimate) else "-"
+                told = f"{value:.{column.digits}f}" + (f" ({span})" if span != "-" else "")
+                numbers.append(f"{column.heading} {told}")
+        typer.echo(f"  {words}: {', '.join(numbers) or '-'}")
 
 
 def tell_outcome(outcome: Outcome) -> None:

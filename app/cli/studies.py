@@ -10,13 +10,26 @@ import typer
 from pydantic import BaseModel
 
 import katha
-from katha.app.cli.console import comparison, echo_json, end, interval, points, progress_bar, tell_needs, tell_outcome
+from katha.app.cli.console import (
+    comparison,
+    echo_json,
+    end,
+    interval,
+    points,
+    progress_bar,
+    tell_needs,
+    tell_outcome,
+    tell_table,
+)
 from katha.app.cli.options import Boards, DryRun, Given, Ids, Json, Lock, Resamples, Split, Stories, options_from
+from katha.app.evaluator_tables import evaluate_table
 from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tuning
 from katha.app.reports.page import change, headline, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
 from katha.app.studies import estimate
 from katha.config import Settings
+from katha.errors import UsageError
+from katha.experiments.evaluator_tables import load_table
 from katha.experiments.inputs import EvalOptions
 from katha.experiments.runner import ExperimentState, Result
 from katha.schema.tables import AblationRow, AblationTable, CompareTable, HumanColumns, TuningResult
@@ -68,6 +81,12 @@ def evaluate(
     out: Annotated[Path, typer.Option("--out", help="The folder of the evaluation.")],
     given: Given,
     options: Given,
+    table: Annotated[
+        int | None, typer.Option("--table", help="58 or 60: evaluate by each evaluator of the table's rows, too.")
+    ] = None,
+    human: Annotated[
+        Path | None, typer.Option("--human", help="With --table: people's judgments (failing, human_score, right).")
+    ] = None,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -76,6 +95,11 @@ def evaluate(
     The same command again asks nothing. After a kill, or with a larger budget, it goes on where it stopped.
     """
     changes = {**given.changes, **options.changes}
+    if table is not None:
+        _evaluate_table(stories, boards, out, given, changes, table=table, human=human, plain=not as_json, dry=dry_run)
+        return
+    if human is not None:
+        raise UsageError("--human goes with --table.", hint="For scores beside people: katha score --human FILE.")
     with progress_bar("Judging", "Judging {}", quiet=as_json) as on_progress:
         if dry_run:
             _tell_estimate(*estimate(stories, boards, out, given.preset, on_progress=on_progress, **changes), as_json)
@@ -91,6 +115,50 @@ def evaluate(
             **changes,
         )
     _tell_evaluation(result, out / "report.html", as_json)
+
+
+def _evaluate_table(
+    stories: str,
+    boards: list[str],
+    out: Path,
+    given: Given,
+    changes: Mapping[str, object],
+    *,
+    table: int,
+    human: Path | None,
+    plain: bool,
+    dry: bool,
+) -> None:
+    """Evaluate by each evaluator of a table, and print the table; or what that would ask."""
+    if dry:
+        for name in load_table(table).evaluators:
+            if plain:
+                typer.echo(f"{name}:")
+            told = {**changes, "evaluator": name}
+            _tell_estimate(*estimate(stories, boards, out / name, given.preset, **told), not plain)
+        return
+    with progress_bar("Judging", "Judging {}", quiet=not plain) as on_progress:
+        made = evaluate_table(
+            stories,
+            boards,
+            out,
+            given.preset,
+            table=table,
+            human=human,
+            budget=given.budget,
+            on_progress=on_progress,
+            **changes,
+        )
+    if plain:
+        tell_table(made.table)
+        typer.echo(f"Tables: {out}")
+    else:
+        echo_json({"out": str(out), "table": made.rows.model_dump(mode="json")})
+    for outcome in made.outcomes.values():
+        if plain:
+            tell_outcome(outcome)
+    for outcome in made.outcomes.values():
+        end(outcome)
 
 
 def _tell_batch(judge: str, ended: int, of: int) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from katha.app.cli.console import echo_json, interval
+from katha.app.cli.console import echo_json, tell_table
 from katha.app.cli.options import Json, Matching, Resamples, Seed
 from katha.app.reports.data_tables import (
     ablation_tables,
@@ -27,7 +27,7 @@ from katha.experiments.robustness import Study, read_study, robustness
 from katha.jsonio import write_json
 from katha.schema.robustness import Robustness
 from katha.schema.scores import Scores
-from katha.tables import DataTable, Estimate, number_of, write_tables
+from katha.tables import DataTable, write_tables
 
 
 def tables(
@@ -90,7 +90,7 @@ def tables(
         return
     for table in made:
         if table.name in ("table-4", "table-61", "table-62"):
-            _tell(table)
+            tell_table(table)
     if missing is not None:
         typer.echo(f"No figures: {missing}")
     for note in found.notes:
@@ -110,18 +110,3 @@ def _fitted(given: Study, labels: list[Judgment], seed: int) -> EnsembleReport:
     """Return the worth of judges and ensembles on people's labels of answers to any question."""
     outcomes = collect(given.records, given.answers(), matching=given.rule(), selection="all")
     return fit_ensemble(outcomes, labels, seed=seed)[1]
-
-
-def _tell(table: DataTable) -> None:
-    """Print a table's texts and numbers, a row a line."""
-    typer.echo(table.title)
-    for row in table.rows:
-        words = ", ".join(cell for cell in row if isinstance(cell, str))
-        numbers = []
-        for column, cell in zip(table.columns, row, strict=True):
-            value = number_of(cell)
-            if value is not None:
-                span = interval(cell.ci95, f".{column.digits}f") if isinstance(cell, Estimate) else "-"
-                told = f"{value:.{column.digits}f}" + (f" ({span})" if span != "-" else "")
-                numbers.append(f"{column.heading} {told}")
-        typer.echo(f"  {words}: {', '.join(numbers) or '-'}")

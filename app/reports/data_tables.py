@@ -11,7 +11,7 @@ from katha.app.reports.page import headline
 from katha.eval_bridge.people.ensemble import EnsembleReport
 from katha.eval_bridge.scoring.scores import HEADLINE
 from katha.schema import LATENT_DIMENSIONS, Dimension
-from katha.schema.robustness import GroupRow, MatchingRow, PeopleColumns, RankCorrelation, Robustness
+from katha.schema.robustness import EvaluatorTable, GroupRow, MatchingRow, PeopleColumns, RankCorrelation, Robustness
 from katha.schema.scores import Comparison, JudgeScores, RowDifference, Scores
 from katha.schema.tables import AblationTable, CompareTable, HumanColumns, TuningResult
 from katha.tables import Cell, Column, DataTable, Estimate
@@ -275,6 +275,28 @@ def matching_table(rows: Sequence[MatchingRow]) -> DataTable:
             (row.rule, row.false_accept, row.false_reject, row.human_correlation, row.n_pairs, row.n_boards)
             for row in rows
         ),
+    )
+
+
+def evaluator_data_table(found: EvaluatorTable) -> DataTable:
+    """Return Table 58 or 60: other questions, or scoring without one control."""
+    return DataTable(
+        name=f"table-{found.table}",
+        title=found.title,
+        columns=(
+            *(_name("Row"), _name("Evaluator"), _up("Image"), _down("STG"), _up("Localization")),
+            *(_up("Human corr.", 2), _down("Ambiguity leakage"), _number("Valid", 0), _number("Scored", 0)),
+        ),
+        rows=tuple(
+            (
+                *(row.row, row.evaluator, Estimate(row.image, row.image_ci95), Estimate(row.stg, row.stg_ci95)),
+                Estimate(row.localization.right, row.localization.ci95) if row.localization is not None else None,
+                row.human_score.spearman if row.human_score is not None else None,
+                *(row.ambiguity_leakage, row.n_valid, row.n_scored),
+            )
+            for row in found.rows
+        ),
+        notes=tuple(found.notes),
     )
 
 

@@ -201,7 +201,7 @@ def alignment(
     """
     outcomes = collect(records, answers, matching=matching, selection=questions, calibrated=calibrated)
     rows = [row for row in judgments if "story_id" in row and ("failing" in row or "human_score" in row)]
-    placed = _placed(rows, outcomes)
+    placed = place_judgments(rows, outcomes)
     lost = len(rows) - len(placed)
     notes = [f"{lost} judgments are about stories that are not scored and are left out."] if lost else []
     judges: dict[str, JudgeAlignment] = {}
@@ -217,7 +217,7 @@ Placed = list[tuple[int, int, Mapping[str, Any]]]
 """Judgments, each with the places of its method and story in an array of counts (methods, stories, dimensions, 4)."""
 
 
-def _placed(rows: list[Mapping[str, Any]], outcomes: Outcomes) -> Placed:
+def place_judgments(rows: list[Mapping[str, Any]], outcomes: Outcomes) -> Placed:
     """Each judgment with the places of its method and story; judgments about strange stories are dropped."""
     stories = {name: at for at, name in enumerate(outcomes.stories)}
     methods = {name: at for at, name in enumerate(outcomes.methods)}

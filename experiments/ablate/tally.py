@@ -207,7 +207,7 @@ class Tally:
         labels = tuple(sorted(scoring.labels.items()))
         key = (protocol, matching, scoring.valid == "answer", scoring.accepted, labels)
         if key not in self._outcomes:
-            stories = [_coarse_story(item, scoring) for item in self.stories]
+            stories = [coarse_story(item, scoring) for item in self.stories]
             rule = kept_rule(matching, self.folder.path)
             self.unsettled += settle(rule, stories, self.rows(protocol))
             rows = (_coarse_row(item, scoring) for item in self.rows(protocol))
@@ -256,7 +256,7 @@ def _coarse_row(row: Answer, scoring: Scoring) -> Answer:
     return row.model_copy(update=changes) if changes else row
 
 
-def _coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
+def coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
     """Return `record` with the answers that the scoring accepts: coarser labels, or the canonical answers alone."""
     labels, canonical = scoring.labels, scoring.accepted == "canonical"
 

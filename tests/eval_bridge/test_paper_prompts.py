@@ -17,14 +17,14 @@ E3: dict[Condition, str] = {
     ),
     "text": (
         "You are given only the source story text. You do not have access to generated images, image prompts, "
-        "captions, model outputs, or metadata. Answer the question using only the source story. If the story does not contain "
-        "enough information, return `Unclear`. Return only the required structured output."
+        "captions, model outputs, or metadata. Answer the question using only the source story. If the story does not "
+        "contain enough information, return `Unclear`. Return only the required structured output."
     ),
     "text+image": (
         "You are given the source story and the generated storyboard images. Identify the answer intended by the "
-        "source story, then determine whether the image sequence supports, omits, contradicts, or leaves ambiguous that "
-        "answer. If the intended answer is not clear even with both modalities, return `Ambiguous`. Return only the "
-        "required structured output."
+        "source story, then determine whether the image sequence supports, omits, contradicts, or leaves ambiguous "
+        "that answer. If the intended answer is not clear even with both modalities, return `Ambiguous`. Return "
+        "only the required structured output."
     ),
 }
 TABLE_35: dict[Dimension, str] = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
 import independent_tables as slow
 import pytest
-from independent_scorer import CONDITIONS, DIMENSIONS, Independent
+from independent_scorer import Independent
+from independent_tables import JUDGES, METHODS, write_archive
 
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge.scoring.reliability import DIVISIONS, qualitative_groups, split_half
@@ -19,61 +19,6 @@ from katha.experiments.robustness import people_columns, read_study, robustness
 from katha.schema.robustness import Robustness
 
 RESAMPLES = 60
-METHODS = ("flux", "ideal", "none", "sdxl")
-JUDGES = ("gemini", "qwen")
-SOURCES = ("aesop", "panchatantra", None)
-
-
-def write_archive(folder: Path, *, stories: int = 14, seed: int = 3, methods: tuple[str, ...] = METHODS) -> Path:
-    """Stories of three sources and two types, four methods of different worth, two judges that fail at times."""
-    draw = random.Random(seed)
-    records, rows = [], []
-    for number in range(stories):
-        story, questions = f"s{number:02d}", []
-        for at in range(draw.randint(2, 7)):
-            gold = f"answer {at}"
-            questions.append(
-                {
-                    "question_id": f"q{at}",
-                    "question_type": draw.choice(DIMENSIONS),
-                    "question": "What?",
-                    "gold_answer": gold,
-                    "accepted_answers": [gold],
-                    "role": "reporting",
-                }
-            )
-            for judge in JUDGES:
-                for method in (None, *methods):
-                    for condition in CONDITIONS if method else ("text",):
-                        if method and condition == "text":
-                            continue
-                        worth = 0.85 if condition != "image" else 0.3 + 0.15 * METHODS.index(method or "none")
-                        right = draw.random() < worth
-                        status = "ok" if draw.random() < 0.95 else "refused"
-                        rows.append(
-                            {
-                                "method": method,
-                                "judge": judge,
-                                "story_id": story,
-                                "question_id": f"q{at}",
-                                "condition": condition,
-                                "status": status,
-                                "answer": gold if right else "else",
-                            }
-                        )
-        source = SOURCES[number % 3]
-        records.append(
-            {
-                "story_id": story,
-                "story_text": "A story.",
-                "narrative_type": ("symbolic", "action")[number % 2],
-                "provenance": {"source_dataset": source} if source else {},
-                "recoverability_questions": questions,
-            }
-        )
-    for name, items in (("stories.jsonl", records), ("answers.jsonl", rows)):
-        (folder / name).write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
-    return folder
 
 
 @pytest.fixture(scope="module")

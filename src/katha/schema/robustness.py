@@ -11,7 +11,7 @@ from typing import Literal
 
 from katha.schema import Dimension
 from katha.schema.people import Rating
-from katha.schema.scores import BlockName, Bootstrap, DimensionScore, Interval, Result
+from katha.schema.scores import BlockName, Bootstrap, DimensionScore, Interval, Localization, RankAgreement, Result
 
 Grouping = Literal["source_family", "narrative_type"]
 
@@ -165,6 +165,36 @@ class MatchingRow(Result):
     false_reject: float | None
     n_boards: int
     human_correlation: float | None
+
+
+class EvaluatorRow(Result):
+    """One row of Table 58 or 60: all boards together, on the row's own valid questions.
+
+    ambiguity_leakage: of the questions that people find defective, the percentage that the row keeps.
+    """
+
+    row: str
+    about: str
+    evaluator: str
+    n_valid: int
+    n_scored: int
+    image: float | None
+    image_ci95: Interval | None
+    stg: float | None
+    stg_ci95: Interval | None
+    localization: Localization | None
+    human_score: RankAgreement | None
+    ambiguity_leakage: float | None
+
+
+class EvaluatorTable(Result):
+    """`table-N.json` of `katha eval --table N`: rows that ask or score otherwise."""
+
+    format: Literal[1] = 1
+    table: int
+    title: str
+    rows: list[EvaluatorRow]
+    notes: list[str]
 
 
 class Robustness(Result):
