@@ -170,16 +170,10 @@ def recovered(matching: str = "lemma-set") -> Any:
         reply = parse_reply(state.output.completion, prompt, {}, plain=True)
         if reply.status != "ok" or reply.answer is None:
             return Score.unscored(reason=reply.status, explanation=reply.error)
-        answer = Answer(
-            method="board",
-            judge=str(state.model),
-            story_id=told["story_id"],
-            question_id=told["question_id"],
-            condition=told["condition"],
-            status="ok",
-            answer=reply.answer,
-            evidence_status=reply.evidence_status,
-            image_support=reply.image_support,
+        about = {name: told[name] for name in ("story_id", "question_id", "condition")}
+        seen = {"evidence_status": reply.evidence_status, "image_support": reply.image_support}
+        answer = Answer.model_validate(
+            {"method": "board", "judge": str(state.model), "status": "ok", "answer": reply.answer, **about, **seen}
         )
         verdict = match(answer, question, matching)
         return Score(value=CORRECT if verdict.right else INCORRECT, answer=reply.answer, explanation=verdict.reason)
