@@ -119,7 +119,9 @@ def _human(tally: Tally) -> str:
         )
     unused = people.unused(tally.names)
     lost = f"; {unused:,} are about other stories or boards and are left out" if unused else ""
-    return f"human: {len(people.rows):,} judgments of {people.path.name}{lost}. What nobody judged is null."
+    crossed = [row.name for row in tally.job.suite.rows if tally.job.reporters(row) != [None]]
+    which = f" {', '.join(crossed)}: a judgment is taken to be about the boards of every judge." if crossed else ""
+    return f"human: {len(people.rows):,} judgments of {people.path.name}{lost}. What nobody judged is null.{which}"
 
 
 def write_table(tally: Tally) -> AblationTable:
