@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from katha.app.drawing import read_story, settings_for
-from katha.app.studies import Stories, choose_methods, choose_suite, read_records
+from katha.app.studies import Stories, choose_methods, choose_suite, compare_options, read_records
 from katha.config import Settings
 from katha.experiments.inputs import choose_stories
-from katha.experiments.needs import compare_needs, run_needs, suite_needs, tune_needs
-from katha.schema.needs import Needs
+from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs, tune_needs
 from katha.stories import check_scene_count
 
 
@@ -51,21 +50,19 @@ def needs_of_comparison(
     stories: Stories,
     settings: Settings | str | None = None,
     *,
-    renderers: Sequence[str] = (),
-    planners: Sequence[str] = (),
-    modes: Sequence[str] = (),
+    varied: tuple[Sequence[str], Sequence[str], Sequence[str]] = ((), (), ()),
     methods: Path | str | None = None,
     **changes: Any,
 ) -> Needs:
-    """Return what `compare` would take at most.
+    """Return what `compare` would take at most. varied: planners, renderers and modes.
 
     Raises:
         UsageError: stories, methods or a setting are wrong.
     """
-    options = changes.pop("renderer_options", None)
-    records = choose_stories(read_records(stories), changes.pop("split", None), changes.pop("ids", None), stories)
+    own, changes, options = compare_options(changes)
+    records = choose_stories(read_records(stories), own.split, own.ids, stories)
     config = settings_for(settings, {**changes, "mode": "base"})
-    return compare_needs(records, config, choose_methods(config, methods, (planners, renderers, modes), options))
+    return compare_needs(records, config, choose_methods(config, methods, varied, options))
 
 
 def needs_of_tuning(

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict
 
 from katha.agents.context import make_planner, make_renderer, prepare_story
 from katha.compass.modes import Mode, Row, Suite, load_mode
@@ -23,7 +25,6 @@ from katha.models.client import keyless
 from katha.planners.rule import RulePlanner
 from katha.protocols import CostsMoney, Evidence, Judge, JudgePrompt, JudgeReply, PlanRequest, Renderer
 from katha.schema import Question, StoryRecord
-from katha.schema.needs import Need, Needs
 
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 _LETTERS_PER_TOKEN = 4
@@ -32,6 +33,63 @@ _FALLBACK_SIZE = (1024, 1024)
 AT_MOST = "At most: what is in the cache, and repairs that need not be tried, come off."
 
 T = TypeVar("T")
+Kind = Literal["plans", "pictures", "answers", "metrics"]
+
+
+class Need(BaseModel):
+    """One plug-in: how often it would be called. cost: US dollars; 0 on this machine, None where the price is unknown.
+
+    note: why it could not be used as things are now (no weights, no package); it is counted all the same.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Kind
+    name: str
+    calls: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    note: str = ""
+
+
+class Needs(BaseModel):
+    """Everything that a command would call, and the notes that its counts need."""
+
+    model_config = ConfigDict(frozen=True)
+
+    dry_run: Literal[True] = True
+    stories: int
+    needs: tuple[Need, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars in all; None where one price is unknown."""
+        costs = [need.cost for need in self.needs if need.calls]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @classmethod
+    def total(cls, stories: int, needs: Iterable[Need], notes: Iterable[str] = ()) -> Self:
+        """Return the needs with those of one plug-in added up, in the order in which they come first."""
+        summed: dict[tuple[Kind, str], Need] = {}
+        for need in needs:
+            known = summed.get((need.kind, need.name))
+            summed[need.kind, need.name] = need if known is None else _added(known, need)
+        return cls(stories=stories, needs=tuple(summed.values()), notes=tuple(dict.fromkeys(notes)))
+
+
+def _added(a: Need, b: Need) -> Need:
+    cost = None if a.cost is None or b.cost is None else a.cost + b.cost
+    return a.model_copy(
+        update={
+            "calls": a.calls + b.calls,
+            "input_tokens": a.input_tokens + b.input_tokens,
+            "output_tokens": a.output_tokens + b.output_tokens,
+            "cost": cost,
+            "note": a.note or b.note,
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -280,7 +338,7 @@ def countable_judges(config: Settings, concurrency: int | None = None) -> list[t
         UsageError: there is no such judge, or none has an option that was given.
     """
     with keyless():
-        here = [name for name in config.judges if _made(lambda name=name: make_judges([name]))[0] is not None]
+        here = [name for name in config.judges if not _judge(name)[1]]
         made = dict(
             make_judges(
                 here,

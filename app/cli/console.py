@@ -16,13 +16,14 @@ import typer
 from katha.app.reports import page
 from katha.eval_bridge.judging.answers import Outcome
 from katha.schema import Event, Stage
-from katha.schema.needs import Needs
 from katha.schema.scores import Comparison
 from katha.store import Status
 from katha.tables import DataTable, Estimate, number_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+    from katha.experiments.needs import Needs
 
 _TITLES: dict[Stage, str] = {
     "plan": "Planning",

@@ -11,6 +11,7 @@ from katha.app.reports.page import headline
 from katha.eval_bridge.people.ensemble import EnsembleReport
 from katha.eval_bridge.scoring.scores import HEADLINE
 from katha.schema import LATENT_DIMENSIONS, Dimension
+from katha.schema.people import PeopleScores
 from katha.schema.robustness import EvaluatorTable, GroupRow, MatchingRow, PeopleColumns, RankCorrelation, Robustness
 from katha.schema.scores import Comparison, JudgeScores, RowDifference, Scores
 from katha.schema.tables import AblationTable, CompareTable, HumanColumns, TuningResult
@@ -100,7 +101,7 @@ def _leaderboard(scores: Scores, shown: Mapping[str, JudgeScores], people: Mappi
             if wanted:
                 yield Estimate(found.mean, found.ci95) if found is not None else None
 
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for name, row in shown.items():
         block = row.common_valid
         numbers = (
@@ -431,3 +432,101 @@ def tuning_tables(found: TuningResult) -> list[DataTable]:
         best=False,
     )
     return [chosen, curve]
+
+
+# What people say (Tables 37 to 39 and 49 to 51), beside `people.json`.
+
+
+_RATINGS = ("visual", "ncs", "mas", "ees")
+
+
+def people_tables(scores: PeopleScores) -> list[DataTable]:
+    """Return ratings, human recoverability, preferences and judges beside people, as far as anybody judged them."""
+    made = [
+        _people_ratings(scores),
+        _people_recoverability(scores),
+        _people_preferences(scores),
+        _people_judges(scores),
+    ]
+    return [table for table in made if table.rows]
+
+
+def _people_ratings(scores: PeopleScores) -> DataTable:
+    rows: list[tuple[Cell, ...]] = []
+    for method, own in (scores.methods or {"": scores}).items():
+        named = {name.upper() if name != "visual" else "Visual": getattr(own, name) for name in _RATINGS}
+        for name, row in {**named, **(own.criteria or {})}.items():
+            if row is not None:
+                told = (Estimate(row.mean, row.ci95), row.sd, row.krippendorff_alpha, row.n)
+                rows.append((method, name, *told))
+    return DataTable(
+        name="ratings",
+        title="Ratings from 1 to 5.",
+        columns=(
+            *(Column(heading="Method"), Column(heading="Criterion"), Column(heading="Mean", digits=2)),
+            *(Column(heading="SD", digits=2), Column(heading="Alpha", digits=2), _number("n", 0)),
+        ),
+        rows=tuple(rows),
+        notes=("Intervals resample stories.",),
+    )
+
+
+def _people_recoverability(scores: PeopleScores) -> DataTable:
+    found = {name: own.recoverability for name, own in (scores.methods or {"": scores}).items()}
+    return DataTable(
+        name="recoverability",
+        title="What people recover.",
+        columns=(
+            *(Column(heading="Method"), _up("Text"), _up("Image"), Column(heading="STG", better="lower")),
+            *(Column(heading="Ambiguous", better="lower"), _number("Valid", 0), _number("Questions", 0)),
+        ),
+        rows=tuple(
+            (
+                *(name, Estimate(row.text, row.ci95_both.text), Estimate(row.image, row.ci95_both.image)),
+                *(Estimate(row.stg, row.ci95_both.stg), row.ambiguity_rate, row.n_valid, row.n_questions),
+            )
+            for name, row in found.items()
+            if row is not None
+        ),
+        notes=("Intervals are for other participants and other stories at once.",),
+    )
+
+
+def _people_preferences(scores: PeopleScores) -> DataTable:
+    return DataTable(
+        name="preferences",
+        title="Preferences from -2 to 2, positive for A.",
+        columns=(
+            *(Column(heading=name) for name in ("A", "B", "Task", "Criterion")),
+            *(Column(heading="Mean", digits=2, signed=True), Column(heading="p, both, corrected", digits=4)),
+            *(Column(heading="Rank-biserial", digits=2, signed=True), _number("n", 0)),
+        ),
+        rows=tuple(
+            (
+                *(pair.a, pair.b, pair.task, name, Estimate(test.mean, test.ci95_both)),
+                *(test.p_both_corrected, test.rank_biserial, test.n),
+            )
+            for pair in scores.preferences or ()
+            for name, test in pair.criteria.items()
+        ),
+        best=False,
+    )
+
+
+def _people_judges(scores: PeopleScores) -> DataTable:
+    return DataTable(
+        name="judges",
+        title="Judges beside people.",
+        columns=(
+            *(Column(heading="Method"), Column(heading="Judge"), _up("Spearman", 2), _up("Pairwise agr.", 2)),
+            *(_number("Boards", 0), *(_up(f"Same verdict, {name}") for name in ("text", "image", "text+image"))),
+        ),
+        rows=tuple(
+            (
+                *(name, judge, row.image.spearman, row.image.pairwise_agreement, row.image.n),
+                *(row.verdicts.get("text"), row.verdicts.get("image"), row.verdicts.get("text+image")),
+            )
+            for name, own in (scores.methods or {}).items()
+            for judge, row in (own.judges or {}).items()
+        ),
+    )
