@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from katha.app.drawing import read_story, settings_for
+from katha.app.drawing import read_plan, read_story, settings_for
 from katha.app.studies import Stories, choose_methods, choose_suite, compare_options, read_records
 from katha.config import Settings
 from katha.experiments.inputs import choose_stories
@@ -14,14 +14,18 @@ from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs
 from katha.stories import check_scene_count
 
 
-def needs_of_run(story: Path | str, settings: Settings | str | None = None, **changes: Any) -> Needs:
+def needs_of_run(
+    story: Path | str, settings: Settings | str | None = None, *, plan: Path | None = None, **changes: Any
+) -> Needs:
     """Return what `run_story` would take at most. Needs no key, calls nothing and writes nothing.
 
     Raises:
-        UsageError: the story or a setting is wrong.
+        UsageError: the story, the plan or a setting is wrong.
     """
     config = settings_for(settings, changes)
     record = read_story(story)
+    if plan is not None:
+        config = config.model_copy(update={"panels": len(read_plan(plan, record).panels)})
     check_scene_count(record, config.panels)
     return run_needs(record, config)
 

@@ -106,13 +106,20 @@ class Shape:
 
 @dataclass(frozen=True)
 class Counts:
-    """Frames drawn at once and inserted, boards that are measured for choosing, and boards that are reported."""
+    """Frames drawn at once and inserted, boards that are measured for choosing, and boards that are reported.
+
+    edges: pairs of frames that are measured apart. texts: how often the text alone is asked. asked: how many questions
+    report a board; None: the story's reporting ones. own: whether the judges that choose are asked these, too.
+    """
 
     frames: int = 0
     inserted: int = 0
     measured: int = 0
     reported: int = 0
     edges: int = 0
+    texts: int = 1
+    asked: int | None = None
+    own: bool = False
 
 
 def shape_of(record: StoryRecord, panels: int) -> Shape | str:
@@ -150,12 +157,13 @@ def run_needs(record: StoryRecord, config: Settings) -> Needs:
 
 def suite_needs(records: Sequence[StoryRecord], config: Settings, suite: Suite) -> Needs:
     """Return what `katha ablate` would take: base boards once for all rows that share planner and renderer."""
-    parts = []
+    parts: list[Needs] = []
     for rows in _drawn_alike(config, suite).values():
         own = config.with_plugins(**{key: value for key in _OF_ROW if (value := getattr(rows[0], key))})
 
-        def counts(shape: Shape, rows: Sequence[Row] = rows) -> Counts:
-            return _rows_counts(rows, shape, len(config.seeds))
+        def counts(shape: Shape, rows: Sequence[Row] = rows, first: bool = not parts) -> Counts:
+            made = _rows_counts(rows, shape, len(config.seeds))
+            return made if first else replace(made, texts=0)
 
         parts.append(_needs(records, own, counts))
     return _joined(records, parts)
@@ -177,7 +185,15 @@ def _rows_counts(rows: Sequence[Row], shape: Shape, seeds: int) -> Counts:
     """Return the counts of rows that share their base boards; rows that only score otherwise cost nothing."""
     modes = {row.build_mode().model_copy(update={"name": "", "about": ""}) for row in rows}
     protocols = {(row.prompts, row.questions) for row in rows}
-    total = Counts(frames=seeds * shape.panels, measured=seeds, reported=seeds * len(protocols))
+    same = any(row.questions == "same" for row in rows)
+    total = Counts(
+        frames=seeds * shape.panels,
+        measured=seeds,
+        reported=seeds * len(protocols),
+        texts=len(protocols),
+        asked=max(shape.reporting, shape.steering) if same else None,
+        own=True,
+    )
     for mode in modes:
         boards = 1 if mode.report == "selected" else seeds
         own = _mode_counts(mode, shape, seeds, boards=boards, plain=False)
@@ -194,17 +210,18 @@ def _rows_counts(rows: Sequence[Row], shape: Shape, seeds: int) -> Counts:
 
 def compare_needs(records: Sequence[StoryRecord], config: Settings, methods: Sequence[Method]) -> Needs:
     """Return what `katha compare` would take."""
-    parts = []
+    parts: list[Needs] = []
+    every = not any(method.repairs for method in methods)
     for method in methods:
-        mode = load_mode(method.config.mode)
-        seeds = len(method.config.seeds)
 
-        def counts(shape: Shape, mode: Mode = mode, seeds: int = seeds, repairs: bool = method.repairs) -> Counts:
-            if repairs:
-                return _mode_counts(mode, shape, seeds, boards=1, plain=True)
-            return Counts(frames=seeds * shape.panels, reported=seeds)
+        def counts(shape: Shape, method: Method = method, first: bool = not parts) -> Counts:
+            seeds, asked = len(method.config.seeds), shape.reporting + (shape.steering if every else 0)
+            made = Counts(frames=seeds * shape.panels, reported=seeds, asked=asked)
+            if method.repairs:
+                made = _mode_counts(load_mode(method.config.mode), shape, seeds, boards=1, plain=True)
+            return made if first else replace(made, texts=0)
 
-        parts.append(_needs(records, method.config, counts, every=not any(item.repairs for item in methods)))
+        parts.append(_needs(records, method.config, counts))
     return _joined(records, parts)
 
 
@@ -216,7 +233,7 @@ def tune_needs(records: Sequence[StoryRecord], config: Settings) -> Needs:
     def counts(shape: Shape) -> Counts:
         inserted = seeds * (shape.panels - 1) * seeds
         boards = seeds + inserted
-        return Counts(frames=seeds * shape.panels, inserted=inserted, measured=boards, reported=boards)
+        return Counts(frames=seeds * shape.panels, inserted=inserted, measured=boards, reported=boards, own=True)
 
     return _needs(records, config, counts)
 
@@ -240,10 +257,8 @@ def _mode_counts(mode: Mode, shape: Shape, seeds: int, *, boards: int, plain: bo
     return own
 
 
-def _needs(
-    records: Iterable[StoryRecord], config: Settings, count: Callable[[Shape], Counts], *, every: bool = False
-) -> Needs:
-    """Return the calls of one planner, renderer and set of judges. every: all questions are asked, none chooses."""
+def _needs(records: Iterable[StoryRecord], config: Settings, count: Callable[[Shape], Counts]) -> Needs:
+    """Return the calls of one planner, renderer and set of judges."""
     needs, notes, stories = [], [AT_MOST], 0
     with keyless():
         renderer, why = _made(lambda: make_renderer(config))
@@ -262,7 +277,7 @@ def _needs(
             cost = None if price is None else frames * price
             needs.append(Need(kind="plans", name=config.planner, calls=1, note=planless))
             needs.append(Need(kind="pictures", name=config.renderer, calls=frames, cost=cost, note=why))
-            needs += _answers(config, shape, counts, judges, size, every=every)
+            needs += _answers(config, shape, counts, judges, size)
     return Needs.total(stories, needs, [*notes, *_planner_note(config)])
 
 
@@ -277,22 +292,20 @@ def _answers(
     counts: Counts,
     judges: Mapping[str, tuple[Mapping[str, float] | None, str]],
     size: tuple[int, int],
-    *,
-    every: bool,
 ) -> Iterator[Need]:
     """Yield each judge's calls for one story; a picture-only call sees every frame, one for a transition two."""
-    asked = shape.reporting + (shape.steering if every else 0)
+    asked = shape.reporting if counts.asked is None else counts.asked
     steer = set(config.steering_judges or config.judges)
-    report = set(config.judges)
+    report = {*config.judges, *(config.steering_judges if counts.own else ())}
     text = shape.letters // _LETTERS_PER_TOKEN
     board, pair = (picture_tokens(*size) * frames for frames in (shape.panels + (1 if counts.inserted else 0), 2))
     base = _INSTRUCTION_TOKENS + shape.question_letters // _LETTERS_PER_TOKEN
     for name, (price, note) in judges.items():
         calls: list[tuple[int, int]] = []
-        if name in report and (counts.reported or every):
+        if name in report:
             reported = counts.reported * asked
-            calls += [(asked, base + text), (reported, base + board), (reported, base + board + text)]
-        if name in steer and not every:
+            calls += [(counts.texts * asked, base + text), (reported, base + board), (reported, base + board + text)]
+        if name in steer:
             bound = counts.measured * shape.bound + counts.edges * (shape.bound // max(1, shape.panels - 1) + 1)
             calls += [(counts.measured * shape.steering, base + board), (bound, base + pair)]
         number, tokens = sum(count for count, _ in calls), sum(count * each for count, each in calls)

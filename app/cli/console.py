@@ -129,8 +129,13 @@ def comparison(row: Comparison, judge: str = "") -> str:
     return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories{beside})"
 
 
-def tell_needs(needs: Needs, as_json: bool) -> None:
+_UNLOCKED = "The lock is not looked into: seeds and candidates are counted as the settings have them."
+
+
+def tell_needs(needs: Needs, as_json: bool, *, locked: bool = False) -> None:
     """Print what a command would draw and ask, and that nothing was done."""
+    if locked:
+        needs = needs.model_copy(update={"notes": (*needs.notes, _UNLOCKED)})
     if as_json:
         echo_json(needs.model_dump(mode="json") | {"cost": needs.cost})
         return

@@ -261,7 +261,7 @@ def ablate(
     named = [part.strip() for part in rows.split(",") if part.strip()] if rows is not None else None
     if dry_run:
         needs = needs_of_ablation(stories, given.preset, suite=suite, rows=named, split=split, **given.changes)
-        tell_needs(needs, as_json)
+        tell_needs(needs, as_json, locked=lock is not None)
         return
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
         result = katha.ablate(

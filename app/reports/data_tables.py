@@ -314,16 +314,18 @@ def ablation_tables(table: AblationTable) -> list[DataTable]:
 
 def _ablation_rows(table: AblationTable) -> DataTable:
     rows: list[tuple[Cell, ...]] = []
+    reliable = any(row.stg_reliability is not None for row in table.rows)
     for row in table.rows:
         shown = row.headline
         if shown is None:
-            rows.append((row.mode, *[None] * 12))
+            rows.append((row.mode, *[None] * (13 if reliable else 12)))
             continue
         rows.append(
             (
                 *(row.mode, shown.text, Estimate(shown.image, shown.image_ci95), Estimate(shown.stg, shown.stg_ci95)),
                 *(Estimate(shown.delta_stg, shown.ci95), shown.p_corrected, shown.p_bootstrap_corrected),
                 *(row.stg, row.raw.stg if row.raw is not None else None, shown.n, row.valid, row.scored, row.frames),
+                *((row.stg_reliability,) if reliable else ()),
             )
         )
     return DataTable(
@@ -333,7 +335,7 @@ def _ablation_rows(table: AblationTable) -> DataTable:
             *(_name("Row"), _up("Text"), _up("Image"), _down("STG"), _CHANGE, _number("p, Wilcoxon", 3)),
             *(_number("p, bootstrap", 3), _down("Own STG"), _down("Raw STG")),
             *(_number(words, 0) for words in ("Common", "Valid", "Scored")),
-            _number("Frames", 2),
+            *(_number("Frames", 2), *([_up("STG reliability", 2)] if reliable else [])),
         ),
         rows=tuple(rows),
         notes=(f"Change: against {table.baseline}; p corrected. {table.conclusion.text}",),
@@ -359,7 +361,7 @@ def _ablation_pairs(table: AblationTable) -> DataTable:
 def _ablation_people(table: AblationTable) -> DataTable:
     def cells(own: HumanColumns | None, leakage: float | None) -> tuple[Cell, ...]:
         if own is None:
-            return (None,) * 7
+            return (None,) * 8
         local, score, agreed = own.localization, own.human_score, own.agreement
         return (
             Estimate(local.right, local.ci95) if local else None,
@@ -369,6 +371,7 @@ def _ablation_people(table: AblationTable) -> DataTable:
             agreed.false_accept if agreed else None,
             agreed.false_reject if agreed else None,
             Estimate(own.visual.mean, own.visual.ci95) if own.visual else None,
+            Estimate(own.human_mean.mean, own.human_mean.ci95) if own.human_mean else None,
         )
 
     return DataTable(
@@ -376,7 +379,7 @@ def _ablation_people(table: AblationTable) -> DataTable:
         title=f"The suite {table.suite} beside people.",
         columns=(
             *(_name("Row"), _up("Localization"), _up("Human corr.", 2), _down("Ambiguity leakage")),
-            *(_up("Agreement"), _down("False accept"), _down("False reject"), _up("Visual", 2)),
+            *(_up("Agreement"), _down("False accept"), _down("False reject"), _up("Visual", 2), _up("Human score", 2)),
         ),
         rows=tuple((row.mode, *cells(row.human, row.ambiguity_leakage)) for row in table.rows),
     )
