@@ -6,23 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from katha.app.drawing import read_story, settings_for
-from katha.app.studies import Stories, choose_methods, choose_suite, read_records
+from katha.app.drawing import read_plan, read_story, settings_for
+from katha.app.studies import Stories, choose_methods, choose_suite, compare_options, read_records
 from katha.config import Settings
 from katha.experiments.inputs import choose_stories
-from katha.experiments.needs import compare_needs, run_needs, suite_needs, tune_needs
-from katha.schema.needs import Needs
+from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs, tune_needs
 from katha.stories import check_scene_count
 
 
-def needs_of_run(story: Path | str, settings: Settings | str | None = None, **changes: Any) -> Needs:
+def needs_of_run(
+    story: Path | str, settings: Settings | str | None = None, *, plan: Path | None = None, **changes: Any
+) -> Needs:
     """Return what `run_story` would take at most. Needs no key, calls nothing and writes nothing.
 
     Raises:
-        UsageError: the story or a setting is wrong.
+        UsageError: the story, the plan or a setting is wrong.
     """
     config = settings_for(settings, changes)
     record = read_story(story, config.mapping)
+    if plan is not None:
+        config = config.model_copy(update={"panels": len(read_plan(plan, record).panels)})
     check_scene_count(record, config.panels)
     return run_needs(record, config)
 
@@ -53,22 +56,19 @@ def needs_of_comparison(
     stories: Stories,
     settings: Settings | str | None = None,
     *,
-    renderers: Sequence[str] = (),
-    planners: Sequence[str] = (),
-    modes: Sequence[str] = (),
+    varied: tuple[Sequence[str], Sequence[str], Sequence[str]] = ((), (), ()),
     methods: Path | str | None = None,
     **changes: Any,
 ) -> Needs:
-    """Return what `compare` would take at most.
+    """Return what `compare` would take at most. varied: planners, renderers and modes.
 
     Raises:
         UsageError: stories, methods or a setting are wrong.
     """
-    options = changes.pop("renderer_options", None)
-    chosen = (changes.pop("split", None), changes.pop("ids", None))
+    own, changes, options = compare_options(changes)
     config = settings_for(settings, {**changes, "mode": "base"})
-    records = choose_stories(read_records(stories, config.mapping), *chosen, stories)
-    return compare_needs(records, config, choose_methods(config, methods, (planners, renderers, modes), options))
+    records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
+    return compare_needs(records, config, choose_methods(config, methods, varied, options))
 
 
 def needs_of_tuning(

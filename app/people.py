@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from katha.app.reports.data_tables import people_tables
 from katha.app.reports.people_page import write_people_report
 from katha.app.reports.rater_pages import write_rater_pages
 from katha.errors import UsageError
@@ -22,7 +23,6 @@ from katha.experiments.people import (
     score_people,
     write_scored,
 )
-from katha.experiments.people_tables import people_tables
 from katha.jsonio import write_bytes_atomic
 from katha.store import Workspace
 from katha.stories import load_stories
@@ -65,7 +65,8 @@ def pack_study(stories: str, boards: Sequence[str], out: Path, options: StudyOpt
 
 
 def score_study(answers: Sequence[Path], out: Path, options: PeopleOptions) -> tuple[Scored, Path]:
-    """Score what people handed back: `people.json`, `judgments.jsonl`, tables, figures and `report.html` in `out`.
+    """Score what people handed back: `people.json`, `judgments.jsonl`, tables (CSV, LaTeX), figures and `report.html`
+    in `out`.
 
     Returns:
         The scores with the judgments that they are made of, and the report.
@@ -78,6 +79,6 @@ def score_study(answers: Sequence[Path], out: Path, options: PeopleOptions) -> t
     scored = score_people(answers, options)
     with Workspace(out, SCORES).claim():
         write_scored(out, scored)
-        write_tables(out / "tables", people_tables(scored.scores))
         report = write_people_report(out, scored.scores)
+        write_tables(out, people_tables(scored.scores))
     return scored, report

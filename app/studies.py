@@ -32,7 +32,14 @@ from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.compare import CompareJob
 from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.inputs import EvalOptions, choose_questions, choose_stories, prepare_stories, read_pairs
+from katha.experiments.inputs import (
+    CompareOptions,
+    EvalOptions,
+    choose_questions,
+    choose_stories,
+    prepare_stories,
+    read_pairs,
+)
 from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.experiments.needs import countable_judges
 from katha.jsonio import refuse_overwriting
@@ -197,7 +204,7 @@ def ablate(
 ) -> AblationResult:
     """Run every row of a suite over stories, and say what the differences support.
 
-    Each distinct frame is drawn once and each distinct question asked once, however the rows overlap.
+    Each distinct frame is drawn once and each distinct question asked once.
 
     Args:
         stories: A JSON Lines file, a record, a text, a folder of them, or records.
@@ -236,8 +243,7 @@ def ablate(
         config = freeze(config, Path(lock), plugins, records, given_names(changes))
         frozen = {"file": Path(lock).name, "sha256": config.lock}
     job = AblationJob(records, chosen, config, plugins, frozen, resamples, strict=rows is not None, human=human)
-    folder = Path(out) if out is not None else Path("out") / chosen.name
-    result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
+    result = run_ablation(job, Path(out or Path("out") / chosen.name), on_story=_counted(on_progress, len(records)))
     write_ablation_report(result.out)
     write_tables(result.out, ablation_tables(result.table))
     return result
@@ -265,8 +271,6 @@ def compare(
     planners: Sequence[str] = (),
     modes: Sequence[str] = (),
     methods: Path | str | Sequence[Method] | None = None,
-    reference: str | None = None,
-    resamples: int = 10_000,
     out: Path | str = "out/compare",
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
@@ -281,13 +285,11 @@ def compare(
         planners: The planners to compare.
         modes: The repair modes to compare; `base` unless told.
         methods: A YAML list of methods, each with options of its own, or the methods themselves.
-        reference: The method that the others are held against, not every pair.
-        resamples: Bootstrap resamples of stories.
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
         **changes: Single settings by name, over `settings`; each renderer gets those `renderer_options` that it has.
-            `split` and `ids` leave stories out.
+            `split`, `ids`, `reference` and `resamples` (10,000), as `CompareOptions` has them.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
@@ -300,10 +302,9 @@ def compare(
         >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
         >>> result.table
     """
-    options = changes.pop("renderer_options", None)
-    chosen = (changes.pop("split", None), changes.pop("ids", None))
+    own, changes, options = compare_options(changes)
     config = settings_for(settings, {**changes, "mode": "base"})
-    records = choose_stories(read_records(stories, config.mapping), *chosen, stories)
+    records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_memory(changes.get("memory"), drawn_by)
@@ -312,15 +313,27 @@ def compare(
         methods=found,
         config=config,
         prepare=_prepare_alike(stories),
-        resamples=resamples,
+        resamples=own.resamples,
         command=("katha", *sys.argv[1:]),
         budget=budget,
-        reference=require_reference(reference, [one.name for one in found]),
+        reference=require_reference(own.reference, [one.name for one in found]),
     )
     result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
     write_compare_report(result.out)
     write_tables(result.out, compare_tables(result.table))
     return result
+
+
+def compare_options(changes: Mapping[str, Any]) -> tuple[CompareOptions, Mapping[str, Any], Any]:
+    """Return what of `changes` is a comparison's own, the settings among them, and the renderers' options.
+
+    Raises:
+        UsageError: one has a value that it cannot have.
+    """
+    own = {name: value for name, value in changes.items() if name in CompareOptions.model_fields and value is not None}
+    rest = {name: value for name, value in changes.items() if name not in CompareOptions.model_fields}
+    options = rest.pop("renderer_options", None)
+    return read_settings(CompareOptions, own), rest, options
 
 
 def tune(

@@ -58,6 +58,19 @@ class EvalOptions(BaseModel):
     )
 
 
+class CompareOptions(BaseModel):
+    """Which stories methods are compared on, and how their differences are tested."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    split: str | None = Field(default=None, description=SPLIT_HELP)
+    ids: str | None = Field(default=None, description=IDS_HELP)
+    reference: str | None = Field(
+        default=None, description="The method that the others are held against, not every pair."
+    )
+    resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")
+
+
 def choose_stories(
     records: Sequence[StoryRecord], split: str | None, ids: str | None = None, source: object = None
 ) -> list[StoryRecord]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict
 
 from katha.agents.context import make_planner, make_renderer, prepare_story
 from katha.compass.modes import Mode, Row, Suite, load_mode
@@ -23,7 +25,6 @@ from katha.models.client import keyless
 from katha.planners.rule import RulePlanner
 from katha.protocols import CostsMoney, Evidence, Judge, JudgePrompt, JudgeReply, PlanRequest, Renderer
 from katha.schema import Question, StoryRecord
-from katha.schema.needs import Need, Needs
 
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 _LETTERS_PER_TOKEN = 4
@@ -32,6 +33,63 @@ _FALLBACK_SIZE = (1024, 1024)
 AT_MOST = "At most: what is in the cache, and repairs that need not be tried, come off."
 
 T = TypeVar("T")
+Kind = Literal["plans", "pictures", "answers", "metrics"]
+
+
+class Need(BaseModel):
+    """One plug-in: how often it would be called. cost: US dollars; 0 on this machine, None where the price is unknown.
+
+    note: why it could not be used as things are now (no weights, no package); it is counted all the same.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Kind
+    name: str
+    calls: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    note: str = ""
+
+
+class Needs(BaseModel):
+    """Everything that a command would call, and the notes that its counts need."""
+
+    model_config = ConfigDict(frozen=True)
+
+    dry_run: Literal[True] = True
+    stories: int
+    needs: tuple[Need, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars in all; None where one price is unknown."""
+        costs = [need.cost for need in self.needs if need.calls]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @classmethod
+    def total(cls, stories: int, needs: Iterable[Need], notes: Iterable[str] = ()) -> Self:
+        """Return the needs with those of one plug-in added up, in the order in which they come first."""
+        summed: dict[tuple[Kind, str], Need] = {}
+        for need in needs:
+            known = summed.get((need.kind, need.name))
+            summed[need.kind, need.name] = need if known is None else _added(known, need)
+        return cls(stories=stories, needs=tuple(summed.values()), notes=tuple(dict.fromkeys(notes)))
+
+
+def _added(a: Need, b: Need) -> Need:
+    cost = None if a.cost is None or b.cost is None else a.cost + b.cost
+    return a.model_copy(
+        update={
+            "calls": a.calls + b.calls,
+            "input_tokens": a.input_tokens + b.input_tokens,
+            "output_tokens": a.output_tokens + b.output_tokens,
+            "cost": cost,
+            "note": a.note or b.note,
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -48,13 +106,20 @@ class Shape:
 
 @dataclass(frozen=True)
 class Counts:
-    """Frames drawn at once and inserted, boards that are measured for choosing, and boards that are reported."""
+    """Frames drawn at once and inserted, boards that are measured for choosing, and boards that are reported.
+
+    edges: pairs of frames that are measured apart. texts: how often the text alone is asked. asked: how many questions
+    report a board; None: the story's reporting ones. own: whether the judges that choose are asked these, too.
+    """
 
     frames: int = 0
     inserted: int = 0
     measured: int = 0
     reported: int = 0
     edges: int = 0
+    texts: int = 1
+    asked: int | None = None
+    own: bool = False
 
 
 def shape_of(record: StoryRecord, panels: int) -> Shape | str:
@@ -92,12 +157,14 @@ def run_needs(record: StoryRecord, config: Settings) -> Needs:
 
 def suite_needs(records: Sequence[StoryRecord], config: Settings, suite: Suite) -> Needs:
     """Return what `katha ablate` would take: base boards once for all rows that share planner and renderer."""
-    parts, folds = [], 1 if config.steering_judges else len(config.judges)
+    parts: list[Needs] = []
+    folds = 1 if config.steering_judges else len(config.judges)
     for rows in _drawn_alike(config, suite).values():
         own = config.with_plugins(**{key: value for key in _OF_ROW if (value := getattr(rows[0], key))})
 
-        def counts(shape: Shape, rows: Sequence[Row] = rows) -> Counts:
-            return _rows_counts(rows, shape, len(config.seeds), folds)
+        def counts(shape: Shape, rows: Sequence[Row] = rows, first: bool = not parts) -> Counts:
+            made = _rows_counts(rows, shape, len(config.seeds), folds)
+            return made if first else replace(made, texts=0)
 
         parts.append(_needs(records, own, counts))
     return _joined(records, parts)
@@ -122,7 +189,15 @@ def _rows_counts(rows: Sequence[Row], shape: Shape, seeds: int, folds: int) -> C
     """
     modes = {row.build_mode().model_copy(update={"name": "", "about": ""}) for row in rows}
     protocols = {(row.prompts, row.questions) for row in rows}
-    total = Counts(frames=seeds * shape.panels, measured=seeds, reported=seeds * len(protocols))
+    same = any(row.questions == "same" for row in rows)
+    total = Counts(
+        frames=seeds * shape.panels,
+        measured=seeds,
+        reported=seeds * len(protocols),
+        texts=len(protocols),
+        asked=max(shape.reporting, shape.steering) if same else None,
+        own=True,
+    )
     for mode in modes:
         boards = 1 if mode.report == "selected" else seeds
         own, times = _mode_counts(mode, shape, seeds, boards=boards, plain=False), folds if mode.steers else 1
@@ -139,17 +214,18 @@ def _rows_counts(rows: Sequence[Row], shape: Shape, seeds: int, folds: int) -> C
 
 def compare_needs(records: Sequence[StoryRecord], config: Settings, methods: Sequence[Method]) -> Needs:
     """Return what `katha compare` would take."""
-    parts = []
+    parts: list[Needs] = []
+    every = not any(method.repairs for method in methods)
     for method in methods:
-        mode = load_mode(method.config.mode)
-        seeds = len(method.config.seeds)
 
-        def counts(shape: Shape, mode: Mode = mode, seeds: int = seeds, repairs: bool = method.repairs) -> Counts:
-            if repairs:
-                return _mode_counts(mode, shape, seeds, boards=1, plain=True)
-            return Counts(frames=seeds * shape.panels, reported=seeds)
+        def counts(shape: Shape, method: Method = method, first: bool = not parts) -> Counts:
+            seeds, asked = len(method.config.seeds), shape.reporting + (shape.steering if every else 0)
+            made = Counts(frames=seeds * shape.panels, reported=seeds, asked=asked)
+            if method.repairs:
+                made = _mode_counts(load_mode(method.config.mode), shape, seeds, boards=1, plain=True)
+            return made if first else replace(made, texts=0)
 
-        parts.append(_needs(records, method.config, counts, every=not any(item.repairs for item in methods)))
+        parts.append(_needs(records, method.config, counts))
     return _joined(records, parts)
 
 
@@ -161,7 +237,7 @@ def tune_needs(records: Sequence[StoryRecord], config: Settings) -> Needs:
     def counts(shape: Shape) -> Counts:
         inserted = seeds * (shape.panels - 1) * seeds
         boards = seeds + inserted
-        return Counts(frames=seeds * shape.panels, inserted=inserted, measured=boards, reported=boards)
+        return Counts(frames=seeds * shape.panels, inserted=inserted, measured=boards, reported=boards, own=True)
 
     return _needs(records, config, counts)
 
@@ -185,10 +261,8 @@ def _mode_counts(mode: Mode, shape: Shape, seeds: int, *, boards: int, plain: bo
     return own
 
 
-def _needs(
-    records: Iterable[StoryRecord], config: Settings, count: Callable[[Shape], Counts], *, every: bool = False
-) -> Needs:
-    """Return the calls of one planner, renderer and set of judges. every: all questions are asked, none chooses."""
+def _needs(records: Iterable[StoryRecord], config: Settings, count: Callable[[Shape], Counts]) -> Needs:
+    """Return the calls of one planner, renderer and set of judges."""
     needs, notes, stories = [], [AT_MOST], 0
     with keyless():
         renderer, why = _made(lambda: make_renderer(config))
@@ -207,7 +281,7 @@ def _needs(
             cost = None if price is None else frames * price
             needs.append(Need(kind="plans", name=config.planner, calls=1, note=planless))
             needs.append(Need(kind="pictures", name=config.renderer, calls=frames, cost=cost, note=why))
-            needs += _answers(config, shape, counts, judges, size, every=every)
+            needs += _answers(config, shape, counts, judges, size)
     return Needs.total(stories, needs, [*notes, *_planner_note(config)])
 
 
@@ -222,22 +296,20 @@ def _answers(
     counts: Counts,
     judges: Mapping[str, tuple[Mapping[str, float] | None, str]],
     size: tuple[int, int],
-    *,
-    every: bool,
 ) -> Iterator[Need]:
     """Yield each judge's calls for one story; a picture-only call sees every frame, one for a transition two."""
-    asked = shape.reporting + (shape.steering if every else 0)
+    asked = shape.reporting if counts.asked is None else counts.asked
     steer = set(config.steering_judges or config.judges)
-    report = set(config.judges)
+    report = {*config.judges, *(config.steering_judges if counts.own else ())}
     text = shape.letters // _LETTERS_PER_TOKEN
     board, pair = (picture_tokens(*size) * frames for frames in (shape.panels + (1 if counts.inserted else 0), 2))
     base = _INSTRUCTION_TOKENS + shape.question_letters // _LETTERS_PER_TOKEN
     for name, (price, note) in judges.items():
         calls: list[tuple[int, int]] = []
-        if name in report and (counts.reported or every):
+        if name in report:
             reported = counts.reported * asked
-            calls += [(asked, base + text), (reported, base + board), (reported, base + board + text)]
-        if name in steer and not every:
+            calls += [(counts.texts * asked, base + text), (reported, base + board), (reported, base + board + text)]
+        if name in steer:
             bound = counts.measured * shape.bound + counts.edges * (shape.bound // max(1, shape.panels - 1) + 1)
             calls += [(counts.measured * shape.steering, base + board), (bound, base + pair)]
         number, tokens = sum(count for count, _ in calls), sum(count * each for count, each in calls)
@@ -283,7 +355,7 @@ def countable_judges(config: Settings, concurrency: int | None = None) -> list[t
         UsageError: there is no such judge, or none has an option that was given.
     """
     with keyless():
-        here = [name for name in config.judges if _made(lambda name=name: make_judges([name]))[0] is not None]
+        here = [name for name in config.judges if not _judge(name)[1]]
         made = dict(
             make_judges(
                 here,

@@ -16,13 +16,14 @@ import typer
 from katha.app.reports import page
 from katha.eval_bridge.judging.answers import Outcome
 from katha.schema import Event, Stage
-from katha.schema.needs import Needs
 from katha.schema.scores import Comparison
 from katha.store import Status
 from katha.tables import DataTable, Estimate, number_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+    from katha.experiments.needs import Needs
 
 _TITLES: dict[Stage, str] = {
     "plan": "Planning",
@@ -128,8 +129,13 @@ def comparison(row: Comparison, judge: str = "") -> str:
     return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories{beside})"
 
 
-def tell_needs(needs: Needs, as_json: bool) -> None:
+_UNLOCKED = "The lock is not looked into: seeds and candidates are counted as the settings have them."
+
+
+def tell_needs(needs: Needs, as_json: bool, *, locked: bool = False) -> None:
     """Print what a command would draw and ask, and that nothing was done."""
+    if locked:
+        needs = needs.model_copy(update={"notes": (*needs.notes, _UNLOCKED)})
     if as_json:
         echo_json(needs.model_dump(mode="json") | {"cost": needs.cost})
         return

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from katha.config import Flag, Settings
 from katha.eval_bridge.judging.budget import Budget
-from katha.experiments.inputs import IDS_HELP, SPLIT_HELP
+from katha.experiments.inputs import SPLIT_HELP
 
 Story = Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")]
 Stories = Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")]
@@ -27,7 +27,6 @@ Adapter = Annotated[
 ]
 Lock = Annotated[Path | None, typer.Option("--lock", help="compass.lock.yaml of `katha tune`: frozen settings.")]
 Split = Annotated[str | None, typer.Option("--split", help=SPLIT_HELP)]
-Ids = Annotated[str | None, typer.Option("--ids", help=IDS_HELP)]
 Panels = Annotated[int | None, typer.Option("--panels", help=Settings.model_fields["panels"].description)]
 Matching = Annotated[str | None, typer.Option("--matching", help=Settings.model_fields["matching"].description)]
 Resamples = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")]

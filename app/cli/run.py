@@ -43,7 +43,7 @@ def run(
     """
     changes = with_adapter(given, adapter)
     if dry_run:
-        tell_needs(needs_of_run(story, given.preset, **changes), as_json)
+        tell_needs(needs_of_run(story, given.preset, plan=plan, **changes), as_json, locked=lock is not None)
         return
     reviews = resolve(changes, preset=given.preset).review
     with live_view(quiet=as_json or reviews) as on_event:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel
@@ -21,7 +21,7 @@ from katha.app.cli.console import (
     tell_outcome,
     tell_table,
 )
-from katha.app.cli.options import Boards, DryRun, Given, Ids, Json, Lock, Resamples, Split, Stories, options_from
+from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Resamples, Split, Stories, options_from
 from katha.app.evaluator_tables import evaluate_table
 from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tuning
 from katha.app.reports.page import change, headline, p_value, unscored
@@ -30,7 +30,7 @@ from katha.app.studies import estimate
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.experiments.evaluator_tables import load_table
-from katha.experiments.inputs import EvalOptions
+from katha.experiments.inputs import CompareOptions, EvalOptions
 from katha.experiments.runner import ExperimentState, Result
 from katha.schema.tables import AblationRow, AblationTable, CompareTable, HumanColumns, TuningResult
 
@@ -124,7 +124,7 @@ def _evaluate_table(
     boards: list[str],
     out: Path,
     given: Given,
-    changes: Mapping[str, object],
+    changes: Mapping[str, Any],
     *,
     table: int,
     human: Path | None,
@@ -263,7 +263,7 @@ def ablate(
     named = [part.strip() for part in rows.split(",") if part.strip()] if rows is not None else None
     if dry_run:
         needs = needs_of_ablation(stories, given.preset, suite=suite, rows=named, split=split, **given.changes)
-        tell_needs(needs, as_json)
+        tell_needs(needs, as_json, locked=lock is not None)
         return
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
         result = katha.ablate(
@@ -329,9 +329,11 @@ def _people(mode: str, human: HumanColumns) -> str:
 
 
 @options_from(Settings, leave_out=_VARIED)
+@options_from(CompareOptions, into="options", preset=False, limits=False)
 def compare(
     stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, a text, or a folder of them.")],
     given: Given,
+    options: Given,
     renderer: Annotated[
         list[str] | None, typer.Option("--renderer", help="A renderer to compare; give it several times.")
     ] = None,
@@ -348,12 +350,6 @@ def compare(
         list[str] | None,
         typer.Option("--renderer-option", help="KEY=VALUE for those of the renderers that have it."),
     ] = None,
-    split: Split = None,
-    ids: Ids = None,
-    reference: Annotated[
-        str | None, typer.Option("--reference", help="The method that the others are held against, not every pair.")
-    ] = None,
-    resamples: Resamples = 10_000,
     out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -363,18 +359,20 @@ def compare(
     Every method gets the same plans, questions and judges. A story that a method cannot draw is counted as invalid,
     with the reason. The same command again does nothing; after a kill it goes on.
     """
-    varied = {"renderers": renderer or (), "planners": planner or (), "modes": mode or (), "methods": methods}
-    own = {**given.changes, "split": split, "ids": ids, "renderer_options": renderer_option}
+    varied = (planner or (), renderer or (), mode or ())
+    own = {**given.changes, **options.changes, "renderer_options": renderer_option}
     if dry_run:
-        tell_needs(needs_of_comparison(stories, given.preset, **varied, **own), as_json)
+        needs = needs_of_comparison(stories, given.preset, methods=methods, varied=varied, **own)
+        tell_needs(needs, as_json)
         return
     with progress_bar("Drawing", quiet=as_json) as on_progress:
         result = katha.compare(
             stories,
             given.preset,
-            **varied,
-            reference=reference,
-            resamples=resamples,
+            planners=varied[0],
+            renderers=varied[1],
+            modes=varied[2],
+            methods=methods,
             out=out,
             budget=given.budget,
             on_progress=on_progress,

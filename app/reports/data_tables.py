@@ -11,6 +11,7 @@ from katha.app.reports.page import headline
 from katha.eval_bridge.people.ensemble import EnsembleReport
 from katha.eval_bridge.scoring.scores import HEADLINE
 from katha.schema import LATENT_DIMENSIONS, Dimension
+from katha.schema.people import PeopleScores
 from katha.schema.robustness import EvaluatorTable, GroupRow, MatchingRow, PeopleColumns, RankCorrelation, Robustness
 from katha.schema.scores import Comparison, JudgeScores, RowDifference, Scores
 from katha.schema.tables import AblationTable, CompareTable, HumanColumns, TuningResult
@@ -100,7 +101,7 @@ def _leaderboard(scores: Scores, shown: Mapping[str, JudgeScores], people: Mappi
             if wanted:
                 yield Estimate(found.mean, found.ci95) if found is not None else None
 
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for name, row in shown.items():
         block = row.common_valid
         numbers = (
@@ -313,16 +314,18 @@ def ablation_tables(table: AblationTable) -> list[DataTable]:
 
 def _ablation_rows(table: AblationTable) -> DataTable:
     rows: list[tuple[Cell, ...]] = []
+    reliable = any(row.stg_reliability is not None for row in table.rows)
     for row in table.rows:
         shown = row.headline
         if shown is None:
-            rows.append((row.mode, *[None] * 12))
+            rows.append((row.mode, *[None] * (13 if reliable else 12)))
             continue
         rows.append(
             (
                 *(row.mode, shown.text, Estimate(shown.image, shown.image_ci95), Estimate(shown.stg, shown.stg_ci95)),
                 *(Estimate(shown.delta_stg, shown.ci95), shown.p_corrected, shown.p_bootstrap_corrected),
                 *(row.stg, row.raw.stg if row.raw is not None else None, shown.n, row.valid, row.scored, row.frames),
+                *((row.stg_reliability,) if reliable else ()),
             )
         )
     return DataTable(
@@ -332,7 +335,7 @@ def _ablation_rows(table: AblationTable) -> DataTable:
             *(_name("Row"), _up("Text"), _up("Image"), _down("STG"), _CHANGE, _number("p, Wilcoxon", 3)),
             *(_number("p, bootstrap", 3), _down("Own STG"), _down("Raw STG")),
             *(_number(words, 0) for words in ("Common", "Valid", "Scored")),
-            _number("Frames", 2),
+            *(_number("Frames", 2), *([_up("STG reliability", 2)] if reliable else [])),
         ),
         rows=tuple(rows),
         notes=(f"Change: against {table.baseline}; p corrected. {table.conclusion.text}",),
@@ -358,7 +361,7 @@ def _ablation_pairs(table: AblationTable) -> DataTable:
 def _ablation_people(table: AblationTable) -> DataTable:
     def cells(own: HumanColumns | None, leakage: float | None) -> tuple[Cell, ...]:
         if own is None:
-            return (None,) * 7
+            return (None,) * 8
         local, score, agreed = own.localization, own.human_score, own.agreement
         return (
             Estimate(local.right, local.ci95) if local else None,
@@ -368,6 +371,7 @@ def _ablation_people(table: AblationTable) -> DataTable:
             agreed.false_accept if agreed else None,
             agreed.false_reject if agreed else None,
             Estimate(own.visual.mean, own.visual.ci95) if own.visual else None,
+            Estimate(own.human_mean.mean, own.human_mean.ci95) if own.human_mean else None,
         )
 
     return DataTable(
@@ -375,7 +379,7 @@ def _ablation_people(table: AblationTable) -> DataTable:
         title=f"The suite {table.suite} beside people.",
         columns=(
             *(_name("Row"), _up("Localization"), _up("Human corr.", 2), _down("Ambiguity leakage")),
-            *(_up("Agreement"), _down("False accept"), _down("False reject"), _up("Visual", 2)),
+            *(_up("Agreement"), _down("False accept"), _down("False reject"), _up("Visual", 2), _up("Human score", 2)),
         ),
         rows=tuple((row.mode, *cells(row.human, row.ambiguity_leakage)) for row in table.rows),
     )
@@ -431,3 +435,145 @@ def tuning_tables(found: TuningResult) -> list[DataTable]:
         best=False,
     )
     return [chosen, curve]
+
+
+# What people say (Tables 37 to 39 and 49 to 51), beside `people.json`.
+
+
+_RATINGS = ("visual", "ncs", "mas", "ees")
+
+
+def people_tables(scores: PeopleScores) -> list[DataTable]:
+    """Return ratings, human recoverability, preferences and judges beside people, as far as anybody judged them."""
+    made = [
+        _people_ratings(scores),
+        _people_recoverability(scores),
+        _people_comparisons(scores),
+        _people_agreement(scores),
+        _people_preferences(scores),
+        _people_judges(scores),
+    ]
+    return [table for table in made if table.rows]
+
+
+def _people_ratings(scores: PeopleScores) -> DataTable:
+    rows: list[tuple[Cell, ...]] = []
+    for method, own in (scores.methods or {"": scores}).items():
+        named = {name.upper() if name != "visual" else "Visual": getattr(own, name) for name in _RATINGS}
+        for name, row in {**named, **(own.criteria or {})}.items():
+            if row is not None:
+                told = (Estimate(row.mean, row.ci95), row.sd, row.krippendorff_alpha, row.n)
+                rows.append((method, name, *told))
+    return DataTable(
+        name="ratings",
+        title="Ratings from 1 to 5.",
+        columns=(
+            *(Column(heading="Method"), Column(heading="Criterion"), Column(heading="Mean", digits=2)),
+            *(Column(heading="SD", digits=2), Column(heading="Alpha", digits=2), _number("n", 0)),
+        ),
+        rows=tuple(rows),
+        notes=("Intervals resample stories.",),
+    )
+
+
+def _people_recoverability(scores: PeopleScores) -> DataTable:
+    found = {name: own.recoverability for name, own in (scores.methods or {"": scores}).items()}
+    return DataTable(
+        name="recoverability",
+        title="What people recover.",
+        columns=(
+            *(Column(heading="Method"), _up("Text"), _up("Image"), Column(heading="STG", better="lower")),
+            *(Column(heading="Ambiguous", better="lower"), _number("Valid", 0), _number("Questions", 0)),
+        ),
+        rows=tuple(
+            (
+                *(name, Estimate(row.text, row.ci95_both.text), Estimate(row.image, row.ci95_both.image)),
+                *(Estimate(row.stg, row.ci95_both.stg), row.ambiguity_rate, row.n_valid, row.n_questions),
+            )
+            for name, row in found.items()
+            if row is not None
+        ),
+        notes=("Intervals are for other participants and other stories at once.",),
+    )
+
+
+def _people_comparisons(scores: PeopleScores) -> DataTable:
+    return DataTable(
+        name="comparisons",
+        title="Human STG of A minus that of B on the questions valid for both.",
+        columns=(
+            *(Column(heading="A"), Column(heading="B"), Column(heading="Difference", signed=True)),
+            *(_number("p, corrected", 4), _number("Stories", 0), _number("Questions", 0), Column(heading="Reading")),
+        ),
+        rows=tuple(
+            (
+                *(row.a, row.b, Estimate(row.difference, row.ci95_both)),
+                *(row.p_corrected, row.n_stories, row.n_questions, row.reading),
+            )
+            for row in scores.comparisons or ()
+        ),
+        notes=("Intervals are for other participants and other stories at once.",),
+        best=False,
+    )
+
+
+def _people_agreement(scores: PeopleScores) -> DataTable:
+    rows: list[tuple[Cell, ...]] = []
+    for name, own in (scores.methods or {"": scores}).items():
+        told = {"all": own.labels, **(own.labels_by_condition or {})}
+        for what, row in told.items():
+            if row is not None:
+                rows.append((name, what, row.fleiss_kappa, row.krippendorff_alpha, row.n, None, None))
+        if own.moral is not None:
+            rows.append((name, "moral", None, None, own.moral.n, own.moral.hmr1, own.moral.hmr3))
+    return DataTable(
+        name="agreement",
+        title="Agreement of participants on labels, and the moral labels that they name.",
+        columns=(
+            *(Column(heading="Method"), Column(heading="Condition")),
+            *(_number("Fleiss' kappa", 2), _number("Krippendorff's alpha", 2), _number("n", 0)),
+            *(_up("HMR@1"), _up("HMR@3")),
+        ),
+        rows=tuple(rows),
+        notes=("Alpha is nominal.",),
+    )
+
+
+def _people_preferences(scores: PeopleScores) -> DataTable:
+    return DataTable(
+        name="preferences",
+        title="Preferences from -2 to 2, positive for A.",
+        columns=(
+            *(Column(heading=name) for name in ("A", "B", "Task", "Criterion")),
+            *(Column(heading="Mean", digits=2, signed=True), Column(heading="p, both, corrected", digits=4)),
+            *(Column(heading="Rank-biserial", digits=2, signed=True), _number("n", 0)),
+        ),
+        rows=tuple(
+            (
+                *(pair.a, pair.b, pair.task, name, Estimate(test.mean, test.ci95_both)),
+                *(test.p_both_corrected, test.rank_biserial, test.n),
+            )
+            for pair in scores.preferences or ()
+            for name, test in pair.criteria.items()
+        ),
+        best=False,
+    )
+
+
+def _people_judges(scores: PeopleScores) -> DataTable:
+    return DataTable(
+        name="judges",
+        title="Judges beside people.",
+        columns=(
+            *(Column(heading="Method"), Column(heading="Judge"), _up("Spearman", 2), _up("Pairwise agr.", 2)),
+            *(_number("Boards", 0), *(_up(f"Same verdict, {name}") for name in ("text", "image", "text+image"))),
+        ),
+        rows=tuple(
+            (
+                *(name, judge, row.image.spearman, row.image.pairwise_agreement, row.image.n),
+                *(row.verdicts.get("text"), row.verdicts.get("image"), row.verdicts.get("text+image")),
+            )
+            for name, own in (scores.methods or {}).items()
+            for judge, row in (own.judges or {}).items()
+        ),
+    )

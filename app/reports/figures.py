@@ -109,7 +109,7 @@ def table_figure(table: DataTable) -> Drawn | None:
         places = np.arange(len(labels))[::-1]
         for axes, at in zip(np.atleast_1d(panels), shown, strict=True):
             for place, cell in zip(places, cells[at], strict=True):
-                value, ends = cell if isinstance(cell, Estimate) else (number_of(cell), None)
+                value, ends = number_of(cell), cell.ci95 if isinstance(cell, Estimate) else None
                 if ends is not None:
                     axes.plot(ends, [place, place], color=_COLOURS[4], linewidth=2)
                 if value is not None:

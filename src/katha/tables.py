@@ -146,9 +146,14 @@ def write_tables(folder: Path, tables: Iterable[DataTable]) -> list[Path]:
     return written
 
 
+def _parts(cell: Cell) -> tuple[str | float | None, Interval | None]:
+    """Return what a cell holds, and its interval."""
+    return (cell.value, cell.ci95) if isinstance(cell, Estimate) else (cell, None)
+
+
 def _fields(cell: Cell, *, with_ends: bool) -> Sequence[str]:
     """Return a cell as one field of CSV, or as three where its column has intervals."""
-    value, ends = cell if isinstance(cell, Estimate) else (cell, None)
+    value, ends = _parts(cell)
     first = "" if value is None else str(value)
     return [first, *(map(str, ends) if ends is not None else ("", ""))] if with_ends else [first]
 
@@ -159,9 +164,9 @@ def _tex(text: str) -> str:
 
 
 def _tex_cell(cell: Cell, column: Column) -> str:
-    if isinstance(cell, str):
-        return _tex(cell)
-    value, ends = cell if isinstance(cell, Estimate) else (cell, None)
+    value, ends = _parts(cell)
+    if isinstance(value, str):
+        return _tex(value)
     if value is None:
         return _ABSENT
     told = str(value) if isinstance(value, int) and not column.signed else _tex_number(value, column)

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.errors import UsageError
-from katha.experiments.evaluator_tables import evaluator_table, load_table
-from katha.experiments.matching_table import LETTER_RULES, matching_rows
+from katha.experiments.evaluator_tables import LETTER_RULES, evaluator_table, load_table, matching_rows
 from katha.experiments.robustness import read_study
 from katha.stories import load_stories
 

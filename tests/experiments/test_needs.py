@@ -15,10 +15,9 @@ from katha.config import Settings
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.experiments.inputs import choose_stories
-from katha.experiments.needs import Absent, countable_judges
+from katha.experiments.needs import Absent, Need, Needs, countable_judges
 from katha.models.client import keyless
 from katha.schema import StoryRecord
-from katha.schema.needs import Need, Needs
 
 FABLE = Path(__file__).parents[1] / "data" / "fables" / "jackal_and_drum.txt"
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
