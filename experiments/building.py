@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from katha.agents.context import make_plan
 from katha.config import Settings
@@ -166,7 +166,11 @@ def _twin(record: StoryRecord, variant: ContrastiveVariant) -> StoryRecord | str
     twin = bare.model_copy(update={"transitions": transitions if own else []})
     given = (variant.model_extra or {}).get("recoverability_questions")
     if isinstance(given, list):
-        asked = [Question.model_validate(item) for item in given]
+        try:
+            asked = [Question.model_validate(item) for item in given]
+        except ValidationError as error:
+            first = error.errors()[0]
+            return f"its question field {'.'.join(map(str, first['loc']))!r}: {first['msg']}"
     else:
         asked = _twin_questions(record, twin, variant, build_questions(twin, plan), touched)
     owned = [item.model_copy(update={"story_id": variant.variant_id}) for item in asked]

@@ -120,13 +120,15 @@ def test_variants_become_stories_with_the_questions_that_the_change_leaves_alone
         "contrastive_scene_text": "The boy laughs and a girl climbs the tree.",
     }
     off = variant | {"variant_id": "kite_v2", "has_variant": False}
-    (tmp_path / "v.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (variant, off)))
+    odd = variant | {"variant_id": "kite_v3", "recoverability_questions": [{"question_type": "weather"}]}
+    (tmp_path / "v.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (variant, off, odd)))
     told = CliRunner().invoke(
         app,
         ["bench", "contrasts", str(KITE), "--variants", str(tmp_path / "v.jsonl"), "--out", str(tmp_path / "o.jsonl")],
     )
     assert told.exit_code == 0, told.output
     assert "has_variant" in told.output
+    assert "kite_v3 (outcome): its question field" in told.output
     source, twin = load_stories(tmp_path / "o.jsonl")
     assert source.story_id == record.story_id
     assert (twin.story_id, twin.provenance[TWIN_OF]) == ("kite_v1", record.story_id)
