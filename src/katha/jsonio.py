@@ -234,6 +234,16 @@ PARTIAL = ".partial"
 """How the hidden file ends that a killed writer may leave beside the file it was writing."""
 
 
+def file_sha256(path: Path) -> str:
+    """Return the sha256 of a regular file's bytes, read in pieces.
+
+    Raises:
+        InputFileError: see `open_input`.
+    """
+    with open_input(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def write_bytes_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write `data` so that a reader or a killed process leaves the old file or the new one, never a torn one.
 
