@@ -192,6 +192,7 @@ def test_sigkill_costs_only_the_calls_under_way(tmp_path: Path, serve: Callable[
     assert CALLS <= len(server.bodies) <= CALLS + 16 + 1
     # What the killed process paid for is on the account; the last command's own calls are fewer.
     results = json.loads((tmp_path / "out" / "eval.json").read_text())
-    assert results["calls"]["openai"]["calls"] <= CALLS - 23
-    assert CALLS <= results["spent"]["openai"]["calls"] <= len(server.bodies)
-    assert results["spent"]["openai"]["cost"] > results["calls"]["openai"]["cost"] > 0
+    (called,), (spent,) = results["calls"].values(), results["spent"].values()
+    assert called["calls"] <= CALLS - 23
+    assert CALLS <= spent["calls"] <= len(server.bodies)
+    assert spent["cost"] > called["cost"] > 0
