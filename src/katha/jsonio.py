@@ -223,7 +223,7 @@ def refuse_overwriting(out: Path, inputs: Iterable[Path | None]) -> None:
         UsageError: `out` is one of `inputs`, under whatever name.
     """
     for path in inputs:
-        same = path is not None and (path == out or path.resolve() == out.resolve())
+        same = path is not None and (path == out or os.path.realpath(path) == os.path.realpath(out))
         with suppress(OSError):
             same = same or (path is not None and os.path.samefile(path, out))
         if same:

@@ -178,7 +178,9 @@ class State(BaseModel):
     katha: str = ""
     status: Status = "running"
     files: Mapping[str, str] = {}
-    """The sha256 of each result file beside the state file, as the command left them."""
+    """The sha256 of each result file, as the command left them."""
+    sizes: Mapping[str, int] = {}
+    """Their bytes: a file that has become a terabyte is not read to its end to find out that it was changed."""
 
     def identity(self) -> Mapping[str, object]:
         """Return what makes two folders the same: what must be equal, by the words for a difference (`other prompts`).
@@ -304,7 +306,8 @@ class Workspace(Generic[S]):
         """Write the state file a last time: the folder holds everything that `status` says it does, and no more."""
         for torn in self.path.rglob(f".*{PARTIAL}"):
             torn.unlink(missing_ok=True)
-        return self.write(state.model_copy(update={"status": status, "files": self._hashes()}))
+        sizes = {name: path.stat().st_size for name, path in self._results()}
+        return self.write(state.model_copy(update={"status": status, "files": self._hashes(), "sizes": sizes}))
 
     def _results(self) -> Iterator[tuple[str, Path]]:
         """Yield every result file by its path in the folder; what a link leads out of the folder is none."""
@@ -325,7 +328,12 @@ class Workspace(Generic[S]):
         if state.status == "running" or not state.files:
             return []
         now = {name: path for name, path in self._results() if name in state.files}
-        return [name for name, sha256 in state.files.items() if name not in now or file_sha256(now[name]) != sha256]
+
+        def same(path: Path, name: str, sha256: str) -> bool:
+            size = path.stat().st_size
+            return size == state.sizes.get(name, size) and file_sha256(path) == sha256
+
+        return [name for name, sha256 in state.files.items() if name not in now or not same(now[name], name, sha256)]
 
     def set_aside(self, names: Iterable[str]) -> None:
         """Move damaged files into the folder `damaged`, so that they are made again and nothing is lost.
