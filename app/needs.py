@@ -63,9 +63,9 @@ def needs_of_comparison(
     Raises:
         UsageError: stories, methods or a setting are wrong.
     """
-    own, changes, options = compare_options(changes)
+    own, rest, options = compare_options(changes)
     records = choose_stories(read_records(stories), own.split, own.ids, stories)
-    config = settings_for(settings, {**changes, "mode": "base"})
+    config = settings_for(settings, {**rest, "mode": "base"})
     return compare_needs(records, config, choose_methods(config, methods, varied, options))
 
 

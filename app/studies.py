@@ -302,9 +302,9 @@ def compare(
         >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
         >>> result.table
     """
-    own, changes, options = compare_options(changes)
+    own, rest, options = compare_options(changes)
     records = choose_stories(read_records(stories), own.split, own.ids, stories)
-    config = settings_for(settings, {**changes, "mode": "base"})
+    config = settings_for(settings, {**rest, "mode": "base"})
     found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_memory(changes.get("memory"), drawn_by)
