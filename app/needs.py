@@ -65,8 +65,8 @@ def needs_of_comparison(
     Raises:
         UsageError: stories, methods or a setting are wrong.
     """
-    own, changes, options = compare_options(changes)
-    config = settings_for(settings, {**changes, "mode": "base"})
+    own, rest, options = compare_options(changes)
+    config = settings_for(settings, {**rest, "mode": "base"})
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     return compare_needs(records, config, choose_methods(config, methods, varied, options))
 

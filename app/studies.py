@@ -302,8 +302,8 @@ def compare(
         >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
         >>> result.table
     """
-    own, changes, options = compare_options(changes)
-    config = settings_for(settings, {**changes, "mode": "base"})
+    own, rest, options = compare_options(changes)
+    config = settings_for(settings, {**rest, "mode": "base"})
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
