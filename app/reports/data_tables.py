@@ -520,10 +520,12 @@ def _people_comparisons(scores: PeopleScores) -> DataTable:
 def _people_agreement(scores: PeopleScores) -> DataTable:
     rows: list[tuple[Cell, ...]] = []
     for name, own in (scores.methods or {"": scores}).items():
-        told = {"all": own.labels, **(own.labels_by_condition or {})}
-        for what, row in told.items():
-            if row is not None:
-                rows.append((name, what, row.fleiss_kappa, row.krippendorff_alpha, row.n, None, None))
+        told = [("all", own.labels), *(own.labels_by_condition or {}).items()]
+        rows += [
+            (name, what, row.fleiss_kappa, row.krippendorff_alpha, row.n, None, None)
+            for what, row in told
+            if row is not None
+        ]
         if own.moral is not None:
             rows.append((name, "moral", None, None, own.moral.n, own.moral.hmr1, own.moral.hmr3))
     return DataTable(
