@@ -22,8 +22,7 @@ from katha.eval_bridge.questions.writing import (
     write_questions,
     write_variants,
 )
-from katha.eval_bridge.scoring.contrastive import iter_variants
-from katha.eval_bridge.scoring.contrasts import TWIN_OF
+from katha.eval_bridge.scoring.contrastive import TWIN_OF, iter_variants
 from katha.jsonio import refuse_overwriting, write_bytes_atomic
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality

@@ -9,12 +9,18 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from katha.errors import InputFileError
+import yaml
+
+from katha.app.exports.board import ExportOptions
+from katha.configs import load_config
+from katha.errors import InputFileError, UsageError
+from katha.eval_bridge.bench.publish import require_repository
 from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import kept_rule, settle
+from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.scoring import read_archive, read_scored_stories
-from katha.jsonio import digest, read_json
+from katha.jsonio import digest, read_json, write_bytes_atomic
 from katha.schema import Answer, Question, StoryRecord
 from katha.schema.scores import JudgeScores, Scores, Selection
 
@@ -121,3 +127,50 @@ def safe_name(name: str) -> str:
     """Return a name as part of a path, two different ones never the same."""
     plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:_LONGEST]
     return plain if plain == name else f"{plain}-{digest(name)[:6]}"
+
+
+# Results for the Hugging Face Hub, one file for the repository of each model whose boards were judged.
+
+
+def write_hub_results(folder: JudgedFolder, target: Path, options: ExportOptions) -> None:
+    """Write `BOARD/.eval_results/katha.yaml` for each board: one entry a leaderboard of `eval.yaml`, in the form of
+    https://huggingface.co/docs/hub/eval-results. Nothing is sent.
+
+    Values are percentage points on the board's own valid questions, by the ensemble or the only judge.
+
+    Raises:
+        UsageError: the benchmark's repository is not named, or the answers are steering answers.
+    """
+    if options.dataset is None:
+        raise UsageError("The export 'hub-results' needs the benchmark.", hint="Give --dataset ORGANISATION/NAME.")
+    if folder.scores.questions == "steering":
+        raise UsageError("Steering answers are no results.", hint="Score the reporting questions.")
+    benchmark, tasks = require_repository(options.dataset), load_config("hub.yaml")["benchmark"]["tasks"]
+    target.mkdir()
+    for method, entry in folder.scores.methods.items():
+        judge = ENSEMBLE if ENSEMBLE in entry.judges else next(iter(entry.judges), None)
+        if judge is None:
+            continue
+        told, names = entry.judges[judge], [name for name in entry.judges if not name.startswith(ENSEMBLE)]
+        rows = [
+            {
+                "dataset": {"id": benchmark, "task_id": task},
+                "value": round(value, 4),
+                "date": folder.created,
+                "notes": _notes(told, names, folder.scores.matching, entry.stories),
+            }
+            for task, name in tasks.items()
+            if (value := getattr(told.filtered, name)) is not None
+        ]
+        place = target / safe_name(method) / ".eval_results"
+        place.mkdir(parents=True)
+        write_bytes_atomic(place / "katha.yaml", yaml.safe_dump(rows, sort_keys=False).encode("utf-8"))
+
+
+def _notes(told: JudgeScores, judges: list[str], matching: str, stories: int) -> str:
+    span = told.filtered.ci95.stg
+    beside = f" (95% {span[0]:.1f} to {span[1]:.1f})" if span is not None else ""
+    return (
+        f"Judged by {', '.join(judges)}; {stories} stories, {told.n_valid} valid of {told.n_questions} questions; "
+        f"STG {told.filtered.stg:.1f}{beside}; matching {matching}."
+    )

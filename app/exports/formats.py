@@ -11,8 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from katha.app.exports import books, documents, films, hub, inspect_logs, pictures, projects, timelines
-from katha.app.exports.archives import JudgedFolder
+from katha.app.exports import books, documents, films, inspect_logs, pictures, projects, timelines
+from katha.app.exports.archives import JudgedFolder, write_hub_results
 from katha.app.exports.board import ExportOptions, Sheet, read_sheet
 from katha.errors import MissingExtraError, StoreError, UsageError
 from katha.jsonio import refuse_overwriting
@@ -64,9 +64,7 @@ ARCHIVES: Mapping[str, Format] = MappingProxyType(
         "inspect": Format(
             "", inspect_logs.write_inspect, "logs of inspect_ai, each half, judge and board apart", "inspect"
         ),
-        "hub-results": Format(
-            "", hub.write_hub_results, "`.eval_results` for model repositories of the Hugging Face Hub"
-        ),
+        "hub-results": Format("", write_hub_results, "`.eval_results` for model repositories of the Hugging Face Hub"),
     }
 )
 """Every format of a judged folder's answers by the name that `--to` takes."""

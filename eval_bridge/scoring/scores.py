@@ -17,7 +17,7 @@ from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching, moral_label, word_rule
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.scoring import statistics
-from katha.eval_bridge.scoring.contrasts import contrast_gaps, twins_of
+from katha.eval_bridge.scoring.contrastive import contrast_gaps, twins_of
 from katha.eval_bridge.scoring.moral import LabelAnswers, Seen, label_questions, moral_target
 from katha.eval_bridge.scoring.outcomes import (
     ENSEMBLE,

@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.eval_bridge.scoring.contrastive import PairScorer
-from katha.eval_bridge.scoring.contrasts import TWIN_OF
+from katha.eval_bridge.scoring.contrastive import TWIN_OF, PairScorer
 from katha.eval_bridge.scoring.scores import score
 from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
 from katha.stories import load_stories
