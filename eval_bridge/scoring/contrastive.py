@@ -179,9 +179,9 @@ class PairScorer:
         )
 
 
-# STG of contrastive twins beside that of their stories (Table 4, surface appearance). A twin is a story of its own, drawn
-# and asked as any other; its record names the story that it was made from. The two share characters, things and places:
-# what tells them apart is what one transition means.
+# STG of contrastive twins beside that of their stories (Table 4, surface appearance). A twin is a story of its own,
+# drawn and asked as any other; its record names the story that it was made from. The two share characters, things and
+# places: what tells them apart is what one transition means.
 
 TWIN_OF = "variant_of"
 """Under this key a twin's provenance names the story that it was made from."""
