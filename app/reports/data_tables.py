@@ -152,24 +152,27 @@ def robustness_tables(found: Robustness) -> list[DataTable]:
 
 def _controls(found: Robustness) -> DataTable:
     def ranks(control: str, rows: Sequence[RankCorrelation]) -> list[tuple[Cell, ...]]:
-        return [(control, f"{row.a} and {row.b}, {row.over}", Estimate(row.rho, row.ci95), row.n) for row in rows]
+        return [(control, f"{row.a} and {row.b}, {row.over}", Estimate(row.rho, row.ci95), None, row.n) for row in rows]
 
     rows = ranks("Rank correlation of blocks", found.blocks) + ranks("Rank correlation of judges", found.judges)
     half = found.half_data
     if half is not None:
         told = f"{half.halves:,} halves of {half.n_stories} stories"
-        rows.append(("Rank correlation with half of the data", told, Estimate(half.rho, half.ci95), half.n_methods))
+        rows.append(
+            ("Rank correlation with half of the data", told, Estimate(half.rho, half.ci95), None, half.n_methods)
+        )
     for group in found.groups:
-        rows += [(f"STG by {group.by}", name, Estimate(mean), None) for name, mean in group.means.items()]
-        rows.append((f"STG by {group.by}", "largest minus smallest", Estimate(group.spread), len(group.means)))
+        words = f"STG by {group.by.replace('_', ' ')}"
+        rows += [(words, name, None, mean, len(found.methods)) for name, mean in group.means.items()]
+        rows.append((words, "largest minus smallest", None, group.spread, len(group.means)))
     if found.effects is not None:
         effects = found.effects
-        rows.append(("STG range", "planners, one renderer", Estimate(effects.planner), effects.planner_groups))
-        rows.append(("STG range", "renderers, one planner", Estimate(effects.renderer), effects.renderer_groups))
+        rows.append(("Range of STG", "planners, one renderer", None, effects.planner, effects.planner_groups))
+        rows.append(("Range of STG", "renderers, one planner", None, effects.renderer, effects.renderer_groups))
     return DataTable(
         name="table-4",
         title="Controls of the gap's validity.",
-        columns=(_name("Control"), _name("Of"), _number("Result", 2), _number("n", 0)),
+        columns=(_name("Control"), _name("Of"), _number("Correlation", 2), _number("STG"), _number("n", 0)),
         rows=tuple(rows),
         notes=("Correlations are Spearman's; STG is common-valid, in percentage points.", *found.notes),
         best=False,
