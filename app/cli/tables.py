@@ -107,7 +107,8 @@ def _tables(given: Study, scores: Scores, found: Robustness) -> list[DataTable]:
     own = ablation_tables(given.ablation) if given.ablation is not None else []
     own += compare_tables(given.compared) if given.compared is not None else []
     known = {table.name for table in own}
-    return [*own, *(table for table in made if table.name not in known), *robustness_tables(found)]
+    repairs = given.ablation.cases if given.ablation is not None else None
+    return [*own, *(table for table in made if table.name not in known), *robustness_tables(found, repairs)]
 
 
 def _asked_for(given: Study, asked: TablesOptions, judgments: list[Judgment]) -> Iterator[DataTable]:

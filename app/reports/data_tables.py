@@ -14,7 +14,7 @@ from katha.schema import LATENT_DIMENSIONS, Dimension
 from katha.schema.people import PeopleScores
 from katha.schema.robustness import EvaluatorTable, GroupRow, MatchingRow, PeopleColumns, RankCorrelation, Robustness
 from katha.schema.scores import Comparison, JudgeScores, RowDifference, Scores
-from katha.schema.tables import AblationTable, CompareTable, HumanColumns, TuningResult
+from katha.schema.tables import AblationTable, CompareTable, HumanColumns, RepairCases, TuningResult
 from katha.tables import Cell, Column, DataTable, Estimate
 
 _ONE = "STG, text and image are percentage points on the questions valid for every method, with 95% intervals."
@@ -145,9 +145,10 @@ def _pairs(rows: Sequence[Comparison]) -> DataTable:
 # What holds a gap up (`katha bench tables`).
 
 
-def robustness_tables(found: Robustness) -> list[DataTable]:
-    """Return Table 4 with its groups, the text's ceiling (Table 30), reliability (Table 59) and cases (Table 68)."""
-    return [_controls(found), *_groups(found), *_ceiling(found), _reliability(found), _cases(found)]
+def robustness_tables(found: Robustness, repairs: RepairCases | None = None) -> list[DataTable]:
+    """Return Table 4 with its groups, the text's ceiling (Table 30), reliability (Table 59) and cases (Table 68), with
+    an ablation's repairs among them."""
+    return [_controls(found), *_groups(found), *_ceiling(found), _reliability(found), _cases(found, repairs)]
 
 
 def _controls(found: Robustness) -> DataTable:
@@ -239,16 +240,24 @@ def _reliability(found: Robustness) -> DataTable:
     )
 
 
-def _cases(found: Robustness) -> DataTable:
+def _cases(found: Robustness, repairs: RepairCases | None) -> DataTable:
+    rows: list[tuple[Cell, ...]] = [
+        (case.group, case.method or "", case.story_id, case.title, case.dimension or "", case.stg, case.gap, None)
+        for case in found.cases.cases
+    ]
+    for case in repairs.cases if repairs is not None else ():
+        rows.append(
+            (f"repair_{case.group}", case.after, case.story_id, case.title, "", case.stg_after, None, case.delta)
+        )
     return DataTable(
         name="table-68",
         title="Qualitative cases by rule.",
-        columns=(*map(_name, ("Group", "Method", "Story", "Title", "Dimension")), *map(_number, ("STG", "Gap"))),
-        rows=tuple(
-            (case.group, case.method or "", case.story_id, case.title, case.dimension or "", case.stg, case.gap)
-            for case in found.cases.cases
+        columns=(
+            *(*map(_name, ("Group", "Method", "Story", "Title", "Dimension")), *map(_number, ("STG", "Gap"))),
+            Column(heading="Change by repair", signed=True),
         ),
-        notes=(found.cases.rule,),
+        rows=tuple(rows),
+        notes=(found.cases.rule, *([repairs.rule] if repairs is not None else [])),
     )
 
 
