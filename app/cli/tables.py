@@ -12,14 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from katha.app.cli.console import echo_json, tell_table
 from katha.app.cli.options import Given, Json, options_from
 from katha.app.reports.data_tables import (
-    ablation_tables,
-    compare_tables,
     ensemble_table,
     matching_table,
     robustness_tables,
     score_tables,
 )
 from katha.app.reports.figures import table_figure, write_figures
+from katha.app.reports.study_tables import ablation_tables, compare_tables
 from katha.config import Flag, Settings, read_settings
 from katha.errors import MissingExtraError
 from katha.eval_bridge.people.ensemble import EnsembleReport, fit_ensemble

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from katha.agents.context import Plugins
 from katha.app.cli.main import app
 from katha.app.cli.studies import _people
-from katha.app.reports.data_tables import ablation_tables
 from katha.app.reports.study_pages import write_ablation_report
+from katha.app.reports.study_tables import ablation_tables
 from katha.compass.modes import Suite, load_suite
 from katha.config import Settings
 from katha.errors import InputFileError, RecordError
