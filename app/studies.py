@@ -10,9 +10,10 @@ from typing import Any
 
 from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import given_names, settings_for
-from katha.app.reports.data_tables import ablation_tables, compare_tables, score_tables, tuning_tables
+from katha.app.reports.data_tables import score_tables
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
+from katha.app.reports.study_tables import ablation_tables, compare_tables, tuning_tables
 from katha.compass.modes import Suite, load_suite
 from katha.config import Settings, cache_folder, read_settings
 from katha.errors import UsageError

@@ -12,14 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from katha.app.cli.console import echo_json, tell_table
 from katha.app.cli.options import Given, Json, options_from
 from katha.app.reports.data_tables import (
-    ablation_tables,
-    compare_tables,
     ensemble_table,
     matching_table,
     robustness_tables,
     score_tables,
 )
 from katha.app.reports.figures import table_figure, write_figures
+from katha.app.reports.study_tables import ablation_tables, compare_tables
 from katha.config import Flag, Settings, read_settings
 from katha.errors import MissingExtraError
 from katha.eval_bridge.people.ensemble import EnsembleReport, fit_ensemble
@@ -107,7 +106,8 @@ def _tables(given: Study, scores: Scores, found: Robustness) -> list[DataTable]:
     own = ablation_tables(given.ablation) if given.ablation is not None else []
     own += compare_tables(given.compared) if given.compared is not None else []
     known = {table.name for table in own}
-    return [*own, *(table for table in made if table.name not in known), *robustness_tables(found)]
+    repairs = given.ablation.cases if given.ablation is not None else None
+    return [*own, *(table for table in made if table.name not in known), *robustness_tables(found, repairs)]
 
 
 def _asked_for(given: Study, asked: TablesOptions, judgments: list[Judgment]) -> Iterator[DataTable]:

@@ -88,20 +88,23 @@ def _drawn(name: str, title: str, rows: Rows, draw: Callable[[Any, Rows], None])
 
 
 def table_figure(table: DataTable) -> Drawn | None:
-    """Return a table's columns that have intervals, a panel each, rows from the top down; None without such a column.
+    """Return a table's columns that have intervals, a panel each, and the rows with a number there from the top down;
+    None without such a column.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    cells = list(zip(*table.rows, strict=True))
-    shown = [at for at, own in enumerate(cells) if any(isinstance(cell, Estimate) and cell.ci95 for cell in own)]
+    spans = [[isinstance(cell, Estimate) and cell.ci95 is not None for cell in row] for row in table.rows]
+    shown = [at for at in range(len(table.columns)) if any(row[at] for row in spans)]
     if not shown:
         return None
+    rows = [row for row in table.rows if any(number_of(row[at]) is not None for at in shown)]
+    cells = list(zip(*rows, strict=True))
     texts = [own for own in cells if all(isinstance(cell, str) for cell in own)]
     labels = [", ".join(str(cell) for cell in row if cell) for row in zip(*texts, strict=True)]
     alt = "; ".join(
         f"{label}: {', '.join(f'{table.columns[at].heading} {value:.1f}' for at, value in told)}"
-        for label, row in zip(labels, table.rows, strict=True)
+        for label, row in zip(labels, rows, strict=True)
         if (told := [(at, value) for at in shown if (value := number_of(row[at])) is not None])
     )
 

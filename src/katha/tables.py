@@ -94,7 +94,7 @@ class DataTable(BaseModel):
     def latex(self) -> str:
         """Return it as a LaTeX table (`\\usepackage{booktabs}`): rounded, intervals in brackets, the best in bold."""
         shown = [self._shown(at) for at in range(len(self.columns))]
-        numeric = [any(not isinstance(row[at], str | None) for row in self.rows) for at in range(len(self.columns))]
+        numeric = [not any(isinstance(row[at], str) for row in self.rows) for at in range(len(self.columns))]
         heads = (f"{_tex(column.heading)}{_ARROWS.get(column.better or '', '')}" for column in self.columns)
         lines = [
             "% \\usepackage{booktabs}",

@@ -17,10 +17,12 @@ from independent_tables import gap, spearman, write_archive
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
+from katha.app.reports.figures import table_figure
 from katha.errors import UsageError
 from katha.experiments.evaluator_tables import LETTER_RULES, evaluator_table, load_table, matching_rows
 from katha.experiments.robustness import read_study
 from katha.stories import load_stories
+from katha.tables import Column, DataTable, Estimate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 JUDGE = "ensemble"
@@ -223,3 +225,14 @@ def test_one_command_writes_every_table_of_an_archive(archive: Path, other: Inde
     assert float(first["Visual"]) == 4.0 if first["Visual"] else True
     image = other.block(method, JUDGE, "common_valid")["image"]
     assert float(first["Image"]) == pytest.approx(image, abs=1e-6, rel=0)
+
+
+def test_a_chart_shows_the_rows_and_columns_that_have_intervals() -> None:
+    columns = (Column(heading="Of"), Column(heading="Rho", digits=2), Column(heading="STG"))
+    rows = (("ranks", Estimate(0.5, (0.1, 0.9)), None), ("group", None, 41.0))
+    drawn = table_figure(DataTable(name="t", title="T", columns=columns, rows=rows))
+    assert drawn is not None
+    assert drawn.alt == "ranks: Rho 0.5"
+    assert b"group" not in drawn.svg
+    assert drawn.png.startswith(b"\x89PNG")
+    assert table_figure(DataTable(name="t", title="T", columns=columns[::2], rows=(("group", 41.0),))) is None
