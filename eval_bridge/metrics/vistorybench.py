@@ -86,20 +86,22 @@ def pair_mean(features: Floats) -> float | None:
     return float((total @ total - (rows * rows).sum()) / (count * (count - 1)))
 
 
-def match_characters(crops: Floats, references: Mapping[str, Floats]) -> dict[str, int]:
-    """Return which crop is which character (App. I.1): the assignment of the largest total similarity.
+def nearest(crops: Floats, references: Floats) -> Floats:
+    """Return each crop's largest cosine with a character's references, shape (B,) of (B, D) and (R, D)."""
+    return np.asarray((unit_rows(crops) @ unit_rows(references).T).max(axis=1), dtype=np.float64)
 
-    crops: (B, D), one row a box. references: by character, (R, D). The similarity of a crop with a character is the
-    largest over that character's references. With fewer boxes than characters some characters have none.
+
+def match_characters(similarity: Mapping[str, Floats]) -> dict[str, int]:
+    """Return which box is which character (App. I.1): the assignment of the largest total similarity.
+
+    similarity: by character, one number a box (see `nearest`). With fewer boxes than characters some have none.
     """
-    if not len(crops) or not references:
+    names = [name for name, row in similarity.items() if len(row)]
+    if not names:
         return {}
     from scipy.optimize import linear_sum_assignment
 
-    seen = unit_rows(crops)
-    names = list(references)
-    similarity = np.stack([(seen @ unit_rows(references[name]).T).max(axis=1) for name in names])
-    rows, columns = linear_sum_assignment(similarity, maximize=True)
+    rows, columns = linear_sum_assignment(np.stack([similarity[name] for name in names]), maximize=True)
     return {names[row]: int(column) for row, column in zip(rows, columns, strict=True)}
 
 
