@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import judge_abilities
-from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import AnswerStatus
 
 _CHARACTERS_PER_TOKEN = 4
@@ -25,10 +25,13 @@ _REPLY_TOKENS = 80
 STOPPED = "the budget was used up before this question was asked"
 
 
-def estimate_tokens(evidence: Evidence, prompt: JudgePrompt) -> int:
+def estimate_tokens(evidence: Evidence, prompt: JudgePrompt | PlainPrompt) -> int:
     """Return roughly how many tokens a judge reads for one question: a token per four letters and per 750 pixels."""
-    letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
-    letters += sum(map(len, prompt.options or ()))
+    if isinstance(prompt, PlainPrompt):
+        letters = len(prompt.text)
+    else:
+        letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
+        letters += sum(map(len, prompt.options or ()))
     pixels = (int.from_bytes(png[16:20], "big") * int.from_bytes(png[20:24], "big") for png in evidence.images)
     pictures = sum(min(_MOST_IMAGE_TOKENS, -(-count // _PIXELS_PER_TOKEN)) for count in pixels)
     return letters // _CHARACTERS_PER_TOKEN + pictures
@@ -200,6 +203,13 @@ class Weighed:
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield `not_asked` for each prompt."""
+        return self._weigh(evidence, prompts)
+
+    def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
+        """Yield `not_asked` for each prompt."""
+        return self._weigh(evidence, prompts)
+
+    def _weigh(self, evidence: Evidence, prompts: Sequence[JudgePrompt | PlainPrompt]) -> Iterator[JudgeReply]:
         for prompt in prompts:
             tokens = estimate_tokens(evidence, prompt)
             self._estimate.calls += 1

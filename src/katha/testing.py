@@ -34,6 +34,7 @@ from katha.protocols import (
     Judge,
     JudgePrompt,
     JudgeReply,
+    PlainPrompt,
     Planner,
     PlanRequest,
     Renderer,
@@ -50,6 +51,7 @@ __all__ = [
     "check_renderer",
     "picture",
     "sample_requests",
+    "scripted_words",
 ]
 
 E = TypeVar("E")
@@ -143,6 +145,7 @@ class ScriptedPlanner(_Scripted[Plan]):
 
 
 _Reply = JudgeReply | str
+_Asked = JudgePrompt | PlainPrompt
 
 
 class ScriptedJudge(_Scripted[_Reply]):
@@ -154,7 +157,7 @@ class ScriptedJudge(_Scripted[_Reply]):
 
     def __init__(
         self,
-        script: Iterable[_Reply | BaseException] | Callable[[Evidence, JudgePrompt], _Reply | BaseException],
+        script: Iterable[_Reply | BaseException] | Callable[[Evidence, Any], _Reply | BaseException],
         *,
         name: str = "scripted",
         revision: str = "1",
@@ -163,7 +166,7 @@ class ScriptedJudge(_Scripted[_Reply]):
         super().__init__(() if callable(script) else script, name=name, revision=revision)
         self._rule = script if callable(script) else None
         self._keep = keep
-        self.asked: list[tuple[Evidence, JudgePrompt]] = []
+        self.asked: list[tuple[Evidence, Any]] = []
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield the next entry for each prompt.
@@ -171,14 +174,32 @@ class ScriptedJudge(_Scripted[_Reply]):
         Raises:
             JudgeError: the queue is empty.
         """
+        return self._replies(evidence, prompts)
+
+    def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
+        """Yield the next entry for each prompt of a metric; `scripted_words` makes entries with probabilities.
+
+        Raises:
+            JudgeError: the queue is empty.
+        """
+        return self._replies(evidence, prompts)
+
+    def _replies(self, evidence: Evidence, prompts: Sequence[_Asked]) -> Iterator[JudgeReply]:
         for prompt in prompts:
             if self._keep:
                 self.asked.append((evidence, prompt))
-            used_up = JudgeError(f"The scripted judge has no answer left for {prompt.question!r}.")
+            words = prompt.text if isinstance(prompt, PlainPrompt) else prompt.question
+            used_up = JudgeError(f"The scripted judge has no answer left for {words!r}.")
             entry = self._next(used_up) if self._rule is None else self._rule(evidence, prompt)
             if isinstance(entry, BaseException):
                 raise entry
             yield JudgeReply("ok", entry) if isinstance(entry, str) else entry
+
+
+def scripted_words(**probabilities: float) -> JudgeReply:
+    """Return a reply to a plain prompt that gives first-token probabilities (`Yes=0.8`), and the likeliest as text."""
+    likeliest = max(probabilities, key=lambda word: probabilities[word])
+    return JudgeReply("ok", answer=likeliest, raw=likeliest, usage={"probabilities": probabilities})
 
 
 _SCENES = (
