@@ -1,4 +1,4 @@
-"""Narrative scene illustration: fragments of a story, criteria for a picture, criterial ratings and their statistics.
+"""Narrative scene illustration: criteria for a picture, criterial ratings and their statistics.
 
 Section and table numbers are those of "LLMs Behind the Scenes" (Roemmele et al.).
 """
@@ -21,7 +21,6 @@ POINTS: Mapping[Mark, float] = {"satisfied": 1.0, "maybe": 0.5, "not": 0.0}
 HEIGHT = 240
 """Pictures are shown to raters at this height in pixels, with proportional width (Sec. 5.2)."""
 
-_FRAGMENT = re.compile(r"\[([^\[\]]*)\]")
 _NUMBERED = re.compile(r"^\s*(?:[-*]\s*)?(\d+)\s*[.)]\s*(\S.*?)\s*$", re.MULTILINE)
 _MARKS: Mapping[str, Mark] = {
     **dict.fromkeys("✓✔✅🗸☑", "satisfied"),
@@ -29,29 +28,6 @@ _MARKS: Mapping[str, Mark] = {
     **dict.fromkeys("✗✘❌❎☒xX×", "not"),
 }
 _VARIATION = "️"
-
-
-def read_fragments(story: str, annotated: str) -> tuple[str, ...]:
-    """Return the fragments that brackets mark in a reply (Sec. 3), lossless: joined by blanks they are the story.
-
-    Raises:
-        ReplyError: no fragment, text outside of brackets, or words other than the story's; the first place is named.
-    """
-    fragments = tuple(piece.strip() for piece in _FRAGMENT.findall(annotated) if piece.strip())
-    outside = _FRAGMENT.sub(" ", annotated).split()
-    if not fragments or outside:
-        reason = f"text outside of the brackets ({' '.join(outside)[:60]!r})" if outside else "no fragment in brackets"
-        raise ReplyError(f"The reply has {reason}.", raw=annotated)
-    wanted, given = story.split(), " ".join(fragments).split()
-    if wanted != given:
-        at = next((n for n, pair in enumerate(zip(wanted, given, strict=False)) if pair[0] != pair[1]), None)
-        place = min(len(wanted), len(given)) if at is None else at
-        raise ReplyError(
-            f"The fragments are not the story: word {place + 1} is {' '.join(given[place : place + 1])!r}, "
-            f"in the story {' '.join(wanted[place : place + 1])!r}.",
-            raw=annotated,
-        )
-    return fragments
 
 
 def read_criteria(reply: str) -> tuple[str, ...]:

@@ -186,7 +186,7 @@ class VcmsMetric:
         """
         if samples < 1 or not 0 <= shots <= MOST_SHOTS or not -1 <= weight < 0:
             raise UsageError(
-                "vcms takes samples from 1, shots from 0 to 2, and a weight of \"No\" from -1 to below 0.",
+                'vcms takes samples from 1, shots from 0 to 2, and a weight of "No" from -1 to below 0.',
                 hint="The paper draws 3 samples at most, and shows 2 examples: a third lowered the agreement.",
             )
         if shots and examples is None:

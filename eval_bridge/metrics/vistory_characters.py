@@ -213,7 +213,7 @@ class VistoryStyle:
         name="vistory-style",
         title="ViStoryBench style (CSD)",
         paper="ViStoryBench, App. J; CSD of Somepalli et al. 2024",
-        formula="self: mean cosine of all pairs of frames; cross: mean cosine of a frame with its characters' references",
+        formula="self: mean cosine of all pairs of frames; cross: of a frame with its characters' references",
         level="board",
         parts=(
             MetricPart(name="csd_cross", about="style of the references", low=-1.0),

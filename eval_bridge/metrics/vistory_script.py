@@ -24,7 +24,7 @@ class ShotScript:
 
 
 def shot_script(board: MetricBoard, scene: int | None) -> ShotScript:
-    """Return a scene's script: ViStoryBench's own fields, else the plan's place, shot and angle and the scene's text."""
+    """Return a scene's script: ViStoryBench's own fields, else the plan's place and shot and the scene's text."""
     if scene is None:
         return ShotScript()
     scenes = board.record.scenes

@@ -191,15 +191,41 @@ def copy_paste_mirrored(generated: Floats, reference: Floats, mirrored: Floats) 
     return copy_paste(generated, np.stack([np.ravel(reference), np.ravel(mirrored)]))
 
 
-def inception_score(probabilities: Floats) -> float | None:
-    """Return the inception score of a set (1 split): exp of the mean KL divergence from the mean distribution.
+class InceptionSum:
+    """The inception score of a set (one split) as its rows come: only two sums are held.
 
-    probabilities: (N, classes), each row sums to 1. It is 1 where all rows are alike and at most N; None without rows.
+    The mean of KL(p_i || m) is the mean of sum(p_i log p_i) minus sum(m log m), m being the mean row.
     """
-    rows = np.asarray(probabilities, dtype=np.float64)
-    if not len(rows):
-        return None
-    mean = rows.mean(axis=0)
-    from scipy.special import rel_entr
 
-    return float(np.exp(rel_entr(rows, mean).sum(axis=1).mean()))
+    def __init__(self) -> None:
+        self.count = 0
+        self._negentropy = 0.0
+        self._rows: Floats | None = None
+
+    def add(self, probabilities: Floats) -> None:
+        """Add rows of class probabilities, (N, classes)."""
+        from scipy.special import xlogy
+
+        rows = np.asarray(probabilities, dtype=np.float64)
+        if not len(rows):
+            return
+        self.count += len(rows)
+        self._negentropy += float(xlogy(rows, rows).sum())
+        total = rows.sum(axis=0)
+        self._rows = total if self._rows is None else self._rows + total
+
+    def score(self) -> float | None:
+        """Return the score: 1 where all rows are alike, at most their number; None without rows."""
+        if self._rows is None:
+            return None
+        from scipy.special import xlogy
+
+        mean = self._rows / self.count
+        return max(1.0, math.exp(self._negentropy / self.count - float(xlogy(mean, mean).sum())))
+
+
+def inception_score(probabilities: Floats) -> float | None:
+    """Return the inception score of rows that are all there: exp of the mean KL divergence from the mean row."""
+    total = InceptionSum()
+    total.add(probabilities)
+    return total.score()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from katha.errors import ReplyError
 from katha.eval_bridge.metrics import illustration as ill
 from katha.eval_bridge.metrics import vcms, vistorybench
+from katha.planners.fragments import read_fragments
 
 TABLE_S4 = Path(__file__).parent.parent / "data" / "vistorybench_table_s4.tsv"
 
@@ -215,7 +216,7 @@ STORY = "Joe went to the junkyard. He dug through old clothes.  At the bottom wa
 
 def test_fragments_are_lossless() -> None:
     reply = "[Joe went to the junkyard.] [He dug through old clothes. At the bottom was a shirt.] [It fit.]"
-    found = ill.read_fragments(STORY, reply)
+    found = read_fragments(STORY, reply)
     assert found[1] == "He dug through old clothes. At the bottom was a shirt."
     assert " ".join(found).split() == STORY.split()
 
@@ -232,7 +233,7 @@ def test_fragments_are_lossless() -> None:
 )
 def test_fragments_that_lose_or_change_a_word_are_refused(reply: str, said: str) -> None:
     with pytest.raises(ReplyError, match=said):
-        ill.read_fragments(STORY, reply)
+        read_fragments(STORY, reply)
 
 
 FIRST = "✓✓✓✓✓✗✓✓✓✓✓✓✓✓✓✓✓✓✓✓"
