@@ -100,7 +100,8 @@ class GroundingDino:
                 target_sizes=[picture.size[::-1]],
             )[0]
         rows = zip(found["boxes"].tolist(), found["scores"].tolist(), strict=True)
-        return sorted((Box(*box, score) for box, score in rows), key=lambda box: -box.score)
+        boxes = [Box(box[0], box[1], box[2], box[3], score) for box, score in rows]
+        return sorted(boxes, key=lambda box: -box.score)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:

@@ -36,7 +36,7 @@ def tiny_grounding_dino(folder: Path) -> str:
         ),
         d_model=32,
         encoder_layers=1,
-        decoder_layers=1,
+        decoder_layers=2,
         encoder_attention_heads=2,
         decoder_attention_heads=2,
         encoder_ffn_dim=16,
