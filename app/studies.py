@@ -10,6 +10,7 @@ from typing import Any
 
 from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import given_names, settings_for
+from katha.app.measuring import OnProgress, measure_beside
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
 from katha.compass.lock import TEST_SPLITS
@@ -41,8 +42,6 @@ from katha.store import Store
 from katha.stories import load_stories
 
 Stories = str | Path | Sequence[StoryRecord]
-OnProgress = Callable[[str, int, int], None]
-"""Hears what was done last, how much is done, and of how much."""
 
 
 def evaluate(
@@ -200,7 +199,8 @@ def ablate(
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        **changes: Single settings by name, over `settings`; `reference`, the row that others are held against.
+        **changes: Single settings by name, over `settings`; `reference`, the row that others are held against;
+            `metrics`, other papers' measures of its boards, by name.
 
     Returns:
         The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
@@ -213,7 +213,7 @@ def ablate(
         >>> result = ablate("stories.jsonl", suite="length", rows=["base", "full"], out="out/length")
         >>> result.table
     """
-    reference = changes.pop("reference", None)
+    reference, metrics = changes.pop("reference", None), changes.pop("metrics", ())
     config = settings_for(settings, changes)
     chosen = _suite(suite, config, rows, reference)
     require_memory(
@@ -227,6 +227,7 @@ def ablate(
     job = AblationJob(records, chosen, config, plugins, frozen, resamples, strict=rows is not None, human=human)
     folder = Path(out) if out is not None else Path("out") / chosen.name
     result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
+    measure_beside(result.out, metrics, config, budget)
     write_ablation_report(result.out)
     return result
 
@@ -274,7 +275,8 @@ def compare(
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
-        **changes: Single settings by name, over `settings`; each renderer gets those `renderer_options` that it has.
+        **changes: Single settings by name, over `settings`; each renderer gets those `renderer_options` that it has;
+            `metrics`, other papers' measures of the boards, by name.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
@@ -287,7 +289,7 @@ def compare(
         >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
         >>> result.table
     """
-    options = changes.pop("renderer_options", None)
+    options, metrics = changes.pop("renderer_options", None), changes.pop("metrics", ())
     config = settings_for(settings, {**changes, "mode": "base"})
     found = _methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
@@ -303,6 +305,7 @@ def compare(
         reference=require_reference(reference, [one.name for one in found]),
     )
     result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
+    measure_beside(result.out, metrics, config, budget)
     write_compare_report(result.out)
     return result
 

@@ -11,7 +11,9 @@ from pydantic import BaseModel
 
 import katha
 from katha.app.cli.console import comparison, echo_json, end, interval, points, progress_bar, tell_outcome
-from katha.app.cli.options import Boards, Given, Json, Lock, Resamples, Split, Stories, options_from
+from katha.app.cli.metrics import tell_table
+from katha.app.cli.options import Boards, Given, Json, Lock, Metrics, Resamples, Split, Stories, options_from
+from katha.app.reports.metrics_page import read_measures
 from katha.app.reports.page import change, headline, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
 from katha.app.studies import estimate
@@ -48,12 +50,15 @@ def _conclude(
     result: Result[S, T], tell: Callable[[T], None], as_json: bool, told: Mapping[str, object] | None = None
 ) -> None:
     """Print the table that a study gave, as text or as one JSON object, and leave with the study's exit code."""
-    report = str(result.out / "report.html")
+    report, measured = str(result.out / "report.html"), read_measures(result.out)
     if as_json:
         table = {"table": result.table.model_dump(mode="json")}
+        table |= {"metrics": measured.model_dump(mode="json")} if measured is not None else {}
         echo_json({"out": str(result.out), "report": report, **(told or {}), **table})
     else:
         tell(result.table)
+        if measured is not None:
+            tell_table(measured)
         tell_outcome(result.outcome)
         typer.echo(f"Report: {report}")
     end(result.outcome, result.status)
@@ -181,6 +186,7 @@ def ablate(
     ] = None,
     resamples: Resamples = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
+    metrics: Metrics = None,
     as_json: Json = False,
 ) -> None:
     """Run every row of a suite over STORIES, and say what the differences support.
@@ -202,6 +208,7 @@ def ablate(
             out=out,
             budget=given.budget,
             on_progress=on_progress,
+            metrics=metrics or (),
             **given.changes,
         )
     _conclude(result, _tell_ablation, as_json)
@@ -276,6 +283,7 @@ def compare(
     ] = None,
     resamples: Resamples = 10_000,
     out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
+    metrics: Metrics = None,
     as_json: Json = False,
 ) -> None:
     """Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).
@@ -298,6 +306,7 @@ def compare(
             on_progress=on_progress,
             **given.changes,
             renderer_options=renderer_option,
+            metrics=metrics or (),
         )
     _conclude(result, _tell_comparison, as_json, {"reused": result.reused})
 

@@ -191,9 +191,13 @@ class Estimate:
 class Weighed:
     """Stands in for a judge in a dry run: it asks nothing, and adds up what asking would take."""
 
-    def __init__(self, judge: Judge, estimate: Estimate, share: float = 1.0) -> None:
-        """share: of the judge's price, that of a batch for example."""
+    def __init__(
+        self, judge: Judge, estimate: Estimate, share: float = 1.0, pretended: JudgeReply | None = None
+    ) -> None:
+        """share: of the judge's price, that of a batch for example. pretended: what it replies instead of `not_asked`,
+        for whoever asks on according to what it hears."""
         self._judge, self._estimate, self._share = judge, estimate, share
+        self._reply = pretended or JudgeReply("not_asked", error="dry run")
         abilities = judge_abilities(judge)
         self.always_chooses, self._price = abilities.always_chooses, abilities.price
 
@@ -219,4 +223,4 @@ class Weighed:
                 self._estimate.cost = None
             elif self._estimate.cost is not None:
                 self._estimate.cost += self._share * expected_cost(self._price, tokens, 1)
-            yield JudgeReply("not_asked", error="dry run")
+            yield self._reply

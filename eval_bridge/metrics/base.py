@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from katha.border import cause
-from katha.errors import BudgetError, JudgeError, KathaError, StoreError
+from katha.errors import BudgetError, JudgeError, KathaError, StoreError, UnknownPluginError
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext, Unmeasured
+from katha.registry import default_registry
 from katha.schema.metrics import MetricCard, MetricMode, MetricValue
 
 
@@ -55,6 +56,19 @@ class SetMetric(Protocol):
 
 
 AnyMetric = Metric | SetMetric
+
+
+def metric_cards() -> dict[str, MetricCard]:
+    """Return the card of every metric that is installed, by name; a plug-in that cannot be imported is left out."""
+    registry, found = default_registry("metrics"), {}
+    for name in registry.names():
+        try:
+            card = getattr(registry.load(name)[0], "card", None)
+        except UnknownPluginError:
+            continue
+        if isinstance(card, MetricCard):
+            found[name] = card
+    return found
 
 
 def mode_of(card: MetricCard, wanted: MetricMode | None) -> MetricMode:

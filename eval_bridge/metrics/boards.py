@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from katha.eval_bridge.bench.boards import JudgedFrame
 from katha.schema import Plan, StoryRecord
-from katha.schema.metrics import MetricValue, Narrative
+from katha.schema.metrics import MetricValue
+from katha.schema.narratives import Narrative
 
 
 @dataclass(frozen=True)

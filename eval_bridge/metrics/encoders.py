@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from katha.errors import UsageError
+from katha.errors import AbsentModelError, UsageError
 from katha.eval_bridge.metrics.features import Vectors
 from katha.jsonio import digest, sha256_hex
 from katha.models.checkpoints import find_folder, folder_revision, need
@@ -42,6 +43,7 @@ class OpenClipEncoder:
                 "open-clip needs a model.",
                 hint="Write open-clip:ViT-B-32@laion2b_s34b_b79k, or open-clip:hf-hub:timm/ViT-B-16-SigLIP.",
             )
+        self.argument = argument
         whole = argument.startswith(_WHOLE)
         self._name, _, weights = (argument, "", "") if whole else argument.partition("@")
         if not whole and not weights:
@@ -158,6 +160,88 @@ class VisionEncoder:
                 hint="Name a model with safetensors weights and an image processor.",
             ) from error
         return model.to(self._device).eval(), processor
+
+
+_LPIPS_FILES = {
+    "alex": "alexnet-owt-7be5be79.pth",
+    "squeeze": "squeezenet1_1-b8a52dc0.pth",
+    "vgg": "vgg16-397923af.pth",
+}
+_SIDE = 256
+
+
+class PerceptualDistance:
+    """LPIPS of two pictures by torchmetrics over a network of torchvision, both resized to 256 by 256."""
+
+    def __init__(self, net: str = "alex", *, device: str = "cpu") -> None:
+        """net: alex, vgg or squeeze.
+
+        Raises:
+            UsageError: there is no such network.
+        """
+        if net not in _LPIPS_FILES:
+            raise UsageError(f"LPIPS has no network {net!r}.", hint=f"Known: {', '.join(_LPIPS_FILES)}.")
+        self._net, self._device = net, device
+
+    def spec(self) -> Mapping[str, Any]:
+        """Network, the file of its weights, size and package version."""
+        version = str(need("torchmetrics", "LPIPS", "metrics").__version__)
+        weights = sha256_hex(self._weights.read_bytes())
+        return {"name": "lpips", "net": self._net, "weights": weights, "side": _SIDE, "torchmetrics": version}
+
+    def compare(self, pairs: Sequence[tuple[bytes, bytes]]) -> Vectors:
+        """Return LPIPS of each pair, shape (N,)."""
+        import torch
+
+        with torch.inference_mode():
+            made = [float(self._loaded(self._tensor(first), self._tensor(second))) for first, second in pairs]
+            self._loaded.reset()  # it would keep a mean of everything that it has seen
+        return np.array(made)
+
+    def _tensor(self, data: bytes) -> Any:
+        """Return a picture as values from 0 to 1, shape (1, 3, 256, 256)."""
+        import torch
+
+        pixels = np.asarray(decode(data).resize((_SIDE, _SIDE)), np.float32) / 255.0
+        return torch.from_numpy(pixels).permute(2, 0, 1).unsqueeze(0).to(self._device)
+
+    @cached_property
+    def _weights(self) -> Path:
+        """The file of the network's weights, where torch keeps what it fetches; nothing is fetched here."""
+        import torch
+
+        path = Path(torch.hub.get_dir()) / "checkpoints" / _LPIPS_FILES[self._net]
+        if not path.is_file():
+            raise AbsentModelError(
+                f"The weights of LPIPS are not on this machine: {str(path)!r} is missing.",
+                hint=f"Fetch https://download.pytorch.org/models/{path.name} into that folder.",
+            )
+        return path
+
+    @cached_property
+    def _loaded(self) -> Any:
+        lpips = need("torchmetrics.image.lpip", "LPIPS", "metrics")
+        self._weights.stat()  # raises where they are missing: torchmetrics would fetch them
+        return lpips.LearnedPerceptualImagePatchSimilarity(net_type=self._net, normalize=True).to(self._device)
+
+
+class StructuralSimilarity:
+    """SSIM of two pictures by scikit-image: grey values from 0 to 1 at 256 by 256, a Gaussian window."""
+
+    def spec(self) -> Mapping[str, Any]:
+        """Size and package version."""
+        version = str(need("skimage", "SSIM", "metrics").__version__)
+        return {"name": "ssim", "side": _SIDE, "skimage": version}
+
+    def compare(self, pairs: Sequence[tuple[bytes, bytes]]) -> Vectors:
+        """Return SSIM of each pair, shape (N,), with the paper's window and constants."""
+        ssim = need("skimage.metrics", "SSIM", "metrics").structural_similarity
+        ways = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "data_range": 1.0}
+        return np.array([float(ssim(_grey(first), _grey(second), **ways)) for first, second in pairs])
+
+
+def _grey(data: bytes) -> Vectors:
+    return np.asarray(decode(data).convert("L").resize((_SIDE, _SIDE)), np.float64) / 255.0
 
 
 def _rows(batch: Any) -> Vectors:

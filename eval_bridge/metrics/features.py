@@ -49,6 +49,19 @@ class TextEncoder(Protocol):
         ...
 
 
+@runtime_checkable
+class PairMeter(Protocol):
+    """Two pictures to one number."""
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return name, weights and packages."""
+        ...
+
+    def compare(self, pairs: Sequence[tuple[bytes, bytes]]) -> Vectors:
+        """Return one number per pair, of shape (N,)."""
+        ...
+
+
 class Features:
     """Rows of pictures and texts, from the cache or the encoder. Safe between threads."""
 
@@ -74,6 +87,16 @@ class Features:
         """Return rows of shape (N, D)."""
         keys = [sha256_hex(text.encode("utf-8")) for text in texts]
         return self._rows(encoder, "text", keys, texts, encoder.encode_texts)
+
+    def pairs(self, meter: PairMeter, pairs: Sequence[tuple[bytes, bytes]]) -> Vectors:
+        """Return one number per pair of pictures, of shape (N,), kept by the contents of both."""
+        keys = [f"{sha256_hex(first)}:{sha256_hex(second)}" for first, second in pairs]
+
+        def column(items: Sequence[tuple[bytes, bytes]]) -> Vectors:
+            return np.asarray(meter.compare(items)).reshape(-1, 1)
+
+        found = self._rows(meter, "pair", keys, pairs, column)
+        return found[:, 0] if len(pairs) else np.zeros(0)
 
     def _rows(
         self,

@@ -17,7 +17,8 @@ from katha.eval_bridge.metrics import Features, MetricBoard, MetricContext
 from katha.eval_bridge.metrics.context import no_pool
 from katha.protocols import Judge
 from katha.schema import Plan, Scene, StoryRecord
-from katha.schema.metrics import MetricMode, Narrative
+from katha.schema.metrics import MetricCard, MetricMode
+from katha.schema.narratives import Narrative
 from katha.store import Store
 
 CLIP_CONFIG: Mapping[str, Any] = {
@@ -109,3 +110,10 @@ def tiny_clip(folder: Path, seed: int = 7) -> str:
     path = folder / f"tiny-clip-{seed}.pt"
     torch.save(open_clip.create_model("tiny-clip").state_dict(), path)
     return f"tiny-clip@{path}"
+
+
+def card_row(card: MetricCard) -> str:
+    """Return the row of the table in docs/metrics.md that a metric's card makes."""
+    modes = ", ".join(card.modes) + (f" ({card.differs})" if card.differs else "")
+    cells = (f"`{card.name}`", card.paper, card.formula, modes, ", ".join(card.needs), card.licence, card.vector)
+    return "| " + " | ".join(cell.replace("|", "\\|") or "-" for cell in cells) + " |"

@@ -8,6 +8,7 @@ and `Pacer` how many calls may be under way at once.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -233,12 +234,16 @@ class Pacer:
 
 @dataclass(frozen=True)
 class Received:
-    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts."""
+    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts.
+
+    words: the likeliest first tokens with their probabilities (0 to 1), where they were asked for and given.
+    """
 
     text: str
     model: str
     stop: AnswerStatus | None = None
     tokens: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -306,8 +311,11 @@ def find_vendor(
     *,
     base_url: str | None = None,
     what: Literal["judge", "language model", "renderer"] = "judge",
+    keyless: bool = False,
 ) -> Vendor:
     """Return the vendor's data for `model` (its longest matching prefix), with the key from the environment.
+
+    keyless: do without it, to count and price calls that are not made.
 
     Raises:
         UsageError: the key's variable is not set; servers on this machine need none.
@@ -323,7 +331,7 @@ def find_vendor(
     card: dict[str, Any] = data["default"] | data["models"].get(prefix, {})
     variable = next((name for name in section["key"] if os.environ.get(name)), section["key"][0])
     key = os.environ.get(variable) or ("unused" if is_loopback(url) else "")
-    if not key:
+    if not key and not keyless:
         raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
     return Vendor(provider, model, url, variable, card, key)
 
@@ -516,6 +524,16 @@ class AnthropicClient(ChatClient):
         return Received(text, message.model, _ANTHROPIC_STOPS.get(message.stop_reason), tokens)
 
 
+def _first_token(given: Any) -> dict[str, float] | None:
+    """Return the likeliest first tokens with their probabilities; blanks before a token do not count."""
+    if given is None or not given.content:
+        return None
+    first, found = given.content[0], Counter[str]()
+    for token in first.top_logprobs or [first]:
+        found[token.token.strip()] += math.exp(token.logprob)
+    return dict(found)
+
+
 class OpenAIClient(ChatClient):
     """Any server that speaks the Chat Completions protocol, by `base_url` or OPENAI_BASE_URL."""
 
@@ -552,4 +570,4 @@ class OpenAIClient(ChatClient):
             details = usage.prompt_tokens_details
             cached = (details.cached_tokens or 0) if details is not None else 0
             tokens = {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
-        return Received(text, message.model, stop, tokens)
+        return Received(text, message.model, stop, tokens, _first_token(choice.logprobs))

@@ -103,30 +103,94 @@ class MetricValue(Result):
         return (self.metric, self.part, self.method, self.story_id or "", self.frame or 0, self.item)
 
 
-class Narrative(Result):
-    """VinaBench's annotations of a story: its global profile and the constraints of each scene.
+# `table.json` of `katha metrics`: methods by columns, what is null and why, and how each column goes with STG.
 
-    global_profile: attributes ("adult female, wife") by character. scenes: one a frame, in order.
+
+class MetricColumn(Result):
+    """One column of the table: `METRIC/PART`, of which metric, mode and part."""
+
+    name: str
+    metric: str
+    part: str
+    mode: MetricMode
+    title: str
+    about: str
+    level: Level
+    average: Average
+    better: Literal["higher", "lower", "neither"]
+
+
+class MetricCell(Result):
+    """One method's number in one column, its 95% interval over stories, and on how many boards it rests.
+
+    nulls: how many values are missing; `MetricTable.nulls` counts their reasons.
     """
 
-    global_profile: dict[str, str] = {}
-    scenes: tuple[SceneConstraints, ...] = ()
+    value: float | None = None
+    ci95: tuple[float, float] | None = None
+    boards: int = 0
+    nulls: int = 0
 
 
-class SceneConstraints(Result):
-    """One scene: its line of the narrative, linked entities, present characters, time of day and location.
+class MetricRow(Result):
+    """One method: its cells by column name."""
 
-    Labels are VinaBench's; `unclear` is one of them. linked: what each entity stands for in the picture's caption.
-    """
-
-    text: str = ""
-    entities: tuple[str, ...] = ()
-    linked: dict[str, str] = {}
-    characters: tuple[str, ...] = ()
-    number: int | None = None
-    time: str = "unclear"
-    location: str = "unclear"
-    caption: str = ""
+    method: str
+    boards: int
+    cells: dict[str, MetricCell] = {}
 
 
-Narrative.model_rebuild()
+class NullCount(Result):
+    """A reason for which values are missing, how often, and in which column."""
+
+    column: str
+    reason: str
+    count: int
+
+
+class GapRow(Result):
+    """A board's STG in percentage points: on its method's valid questions, every scored one, the common valid ones."""
+
+    method: str
+    story_id: str
+    filtered: float | None = None
+    raw: float | None = None
+    common_valid: float | None = None
+
+
+class Relation(Result):
+    """How a column goes with STG over boards: Spearman's rank correlation, its 95% interval over stories, and n."""
+
+    column: str
+    block: Literal["raw", "filtered", "common_valid"]
+    n: int
+    spearman: float | None = None
+    ci95: tuple[float, float] | None = None
+
+
+class Disagreement(Result):
+    """A board that a column and STG rank far apart; ranks are shares (0 worst, 1 best) of the boards that have both."""
+
+    column: str
+    method: str
+    story_id: str
+    value: float
+    stg: float
+    rank_by_column: float
+    rank_by_stg: float
+
+
+class MetricTable(Result):
+    """Everything that the page of `katha metrics` shows."""
+
+    judge: str | None = None
+    columns: list[MetricColumn] = []
+    rows: list[MetricRow] = []
+    nulls: list[NullCount] = []
+    gaps: list[GapRow] = []
+    relations: list[Relation] = []
+    among: dict[str, dict[str, float | None]] = {}
+    """Spearman's rank correlation of every two columns over the boards that have both."""
+    disagreements: list[Disagreement] = []
+    notes: list[str] = []
+    status: Literal["finished", "incomplete", "budget_stopped"] = "finished"
