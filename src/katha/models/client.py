@@ -51,6 +51,7 @@ _UNREACHED = 15.0
 _PROBE = 30.0
 _TOLD_EVERY = 15.0
 _WORTH_TELLING = 2.0
+_DRAWING = ("temperature", "top_p")
 _ANTHROPIC_STOPS: Mapping[str | None, AnswerStatus] = {
     "max_tokens": "truncated",
     "model_context_window_exceeded": "truncated",
@@ -506,9 +507,9 @@ class AnthropicClient(ChatClient):
         return request
 
     def send(self, request: Mapping[str, Any]) -> Any:
-        """Make one call. The SDK's own version of the API has no temperature, so that one travels beside the body."""
-        known = {name: value for name, value in request.items() if name != "temperature"}
-        body = {"temperature": request["temperature"]} if "temperature" in request else None
+        """Make one call. The SDK's own version of the API has no temperature, so that what draws travels beside it."""
+        known = {name: value for name, value in request.items() if name not in _DRAWING}
+        body = {name: request[name] for name in _DRAWING if name in request} or None
         return self.sdk.messages.create(**known, extra_headers=self.headers, extra_body=body)
 
     def read(self, message: Any) -> Received:
@@ -528,10 +529,12 @@ def _first_token(given: Any) -> dict[str, float] | None:
     """Return the likeliest first tokens with their probabilities; blanks before a token do not count."""
     if given is None or not given.content:
         return None
-    first, found = given.content[0], Counter[str]()
+    first = given.content[0]
+    found: dict[str, float] = {}
     for token in first.top_logprobs or [first]:
-        found[token.token.strip()] += math.exp(token.logprob)
-    return dict(found)
+        word = token.token.strip()
+        found[word] = found.get(word, 0.0) + math.exp(token.logprob)
+    return found
 
 
 class OpenAIClient(ChatClient):
