@@ -91,7 +91,9 @@ class RunRecord(State):
         """A run that no service drew for, that nobody changed, with an answer to every question, has no such keys."""
         dump: dict[str, object] = handler(self)
         return {
-            key: value for key, value in dump.items() if value or key not in ("services", "redone", "failures", "files")
+            key: value
+            for key, value in dump.items()
+            if value or key not in ("services", "redone", "failures", "files", "sizes")
         }
 
     @property

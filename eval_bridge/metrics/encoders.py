@@ -17,8 +17,8 @@ import numpy as np
 
 from katha.errors import AbsentModelError, UsageError
 from katha.eval_bridge.metrics.features import Vectors
-from katha.jsonio import digest, sha256_hex
-from katha.models.checkpoints import file_sha256, find_folder, folder_revision, need
+from katha.jsonio import digest, file_sha256, sha256_hex
+from katha.models.checkpoints import find_folder, folder_revision, need
 from katha.pictures import decode
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
