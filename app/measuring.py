@@ -108,15 +108,15 @@ def estimate(
     return job.judge_name, measuring.estimate(job), len(job.boards)
 
 
-def measure_beside(out: Path, names: Sequence[str], config: Settings, budget: Budget | None) -> None:
-    """Measure the boards of the comparison or ablation in `out` into `out/metrics`; nothing without names.
+def measure_beside(out: Path, names: Sequence[str], config: Settings, budget: Budget | None) -> Path:
+    """Measure the boards of the comparison or ablation in `out` into `out/metrics`, if any; return `out`.
 
     Raises:
         UsageError: there is no such metric, or it needs another judge. JudgeError, StoreError: the work failed.
     """
     metrics = make_metrics(names)
     if not metrics:
-        return
+        return out
     name, judge = _judge(config, metrics)
     job = measuring.MetricsJob(
         sources=find_sources([str(out)], None, Beside()),
@@ -127,6 +127,7 @@ def measure_beside(out: Path, names: Sequence[str], config: Settings, budget: Bu
         command=("katha", *sys.argv[1:]),
     )
     write_metrics_report(measuring.measure(job, out / "metrics").out, job.sources)
+    return out
 
 
 def _job(

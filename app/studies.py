@@ -199,8 +199,7 @@ def ablate(
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        **changes: Single settings by name, over `settings`; `reference`, the row that others are held against;
-            `metrics`, other papers' measures of its boards, by name.
+        **changes: Single settings by name, over `settings`; `reference`, a row; `metrics`, other papers' measures.
 
     Returns:
         The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
@@ -227,8 +226,7 @@ def ablate(
     job = AblationJob(records, chosen, config, plugins, frozen, resamples, strict=rows is not None, human=human)
     folder = Path(out) if out is not None else Path("out") / chosen.name
     result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
-    measure_beside(result.out, metrics, config, budget)
-    write_ablation_report(result.out)
+    write_ablation_report(measure_beside(result.out, metrics, config, budget))
     return result
 
 
@@ -275,8 +273,7 @@ def compare(
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
-        **changes: Single settings by name, over `settings`; each renderer gets those `renderer_options` that it has;
-            `metrics`, other papers' measures of the boards, by name.
+        **changes: Single settings by name (`renderer_options` for those that have them); `metrics`, others' measures.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
@@ -305,8 +302,7 @@ def compare(
         reference=require_reference(reference, [one.name for one in found]),
     )
     result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
-    measure_beside(result.out, metrics, config, budget)
-    write_compare_report(result.out)
+    write_compare_report(measure_beside(result.out, metrics, config, budget))
     return result
 
 

@@ -27,7 +27,7 @@ def answer_plainly(loaded: LoadedModel, evidence: Evidence, prompt: PlainPrompt)
     if length + prompt.max_tokens > loaded.window:
         error = f"The prompt is longer than the model's {loaded.window} tokens."
         return JudgeReply("not_asked", error=error)
-    drawn: dict[str, Any] = {}
+    drawn: dict[str, object] = {}
     if prompt.temperature:
         drawn = {"do_sample": True, "temperature": prompt.temperature, "top_p": prompt.top_p or 1.0, "top_k": 0}
     devices = [loaded.device] if loaded.device.startswith("cuda") else []
@@ -39,7 +39,7 @@ def answer_plainly(loaded: LoadedModel, evidence: Evidence, prompt: PlainPrompt)
     ids = made.sequences[0][length:].tolist()
     stop = next((place for place, one in enumerate(ids) if one in loaded.stops), None)
     text = loaded.decode(ids[:stop])
-    usage: dict[str, Any] = {"tokens": {"input": length, "output": len(ids)}}
+    usage: dict[str, object] = {"tokens": {"input": length, "output": len(ids)}}
     if prompt.words:
         usage["probabilities"] = _probabilities(loaded, made.logits[0][0], prompt.words)
     elif stop is None:

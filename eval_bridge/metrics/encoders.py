@@ -18,7 +18,7 @@ import numpy as np
 from katha.errors import AbsentModelError, UsageError
 from katha.eval_bridge.metrics.features import Vectors
 from katha.jsonio import digest, sha256_hex
-from katha.models.checkpoints import find_folder, folder_revision, need
+from katha.models.checkpoints import file_sha256, find_folder, folder_revision, need
 from katha.pictures import decode
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -136,8 +136,17 @@ class VisionEncoder:
     def spec(self) -> Mapping[str, Any]:
         """Name, revision of the files and package version."""
         version = str(need("transformers", "A vision model", "local").__version__)
-        revision = folder_revision(self._folder)
-        return {"name": "vision", "version": 1, "model": self._name, "revision": revision, "transformers": version}
+        return {
+            "name": "vision",
+            "version": 1,
+            "model": self._name,
+            "revision": self._revision,
+            "transformers": version,
+        }
+
+    @cached_property
+    def _revision(self) -> str:
+        return folder_revision(self._folder)
 
     def encode_images(self, images: Sequence[bytes]) -> Vectors:
         """Return class tokens, shape (N, D), as they come."""
@@ -186,8 +195,13 @@ class PerceptualDistance:
     def spec(self) -> Mapping[str, Any]:
         """Network, the file of its weights, size and package version."""
         version = str(need("torchmetrics", "LPIPS", "metrics").__version__)
-        weights = sha256_hex(self._weights.read_bytes())
-        return {"name": "lpips", "net": self._net, "weights": weights, "side": _SIDE, "torchmetrics": version}
+        return {
+            "name": "lpips",
+            "net": self._net,
+            "weights": self._weights_sha256,
+            "side": _SIDE,
+            "torchmetrics": version,
+        }
 
     def compare(self, pairs: Sequence[tuple[bytes, bytes]]) -> Vectors:
         """Return LPIPS of each pair, shape (N,)."""
@@ -204,6 +218,10 @@ class PerceptualDistance:
 
         pixels = np.asarray(decode(data).resize((_SIDE, _SIDE)), np.float32) / 255.0
         return torch.from_numpy(pixels).permute(2, 0, 1).unsqueeze(0).to(self._device)
+
+    @cached_property
+    def _weights_sha256(self) -> str:
+        return file_sha256(self._weights)
 
     @cached_property
     def _weights(self) -> Path:

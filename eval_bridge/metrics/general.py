@@ -200,13 +200,16 @@ class NeighbourSsim:
         vector=f"scikit-image's own value and 1 for equal frames, {_PROVEN}",
     )
 
+    def __init__(self) -> None:
+        self._meter = StructuralSimilarity()
+
     def spec(self) -> Mapping[str, Any]:
         """Name, version and the meter."""
-        return {"name": "ssim", "version": 1, "meter": dict(StructuralSimilarity().spec())}
+        return {"name": "ssim", "version": 1, "meter": dict(self._meter.spec())}
 
     def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
         """Yield one similarity per pair of adjacent frames, as the later frame's."""
-        return _neighbours(board, context, StructuralSimilarity(), "similarity")
+        return _neighbours(board, context, self._meter, "similarity")
 
 
 def _neighbours(board: MetricBoard, context: MetricContext, meter: PairMeter, part: str) -> Iterator[MetricValue]:

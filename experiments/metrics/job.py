@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -115,7 +115,7 @@ class MetricsJob:
         """Every board, in the order of sources, methods and stories."""
         return [board for source in self.sources for board in source.boards]
 
-    @property
+    @cached_property
     def specs(self) -> dict[str, dict[str, object]]:
         """Everything that can change a value, by metric."""
         return {name: spec_of(metric, f"metric {name!r}") for name, metric in self.metrics.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -93,8 +94,8 @@ def find_sources(given: Sequence[str], stories: Sequence[StoryRecord] | None, be
             sources.append(_KINDS[kind](folder, wanted, beside))
     if plain:
         sources += _plain(plain, stories, beside)
-    names = [(item.method, item.record.story_id) for source in sources for item in source.boards]
-    twice = next((name for name in names if names.count(name) > 1), None) if len(sources) > 1 else None
+    names = Counter((item.method, item.record.story_id) for source in sources for item in source.boards)
+    twice = next((name for name, count in names.items() if count > 1), None)
     if twice is not None:
         raise UsageError(f"Two boards of the story {twice[1]!r} are of a method {twice[0]!r}.", hint="Give NAME=DIR.")
     if not names:
@@ -143,11 +144,15 @@ def _board(
     )
 
 
-def _evaluation(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
+def _evaluation(folder: Path, wanted: set[str] | None, beside: Beside, whole: Path | None = None) -> Source:
+    """Return the boards that an evaluation judged; those of the comparison in `whole` are found where it lies now."""
     state = EvalState.model_validate(read_json(folder / "eval.json"))
     place = EvalFolder(folder)
     records = _chosen(read_records(place.stories, StoryRecord), wanted)
-    methods = [Boards(name, Path(at)) for name, at in state.boards.items()]
+    folders = {name: Path(at) for name, at in state.boards.items()}
+    if whole is not None:
+        folders = {name: whole.joinpath(*at.parts[-3:]) for name, at in folders.items()}
+    methods = [Boards(name, at) for name, at in folders.items()]
     boards = [_place(method, record, beside) for method in methods for record in records if _there(method, record)]
     return Source(folder.name, tuple(boards), place.rows, state.config.matching, place.verdicts)
 
@@ -157,7 +162,7 @@ def _comparison(folder: Path, wanted: set[str] | None, beside: Beside) -> Source
     judged = folder / "judging"
     if not (judged / "eval.json").is_file():
         raise InputFileError(f"The comparison in {str(folder)!r} has not come to its end.", hint="Finish it first.")
-    made = _evaluation(judged, wanted, beside)
+    made = _evaluation(judged, wanted, beside, folder)
     plans = {path.parent.name: path.parent for path in (folder / "plans").glob("*/*.json")}
 
     def read(place: BoardPlace) -> MetricBoard:

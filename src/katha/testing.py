@@ -498,7 +498,7 @@ def check_metric(make: Callable[[], Metric]) -> list[str]:
         _need(isinstance(metric, Metric), "it lacks `card`, `spec` or `measure`")
         _need(isinstance(metric.card, MetricCard), "`card` is no MetricCard")
         _need(bool(metric.card.parts), "its card names no part")
-        _check_spec(metric.spec(), make().spec())
+        _check_spec(metric, make())
 
     def values() -> list[MetricValue]:
         metric = make()

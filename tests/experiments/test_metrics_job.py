@@ -104,8 +104,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(tmp: Path, metrics: list[Any], out: str = "out", scripted: Any = judge, **options: Any) -> MetricsResult:
     stories = records(3)
-    folders = [f"{name}={draw(tmp / name, stories, shift).folder}" for shift, name in enumerate(("flux", "kontext"))]
-    given = options.pop("boards", folders)
+    given = options.pop("boards", None) or [
+        f"{name}={draw(tmp / name, stories, shift).folder}" for shift, name in enumerate(("flux", "kontext"))
+    ]
     job = MetricsJob(
         sources=find_sources(given, stories, Beside()),
         metrics={metric.card.name: metric for metric in metrics},
@@ -180,7 +181,7 @@ def test_what_fails_on_the_way_is_tried_again_and_what_a_judge_refuses_is_not(tm
     ]
     second = run(tmp_path, [Good(), Bright()])
     assert (second.status, second.table.nulls) == ("finished", [])
-    refusing = ScriptedJudge(lambda evidence, prompt: JudgeReply("refused", error="no"))
+    refusing = ScriptedJudge(lambda evidence, prompt: JudgeReply("refused", error="no"), name="refusing")
     done = run(tmp_path, [Good()], out="refused", scripted=refusing)
     assert (done.status, done.table.rows[0].cells["good/yes"].nulls) == ("finished", 3)
 

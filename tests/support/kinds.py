@@ -33,6 +33,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "docs": ("docs",),
     "eval_bridge": (
         *("boards", "bench_split_match", "calibration", "gold_ensemble", "own_questions", "people_study"),
+        *("metrics_base", "metrics_continuity", "metrics_vinabench"),
         *("eval_asking", "eval_matching", "eval_questions", "eval_scores", "halves"),
     ),
     "experiments": ("inference", "make_ablations"),
