@@ -13,6 +13,7 @@ from katha.eval_bridge.metrics.vistory_judged import VistoryPrompts
 from katha.experiments.metrics.job import MetricsJob, estimate, measure
 from katha.experiments.metrics.sources import Beside, find_sources
 from katha.protocols import Evidence, PlainPrompt
+from katha.schema import Scene
 from katha.testing import ScriptedJudge
 
 
@@ -32,7 +33,8 @@ def reply(evidence: Evidence, prompt: PlainPrompt) -> str:
 
 
 def job(folder: Path, judge: ScriptedJudge) -> MetricsJob:
-    stories = records(3)
+    scenes = [Scene(scene_index=at, scene_text=f"Somebody does thing {at}.") for at in range(1, 6)]
+    stories = [record.model_copy(update={"scenes": scenes}) for record in records(3)]
     boards = find_sources([str(draw(folder, stories).folder)], stories, Beside())
     metrics = [VcmsMetric(), VistoryPrompts(), CriterialRating(), BaselineRating()]
     return MetricsJob(boards, {item.card.name: item for item in metrics}, judge=judge, judge_name="scripted")
@@ -48,7 +50,8 @@ def test_a_dry_run_counts_what_is_asked_and_the_table_has_every_part(tmp_path: P
     (row,) = result.table.rows
     cells = {name: cell.value for name, cell in row.cells.items()}
     assert cells["vcms/overall"] == 0.5
-    assert (cells["criterial/share"], cells["criterial/points"], cells["criterial/criterion"]) == (0.75, 1.5, 0.75)
+    assert (cells["criterial/share"], cells["criterial/points"]) == (0.75, 1.5)
+    assert "Somebody is seen" in (result.out / "values.csv").read_text(encoding="utf-8")
     assert cells["criterial-baseline/share"] == 0.75
     assert cells["vistory-prompts/interaction"] == 3.0
     assert (cells["vistory-prompts/action"], cells["vistory-prompts/alignment"]) == (None, None)
