@@ -42,15 +42,15 @@ from katha.store import AnswerCache, Store
 OnAnswer = Callable[[Answer, bool], None]
 """Called with each answer as soon as it exists, and whether it was reused (not paid for)."""
 
+OnReply = Callable[[str, JudgeReply], None]
+"""Called with a judge's name and each reply that it gave."""
+
 _EVIDENCE = frozenset(("recoverable", "unclear", "omitted", "contradicted"))
 _SUPPORT = frozenset(("supported", "omitted", "contradicted", "ambiguous"))
 _FEW = "the judge gave fewer replies than questions"
 _LONGEST_RAW = 100_000
 _LONGEST_USAGE = 100_000
 _OWN_QUESTIONS_ONLY = "the judge answers katha's own questions only, no prompts of other measures"
-OnReply = Callable[[str, JudgeReply], None]
-"""Called with a judge's name and each reply that it gave."""
-
 _SPENT = "The budget is used up; what was paid for is kept."
 _SPENT_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
 

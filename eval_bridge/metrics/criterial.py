@@ -100,7 +100,6 @@ class CriterialRating:
         parts=(
             MetricPart(name="share", about="points by the number of criteria"),
             MetricPart(name="points", about="the paper's score", high=None),
-            MetricPart(name="criterion", about="one criterion's points; item: its words", better="higher"),
         ),
         needs=("judge",),
         licence="prompts of the paper (1 of 3 exemplars is printed); the judge's own terms",
@@ -123,7 +122,7 @@ class CriterialRating:
         return {"name": "criterial", "version": 1, "height": HEIGHT, "rating": rating, **self._writer.spec()}
 
     def measure(self, board: MetricBoard, context: MetricContext) -> Iterator[MetricValue]:
-        """Yield each frame's share and points, and the points of each criterion by its words."""
+        """Yield each frame's share and points, and as items the points of each criterion by its words."""
         for at, frame in enumerate(board.frames, 1):
             try:
                 criteria = self._writer.criteria(board, frame.scene, context)
@@ -134,14 +133,14 @@ class CriterialRating:
                 marks = read_marks(text_of(*answers.values()), len(criteria))
             except (Unmeasured, ReplyError) as error:
                 reason = str(error) if isinstance(error, Unmeasured) else f"unparseable: {error.message.rstrip('.')}"
-                for part in ("share", "points", "criterion"):
-                    yield board.value(part, None, frame=at, reason=reason)
+                yield board.value("share", None, frame=at, reason=reason)
+                yield board.value("points", None, frame=at, reason=reason)
                 continue
             score = criterial_score(marks)
             yield board.value("share", score / len(criteria), frame=at, n=len(criteria))
             yield board.value("points", score, frame=at, n=len(criteria))
             for criterion, mark in zip(criteria, marks, strict=True):
-                yield board.value("criterion", POINTS[mark], frame=at, item=criterion)
+                yield board.value("share", POINTS[mark], frame=at, item=criterion)
 
 
 class BaselineRating:

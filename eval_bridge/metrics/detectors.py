@@ -302,7 +302,7 @@ def make_encoder(spec: str) -> ImageEncoder:
     """
     made = default_registry("encoders").create(spec)
     if not isinstance(made, ImageEncoder):
-        raise UsageError(f"The encoder {spec!r} has no encode_images.", hint="See docs/metrics.md, Plug-ins.")
+        raise UsageError(f"The encoder {spec!r} has no encode_images.", hint="See docs/metrics.md.")
     return made
 
 
@@ -310,5 +310,5 @@ def make_detector(spec: str) -> Detector:
     """Return the detector that `spec` names: `grounding-dino:MODEL`, or a plug-in; errors as for `make_encoder`."""
     made = default_registry("detectors").create(spec)
     if not isinstance(made, Detector):
-        raise UsageError(f"The detector {spec!r} has no method `find`.", hint="See docs/metrics.md, Plug-ins.")
+        raise UsageError(f"The detector {spec!r} has no method `find`.", hint="See docs/metrics.md.")
     return made

@@ -38,7 +38,11 @@ from katha.store import AnswerCache, Kind, Store, Workspace
 
 _AGAIN = ("transport_failed:", "budget_stopped:")
 """How the reasons begin of values that the same command tries to get again."""
-_PRETENDED = JudgeReply("ok", answer="1", raw="1", usage={"probabilities": {"Yes": 0.5, "No": 0.5, "1": 0.5}})
+_ANYTHING = "1. Score: 1"
+_PRETENDED = JudgeReply(
+    "ok", answer=_ANYTHING, raw=_ANYTHING, usage={"probabilities": {"Yes": 0.5, "No": 0.5, "1": 0.5}}
+)
+"""What a dry run takes a judge to say: a list, a score and a word, so that what is asked next is counted, too."""
 
 
 class MetricsState(ExperimentState):

@@ -1,6 +1,6 @@
 """VinaBench's measures counted a second time, from the paper alone (Secs. 4.1 to 4.3 and S2), by plain loops.
 
-The model is a hash: what it says depends on what is asked and on the pictures, so that a question about the wrong ones,
+The model is a hash: what it says depends on what is asked and on the pictures, so that a question about wrong pictures,
 a missing one or another average shows in the numbers.
 """
 

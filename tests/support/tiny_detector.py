@@ -23,7 +23,7 @@ def tiny_grounding_dino(folder: Path) -> str:
     tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"))
     config = GroundingDinoConfig(
         backbone_config=SwinConfig(
-            image_size=64,
+            image_size=128,
             patch_size=4,
             embed_dim=8,
             depths=[1, 1, 1, 1],
@@ -47,6 +47,6 @@ def tiny_grounding_dino(folder: Path) -> str:
     )
     torch.manual_seed(3)
     GroundingDinoForObjectDetection(config).save_pretrained(folder)
-    size = {"height": 64, "width": 64}
+    size = {"height": 128, "width": 128}
     GroundingDinoProcessor(GroundingDinoImageProcessor(size=size, do_pad=False), tokenizer).save_pretrained(folder)
     return str(folder)
