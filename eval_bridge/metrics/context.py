@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, OnAnswer, PlainQuestion
 from katha.eval_bridge.metrics.features import Features
@@ -42,7 +42,6 @@ class MetricContext:
     pool: Pool = no_pool
     seed: int = 42
     on_answer: OnAnswer | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
 
     def ask(
         self, metric: str, story_id: str, method: str, images: Sequence[bytes], prompts: Mapping[str, PlainPrompt]

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import katha
 from katha.app.cli.main import app
 from katha.app.cli.plugins import new_plugin
+from katha.app.reports.metrics_page import read_measures
 from katha.eval_bridge.metrics.base import metric_cards
 from katha.jsonio import canonical
 
@@ -98,6 +99,24 @@ def test_python_measures_as_the_command_line_does(tmp_path: Path) -> None:
     )
     assert [item[1:] for item in heard] == [(at, 6) for at in range(1, 7)]
     assert result.table.columns[0].name == "continuity/direction"
+
+
+def test_a_comparison_shows_other_papers_measures_beside_its_own(tmp_path: Path) -> None:
+    out = tmp_path / "compared"
+    story = Path(__file__).parents[2] / "examples" / "fox_and_crow.txt"
+    arguments = ["compare", str(story), "--renderer", "sketch", "--renderer", "sketch:ink", "--seeds", "42"]
+    told = CliRunner().invoke(app, [*arguments, "--metrics", "ssim,continuity", "--out", str(out)])
+    assert told.exit_code == 0, told.output
+    assert "ssim/similarity" in told.stdout
+    table = read_measures(out)
+    assert table is not None
+    for row in table.rows:
+        assert 0.0 < (row.cells["ssim/similarity"].value or 0.0) < 1.0
+        assert row.cells["continuity/direction"].value is None
+    assert table.gaps, "the comparison's answers stand beside them"
+    assert "Other papers' measures" in (out / "report.html").read_text().replace("&#39;", "'")
+    again = CliRunner().invoke(app, [*arguments, "--metrics", "ssim,continuity", "--out", str(out), "--json"])
+    assert json.loads(again.stdout)["metrics"]["columns"][0]["name"] == "ssim/similarity"
 
 
 def test_a_metric_s_skeleton_keeps_its_contract(tmp_path: Path) -> None:
