@@ -179,9 +179,9 @@ def changed(value: Any, dice: random.Random) -> Any:
             elif way == 3 and isinstance(inner, str):
                 node[key] = inner + dice.choice(["\u0000", "'", '"', "<script>", "\ud83d\ude00", "x" * 2_000])
             else:
-                node[key] = dice.choice(ODD)
+                node[key] = copy.deepcopy(dice.choice(ODD))
             break
-    return tree if dice.random() > 0.05 else dice.choice(ODD)
+    return tree if dice.random() > 0.05 else copy.deepcopy(dice.choice(ODD))
 
 
 # Which verb reads which file, and by which words. `{}` is the broken file; the others are valid.
