@@ -110,6 +110,15 @@ def estimate(
     return job.judge_name, measuring.estimate(job), len(job.boards)
 
 
+def require_metrics(names: Sequence[str], config: Settings) -> None:
+    """Refuse, before any work, what `measure_beside` could not measure.
+
+    Raises:
+        UsageError: there is no such metric, or it needs another judge.
+    """
+    _judge(config, make_metrics(names))
+
+
 def measure_beside(out: Path, names: Sequence[str], config: Settings, budget: Budget | None) -> Path:
     """Measure the boards of the comparison or ablation in `out` into `out/metrics`, if any; return `out`.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import given_names, settings_for
-from katha.app.measuring import OnProgress, measure_beside
+from katha.app.measuring import OnProgress, measure_beside, require_metrics
 from katha.app.reports.data_tables import score_tables
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
@@ -214,8 +214,7 @@ def ablate(
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        **changes: Single settings by name, over `settings`, and what `StudyOptions` has: `split`, `ids`, `reference` (a
-            row), `resamples` (10,000), `metrics`.
+        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`.
 
     Returns:
         The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
@@ -230,6 +229,7 @@ def ablate(
     """
     own, rest = study_options(changes)
     config = settings_for(settings, rest)
+    require_metrics(own.metrics, config)
     chosen = choose_suite(suite, config, rows, own.reference)
     drawn_by = [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
     require_memory(rest.get("memory"), drawn_by)
@@ -285,8 +285,7 @@ def compare(
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
-        **changes: Single settings by name, over `settings`; each renderer gets those `renderer_options` that it has.
-            And what `StudyOptions` has: `split`, `ids`, `reference`, `resamples` (10,000), `metrics`.
+        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
@@ -302,6 +301,7 @@ def compare(
     own, rest = study_options(changes)
     options = rest.pop("renderer_options", None)
     config = settings_for(settings, {**rest, "mode": "base"})
+    require_metrics(own.metrics, config)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
