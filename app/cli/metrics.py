@@ -77,6 +77,17 @@ def tell_measures(table: MetricTable) -> None:
         relation = stg.get(column.name)
         beside = f"   with STG {relation.spearman:+.2f}" if relation and relation.spearman is not None else ""
         typer.echo(f"  {column.name.ljust(width)}{shown}{beside}")
+    for choice in [item for item in table.choices if item.unit == "scene"][: 2 * _SHOWN]:
+        rate = (
+            "no pair has both scores"
+            if choice.rate is None
+            else f"{choice.rate:.0%} against chance {choice.chance:.0%}"
+        )
+        test = "" if choice.p is None else f", p {choice.p:.3g}"
+        typer.echo(
+            f"  {choice.column} chooses {choice.method} over {choice.against} in {choice.chosen:,} of {choice.pairs:,} "
+            f"pictures ({choice.undecided:,} undecided): {rate}{test}"
+        )
     for item in table.nulls[:_SHOWN]:
         typer.echo(f"  {item.column}: {item.count:,} without a value: {item.reason}")
     if len(table.nulls) > _SHOWN:

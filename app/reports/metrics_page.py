@@ -9,15 +9,20 @@ from typing import NamedTuple
 from katha.app.reports.page import Picture, pictures, read_record, worded, write_page
 from katha.errors import KathaError
 from katha.eval_bridge.bench.boards import BoardProblem
+from katha.eval_bridge.metrics.illustration import POINTS
 from katha.experiments.metrics.sources import BoardPlace, Source
 from katha.experiments.metrics.tables import read_board_values
+from katha.experiments.runner import read_records
 from katha.jsonio import read_json
-from katha.schema.metrics import MetricColumn, MetricTable, Relation
+from katha.schema.metrics import MetricColumn, MetricTable, MetricValue, Relation
 
 _SIDE = 96.0
 _MOST_COLUMNS = 8
 _MOST_DOTS = 2_000
 _MOST_BOARDS = 24
+_MOST_STORIES = 40
+_CRITERIA = ("criterial", "share")
+_FOUND = {points: mark for mark, points in POINTS.items()}
 
 
 class Dots(NamedTuple):
@@ -25,6 +30,22 @@ class Dots(NamedTuple):
 
     title: str
     places: list[tuple[str, str]]
+
+
+class CriterionRow(NamedTuple):
+    """What one scene's pictures have to show, and what was found on each method's: satisfied, maybe or not."""
+
+    scene: int
+    criterion: str
+    marks: dict[str, str]
+
+
+class StoryCriteria(NamedTuple):
+    """A story's criteria, scene by scene, and the methods whose pictures were marked."""
+
+    name: str
+    methods: list[str]
+    rows: list[CriterionRow]
 
 
 def write_metrics_report(out: Path, sources: Sequence[Source]) -> Path:
@@ -36,10 +57,13 @@ def write_metrics_report(out: Path, sources: Sequence[Source]) -> Path:
     state, table = read_json(out / "metrics.json"), read_record(out / "table.json", MetricTable)
     places = {(place.method, place.record.story_id): place for source in sources for place in source.boards}
     parted = table.disagreements[:_MOST_BOARDS]
+    criteria = _criteria(out)
     return write_page(
         out / "report.html",
         "metrics.html.j2",
         table=table,
+        criteria=criteria[:_MOST_STORIES],
+        unshown=max(0, len(criteria) - _MOST_STORIES),
         relations=_by_column(table.relations),
         matrix=_matrix(out, table),
         parted=[(item, _pictures(places.get((item.method, item.story_id)))) for item in parted],
@@ -51,6 +75,23 @@ def read_measures(out: Path) -> MetricTable | None:
     """Return the other papers' measures of the boards of a study in `out`; None where nobody asked for any."""
     path = out / "metrics" / "table.json"
     return read_record(path, MetricTable) if path.is_file() else None
+
+
+def _criteria(out: Path) -> list[StoryCriteria]:
+    """Return every story's criteria with each method's marks; none where no metric writes criteria."""
+    stories: dict[str, dict[tuple[int, str], dict[str, str]]] = {}
+    for value in read_records(out / "values.jsonl", MetricValue):
+        if (value.metric, value.part) == _CRITERIA and value.item and value.value is not None:
+            place = (value.scene or value.frame or 0, value.item)
+            stories.setdefault(value.story_id or "", {}).setdefault(place, {})[value.method] = _FOUND[value.value]
+    return [
+        StoryCriteria(
+            name,
+            sorted({method for marks in rows.values() for method in marks}),
+            [CriterionRow(scene, criterion, rows[scene, criterion]) for scene, criterion in sorted(rows)],
+        )
+        for name, rows in sorted(stories.items())
+    ]
 
 
 def _by_column(relations: Sequence[Relation]) -> dict[str, dict[str, Relation]]:

@@ -8,7 +8,8 @@ Where to begin with a metric of your own (`katha new metric NAME` writes this as
 2. **What it is.** A class with `card` (a `MetricCard`, made once on the class), `spec()` (everything that changes a
    value: version, models, options; it is hashed) and `measure(board, context)`, or `measure_set(boards, context)` for
    a value of all boards of a method together. Options are keyword-only parameters with defaults; `general.ClipText` is
-   the example. Nothing is loaded before the first use.
+   the example. Nothing is loaded before the first use. A part with `choice=True` also chooses between methods, picture
+   by picture and board by board.
 3. **What it gets.** A `MetricBoard`: `frames` (bytes, kind, scene), `texts()` (each frame's scene text or None),
    `record`, `plan`, `references` (gold pictures), `characters` (pictures by name), `narrative` (VinaBench's
    annotations). A `MetricContext`: `mode` (`paper` or `code`); `features.images(encoder, [bytes])` and

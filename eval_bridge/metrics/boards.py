@@ -72,6 +72,7 @@ class MetricBoard:
             method=self.method,
             story_id=self.story_id,
             frame=frame,
+            scene=self.frames[frame - 1].scene if frame is not None and 0 < frame <= len(self.frames) else None,
             item=item,
             value=value,
             n=n if value is not None else 0,

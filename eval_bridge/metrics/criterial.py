@@ -98,7 +98,7 @@ class CriterialRating:
         formula="sum over a scene's criteria of 1 (satisfied), 0.5 (maybe) or 0 (not); share: by their number",
         level="frame",
         parts=(
-            MetricPart(name="share", about="points by the number of criteria"),
+            MetricPart(name="share", about="points by the number of criteria", choice=True),
             MetricPart(name="points", about="the paper's score", high=None),
         ),
         needs=("judge",),
@@ -152,7 +152,7 @@ class BaselineRating:
         paper=f"{_PAPER}, Sec. 5.2, Table A.20 (prompt)",
         formula="a rating from 0 to the number of criteria in half points, by that number",
         level="frame",
-        parts=(MetricPart(name="share", about="the rating by the number of criteria"),),
+        parts=(MetricPart(name="share", about="the rating by the number of criteria", choice=True),),
         needs=("judge",),
         licence="prompt of the paper; the judge's own terms",
         cost="2 judge calls, one of them once a scene for all methods",

@@ -1,8 +1,11 @@
-"""Encoders of pictures and texts: any open_clip model, and any vision model of transformers (DINOv2 for one).
+"""Encoders of pictures and texts: open_clip's models, vision models of transformers (DINOv2 for one), CSD, Inception.
 
 `NAME@WEIGHTS` is a model of open_clip's list with its weights' tag, or with a checkpoint's path; `hf-hub:ORG/REPO` and
 `local-dir:FOLDER` name model and weights at once. A transformers model is a name or a folder. Nothing is fetched by
 transformers unless its files are on this machine; open_clip fetches what its list names.
+
+Models that may not be shipped or used commercially (face recognition, the AGPL aesthetic predictor) are plug-ins: any
+class with `encode_images` (`ImageEncoder`), named `package.module:Class` or by an entry point in `katha.encoders`.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from katha.errors import AbsentModelError, UsageError
-from katha.eval_bridge.metrics.features import Vectors
+from katha.errors import AbsentModelError, InputFileError, UsageError
+from katha.eval_bridge.metrics.features import ImageEncoder, Vectors
 from katha.jsonio import digest, file_sha256, sha256_hex
 from katha.models.checkpoints import find_folder, folder_revision, need
 from katha.pictures import decode
+from katha.registry import default_registry
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _WHOLE = ("hf-hub:", "local-dir:")
@@ -171,6 +175,115 @@ class VisionEncoder:
         return model.to(self._device).eval(), processor
 
 
+class InceptionEncoder:
+    """Class probabilities by torchvision's Inception v3, as the inception score wants them: rows of 1,000.
+
+    `inception` is torchvision's own ImageNet checkpoint (fetched on first use), `inception:FILE` a state dict.
+    """
+
+    def __init__(self, argument: str | None = None) -> None:
+        """Check the file's place; nothing is loaded yet.
+
+        Raises:
+            InputFileError: there is no such file.
+        """
+        self._file = Path(argument) if argument else None
+        if self._file is not None and not self._file.is_file():
+            raise InputFileError(f"inception: there is no file {argument!r}.", hint="Name a state dict (.pth).")
+
+    def spec(self) -> Mapping[str, Any]:
+        """Name, weights (by hash where a file holds them) and package version."""
+        version = str(need("torchvision", "Inception v3", "local").__version__)
+        weights = sha256_hex(self._file.read_bytes()) if self._file is not None else "IMAGENET1K_V1"
+        return {"name": "inception", "version": 1, "weights": weights, "torchvision": version}
+
+    def encode_images(self, images: Sequence[bytes]) -> Vectors:
+        """Return softmax probabilities, shape (N, 1000)."""
+        import torch
+
+        model, prepare = self._loaded
+        batch = torch.stack([prepare(decode(data)) for data in images])
+        with torch.inference_mode():
+            return np.asarray(model(batch).softmax(dim=1).numpy(), dtype=np.float64)
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        models = need("torchvision.models", "Inception v3", "local")
+        transforms = need("torchvision.transforms", "Inception v3", "local")
+        import torch
+
+        weights = models.Inception_V3_Weights.IMAGENET1K_V1 if self._file is None else None
+        model = models.inception_v3(weights=weights, init_weights=False, transform_input=False, aux_logits=True)
+        if self._file is not None:
+            model.load_state_dict(torch.load(self._file, map_location="cpu", weights_only=True))
+        means, deviations = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+        steps = [transforms.Resize(299), transforms.CenterCrop(299), transforms.ToTensor()]
+        return model.eval(), transforms.Compose([*steps, transforms.Normalize(means, deviations)])
+
+
+class CsdEncoder:
+    """Style vectors by CSD: a CLIP picture tower without its projection, times the style layer of the checkpoint.
+
+    `csd:FILE`: the published checkpoint (ViT-L/14; `backbone.*` and `last_layer_style`). `csd:MODEL@FILE` names another
+    picture tower of open_clip. Pictures are resized to a square without a crop (App. J).
+    """
+
+    def __init__(self, argument: str | None = None) -> None:
+        """Check the file's place; nothing is loaded yet.
+
+        Raises:
+            UsageError: no checkpoint is named. InputFileError: there is none at that place.
+        """
+        if not argument:
+            raise UsageError("csd needs its checkpoint.", hint="Write csd:FILE, fetched from its authors.")
+        model, _, file = argument.rpartition("@")
+        self._model, self._file = model or "ViT-L-14-quickgelu", Path(file)
+        if not self._file.is_file():
+            raise InputFileError(f"csd: there is no file {file!r}.", hint="Name the checkpoint (.pth).")
+
+    def spec(self) -> Mapping[str, Any]:
+        """Name, tower, the checkpoint's hash and package version."""
+        version = str(need("open_clip", "CSD", "local").__version__)
+        weights = sha256_hex(self._file.read_bytes())
+        return {"name": "csd", "version": 1, "model": self._model, "weights": weights, "open_clip": version}
+
+    def encode_images(self, images: Sequence[bytes]) -> Vectors:
+        """Return style vectors of length 1, shape (N, D)."""
+        import torch
+
+        tower, style, prepare = self._loaded
+        batch = torch.stack([prepare(decode(data)) for data in images])
+        with torch.inference_mode():
+            rows = tower(batch) @ style
+            return np.asarray(torch.nn.functional.normalize(rows, dim=1).numpy(), dtype=np.float64)
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any, Any]:
+        open_clip = need("open_clip", "CSD", "local")
+        transforms = need("torchvision.transforms", "CSD", "local")
+        import torch
+
+        kept = torch.load(self._file, map_location="cpu", weights_only=True)
+        state = {name.removeprefix("module."): value for name, value in kept.get("model_state_dict", kept).items()}
+        try:
+            tower = open_clip.create_model(self._model, pretrained=None).visual
+            tower.proj = None
+            backbone = {name.removeprefix("backbone."): value for name, value in state.items() if "backbone." in name}
+            tower.load_state_dict(backbone)
+            style = state["last_layer_style"].float()
+        except (RuntimeError, KeyError, AttributeError) as error:
+            first = str(error).strip().splitlines()[0]
+            raise InputFileError(
+                f"{str(self._file)!r} is no CSD checkpoint for {self._model}: {first}",
+                hint="It holds backbone.* and last_layer_style.",
+            ) from error
+        size = tower.image_size if isinstance(tower.image_size, tuple) else (tower.image_size, tower.image_size)
+        bicubic = transforms.InterpolationMode.BICUBIC
+        steps = [transforms.Resize(size, interpolation=bicubic), transforms.ToTensor()]
+        normal = transforms.Normalize(open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
+        return tower.float().eval(), style, transforms.Compose([*steps, normal])
+
+
 _LPIPS_FILES = {
     "alex": "alexnet-owt-7be5be79.pth",
     "squeeze": "squeezenet1_1-b8a52dc0.pth",
@@ -256,6 +369,18 @@ class StructuralSimilarity:
         ssim = need("skimage.metrics", "SSIM", "metrics").structural_similarity
         ways = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "data_range": 1.0}
         return np.array([float(ssim(_grey(first), _grey(second), **ways)) for first, second in pairs])
+
+
+def make_encoder(spec: str) -> ImageEncoder:
+    """Return the encoder that `spec` names: `open-clip:...`, `vision:...`, `csd:...`, `inception`, or a plug-in.
+
+    Raises:
+        UnknownPluginError: there is none. UsageError, InputFileError, MissingExtraError: it cannot be made.
+    """
+    made = default_registry("encoders").create(spec)
+    if not isinstance(made, ImageEncoder):
+        raise UsageError(f"The encoder {spec!r} has no encode_images.", hint="See docs/metrics.md.")
+    return made
 
 
 def _grey(data: bytes) -> Vectors:

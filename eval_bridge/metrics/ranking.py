@@ -26,6 +26,8 @@ from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 TOP = 100
 _NO_POOL = "there is no pool of gold pictures: give --references"
 _CHUNK = 64
+_EQUAL = 1e-9
+"""Cosines this close are equal: one and the same picture has other last digits in another product."""
 
 
 def reciprocal_rank(score: float, candidates: Sequence[float]) -> float:
@@ -90,16 +92,19 @@ class ClipRank:
 
     def spec(self) -> Mapping[str, Any]:
         """Name, version, how many candidates, and the encoder."""
-        return {"name": "clip-t-mrr", "version": 1, "top": self._top, "encoder": dict(self._encoder.spec())}
+        return {"name": "clip-t-mrr", "version": 2, "top": self._top, "encoder": dict(self._encoder.spec())}
 
     def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
         """Yield one reciprocal rank per scene frame."""
-        pool = self._pool.rows(context)
-        for at, text in scenes(board):
-            words = unit(context.features.texts(self._encoder, [text]))[0]
-            own = float(unit(context.features.images(self._encoder, [board.frames[at].data]))[0] @ words)
-            best = np.sort(pool @ words)[::-1][: self._top]
-            yield board.value("mrr", reciprocal_rank(own, best.tolist()), frame=at + 1)
+        pool, shown = self._pool.rows(context), scenes(board)
+        words = unit(context.features.texts(self._encoder, [text for _, text in shown]))
+        rows = unit(context.features.images(self._encoder, [board.frames[at].data for at, _ in shown]))
+        own = np.einsum("nd,nd->n", rows, words)
+        least = max(0, len(pool) - self._top)
+        # One product for all scenes: the pool's rows are read once a board, not once a scene.
+        for (at, _), score, scores in zip(shown, own, (pool @ words.T).T, strict=True):
+            best = np.partition(scores, least)[least:] if least else scores
+            yield board.value("mrr", reciprocal_rank(float(score) + _EQUAL, best.tolist()), frame=at + 1)
 
 
 class VqaRank:

@@ -81,7 +81,7 @@ class VinaBench:
         differs=(
             "paper: probabilities, averaged over entities, characters and locations, entities without the profile's "
             "names. code: hard answers, averaged within a scene or narrative first, entities without capitalised ones, "
-            "frames with an unclear location asked, too"
+            "'unclear' asked as a location like any other"
         ),
         needs=("judge", "probabilities", "narrative"),
         models=("MiniCPM-V-2.6 or LLaVA-OneVision-72B in the paper; any judge here",),
@@ -101,7 +101,7 @@ class VinaBench:
         """Name, version, the way of reading, and the prompts."""
         names = ("entity", "number", "attributes", "time", "location", *_CONSISTENCY)
         prompts = {name: load_prompt(f"metrics/vinabench/{name}").sha256 for name in names}
-        return {"name": "vinabench", "version": 1, "answers": self._answers, "prompts": prompts}
+        return {"name": "vinabench", "version": 2, "answers": self._answers, "prompts": prompts}
 
     def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
         """Yield every part; questions that failed are nulls of their own and count in no mean."""
@@ -156,7 +156,9 @@ def _questions(narrative: Narrative, shown: Sequence[int], mode: MetricMode) -> 
         if name in narrative.profile:
             words = _prompt("same_character", name=name, description=narrative.profile[name])
             yield _Asked("same_character", name, tuple(shown[at] for at in places), words)
-    located = [[scene.location] if scene.location not in ("", UNCLEAR) else [] for scene in scenes]
+    # The published scripts take "unclear" for a place like any other.
+    nowhere = ("",) if mode == "code" else ("", UNCLEAR)
+    located = [[scene.location] if scene.location not in nowhere else [] for scene in scenes]
     for place, places in shared(located).items():
         words = _prompt("same_location", location=place)
         yield _Asked("same_location", place, tuple(shown[at] for at in places), words)

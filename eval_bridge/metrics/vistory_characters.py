@@ -13,7 +13,8 @@ from katha.border import spec_of
 from katha.errors import UsageError
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext, Unmeasured
-from katha.eval_bridge.metrics.detectors import DETECTOR, Finder, crop, make_detector, make_encoder, mirrored
+from katha.eval_bridge.metrics.detectors import DETECTOR, Finder, crop, make_detector, mirrored
+from katha.eval_bridge.metrics.encoders import make_encoder
 from katha.eval_bridge.metrics.features import Features, ImageEncoder
 from katha.eval_bridge.metrics.vistory_script import REALISTIC, character_tags, shot_script
 from katha.eval_bridge.metrics.vistorybench import (
@@ -133,7 +134,7 @@ class VistoryCharacters:
         title="ViStoryBench characters",
         paper="ViStoryBench, Apps. I (CIDS), K (OCCM) and L (copy-paste, Eq. S1)",
         formula="CIDS: mean cosine of matched crops with references, and with each other; "
-        "OCCM: 100 exp(-|D - E| / E); copy-paste: softmax(cos / 0.01) of the first reference",
+        "OCCM: 100 exp(-|D - E| / (E + 1e-6)); copy-paste: softmax(cos / 0.01) of the first reference",
         level="board",
         parts=(
             MetricPart(name="cids_cross", about="characters like their references", low=-1.0),

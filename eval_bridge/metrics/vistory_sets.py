@@ -11,7 +11,7 @@ from katha.border import spec_of
 from katha.errors import UsageError
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext, Unmeasured
-from katha.eval_bridge.metrics.detectors import make_encoder
+from katha.eval_bridge.metrics.encoders import make_encoder
 from katha.eval_bridge.metrics.vistorybench import InceptionSum
 from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 

@@ -59,8 +59,9 @@ def individual_action(shots: Sequence[Sequence[int]], mode: Mode = "paper") -> f
 
 
 def occm(detected: int, expected: int) -> float | None:
-    """Return onstage character count matching (App. K), 0 to 100: `100 exp(-|D - E| / E)`.
+    """Return onstage character count matching (App. K), 0 to 100: `100 exp(-|D - E| / (E + 1e-6))`.
 
+    The text of App. K divides by E; the published formula adds 1e-6 to it, as here, which moves the fifth digit.
     None for a shot without expected characters: the relative error has no scale, and the code leaves it out, too.
     """
     if expected < 1:

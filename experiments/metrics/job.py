@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
@@ -97,7 +97,6 @@ class MetricsJob:
     command: Sequence[str] = ()
     retry: Retry | None = None
     features: Path | None = None
-    _pool: dict[str, bytes] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         asks = [name for name, metric in self.metrics.items() if "judge" in metric.card.needs]

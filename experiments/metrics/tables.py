@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from katha.eval_bridge.metrics.base import AnyMetric, mode_of
 from katha.eval_bridge.scoring.statistics import resample_counts
+from katha.experiments.metrics.choices import choices
 from katha.experiments.metrics.relation import board_gaps, disagreements, rank_table, relations
 from katha.experiments.metrics.sources import Source
 from katha.experiments.runner import read_records
@@ -69,6 +70,7 @@ def make_table(
         columns=columns,
         rows=rows,
         nulls=_nulls(values),
+        choices=choices(columns, methods, grouped),
         gaps=gaps,
         relations=relations([column.name for column in held], plain, gaps, resamples, seed),
         among=rank_table([column.name for column in held], plain),
@@ -91,6 +93,7 @@ def _columns(metrics: Mapping[str, AnyMetric], mode: MetricMode | None) -> Itera
                 level=card.level,
                 average=part.average,
                 better=part.better,
+                choice=part.choice,
             )
 
 
@@ -168,7 +171,7 @@ def write_files(folder: Path, table: MetricTable, values: Sequence[MetricValue])
     """Write `values.jsonl`, `values.csv`, `table.json`, `table.csv` and `table.tex`."""
     lines = b"".join(canonical(value.model_dump(mode="json")) + b"\n" for value in values)
     write_bytes_atomic(folder / "values.jsonl", lines)
-    fields = ("metric", "part", "method", "story_id", "frame", "item", "value", "n", "reason")
+    fields = ("metric", "part", "method", "story_id", "frame", "scene", "item", "value", "n", "reason")
     rows = [[getattr(value, name) for name in fields] for value in values]
     write_bytes_atomic(folder / "values.csv", _csv([list(fields), *rows]))
     write_json(folder / "table.json", table.model_dump(mode="json"))

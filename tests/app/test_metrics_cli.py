@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import cli_child
+import numpy as np
 import pytest
 from evals import Watcher, draw, go, records
+from PIL import Image
 from typer.testing import CliRunner
 
 import katha
@@ -117,6 +121,67 @@ def test_a_comparison_shows_other_papers_measures_beside_its_own(tmp_path: Path)
     assert "Other papers' measures" in (out / "report.html").read_text().replace("&#39;", "'")
     again = CliRunner().invoke(app, [*arguments, "--metrics", "ssim,continuity", "--out", str(out), "--json"])
     assert json.loads(again.stdout)["metrics"]["columns"][0]["name"] == "ssim/similarity"
+
+
+def test_an_ablation_shows_other_papers_measures_of_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli_child.install(monkeypatch)
+    out = tmp_path / "ablated"
+    story = Path(__file__).parents[2] / "examples" / "fox_and_crow.txt"
+    made = ["--renderer", "block", "--judge", "pixel", "--size", "96x64", "--seeds", "1", "--resamples", "0"]
+    arguments = ["ablate", str(story), "--rows", "base,full", *made, "--metrics", "ssim", "--out", str(out)]
+    told = CliRunner().invoke(app, arguments)
+    assert told.exit_code == 0, told.output
+    assert "ssim/similarity" in told.stdout
+    table = read_measures(out)
+    assert table is not None
+    assert [row.method.partition("@")[0] for row in table.rows] == ["base", "full"]
+    assert all(0.0 < (row.cells["ssim/similarity"].value or 0.0) < 1.0 for row in table.rows)
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "SSIM" in page
+    (linked,) = set(re.findall(r'href="(metrics/[^"]+)"', page))
+    assert (out / linked).is_file()
+
+
+PREDICTOR = """
+import io
+import numpy as np
+from PIL import Image
+
+class Lightness:
+    def spec(self):
+        return {"name": "lightness", "version": 1}
+
+    def encode_images(self, images):
+        grey = [np.asarray(Image.open(io.BytesIO(data)).convert("L"), float) for data in images]
+        return np.array([[1.0 + 9.0 * each.mean() / 255.0] for each in grey])
+
+class Deaf:
+    pass
+"""
+
+
+def test_a_predictor_of_the_user_s_measures_aesthetics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "toy_aesthetics.py").write_text(PREDICTOR, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "toy_aesthetics", raising=False)
+    for shift, name in enumerate(("flux", "kontext")):
+        draw(tmp_path / name, records(3), shift)
+    boards = ["metrics", str(tmp_path / "flux"), str(tmp_path / "kontext"), "--stories", stories(tmp_path)]
+    asked = [*boards, "--metric", "vistory-aesthetics", "--metric-option"]
+    told = CliRunner().invoke(
+        app, [*asked, "encoder=toy_aesthetics:Lightness", "--out", str(tmp_path / "out"), "--json"]
+    )
+    assert told.exit_code == 0, told.output
+    for row in json.loads(told.stdout)["table"]["rows"]:
+        pictures = sorted((tmp_path / row["method"]).rglob("*.png"))
+        light = [1.0 + 9.0 * np.asarray(Image.open(path).convert("L"), float).mean() / 255.0 for path in pictures]
+        cell = row["cells"]["vistory-aesthetics/aesthetics"]
+        assert (cell["value"], cell["boards"]) == (pytest.approx(np.mean(light), abs=1e-5), 3)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Aesthetics (ViStoryBench)" in page
+    deaf = CliRunner().invoke(app, [*asked, "encoder=toy_aesthetics:Deaf", "--out", str(tmp_path / "deaf")])
+    assert "has no encode_images" in str(deaf.exception)
+    assert not (tmp_path / "deaf").exists()
 
 
 def test_a_metric_s_skeleton_keeps_its_contract(tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ from katha.eval_bridge.metrics.detectors import (
     GroundingDino,
     crop,
     make_detector,
-    make_encoder,
     mirrored,
     resized,
 )
+from katha.eval_bridge.metrics.encoders import make_encoder
 from katha.eval_bridge.metrics.vistory_characters import VistoryCharacters, VistoryStyle
 from katha.eval_bridge.metrics.vistory_judged import VistoryPrompts
 from katha.eval_bridge.metrics.vistory_sets import VistoryAesthetics, VistoryInception

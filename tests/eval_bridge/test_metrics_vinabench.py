@@ -176,6 +176,21 @@ def test_clip_t_mrr_over_a_pool_of_hand_made_vectors(tmp_path: Path) -> None:
     assert [value.reason for value in none] == ["there is no pool of gold pictures: give --references"]
 
 
+def test_a_frame_that_is_in_the_pool_is_not_beaten_by_itself(tmp_path: Path) -> None:
+    """The cosine of one and the same picture may differ in its last digits from product to product."""
+    generator = np.random.default_rng(5)
+    pictures = [plain_picture(at, (8, 8)) for at in range(60)]
+    vectors = {data: generator.normal(size=256) for data in pictures}
+    texts = [f"Scene {at}." for at in range(20)]
+    words = {
+        text: vectors[data] + 0.5 * generator.normal(size=256) for text, data in zip(texts, pictures, strict=False)
+    }
+    metric = _hand_ranked(ClipRank(model="none@none"), vectors, words)
+    context = make_context(tmp_path, pool=[("gold", data) for data in pictures])
+    found = list(measure_board(metric, make_board(texts, images=pictures[:20]), context))
+    assert [value.value for value in found] == [1.0] * 20
+
+
 @pytest.mark.parametrize(("mode", "calls", "expected"), [("paper", 5, 1 / 3), ("code", 3, 1 / 2)])
 def test_vqa_mrr_ranks_the_whole_pool_or_clip_s_best(tmp_path: Path, mode: Any, calls: int, expected: float) -> None:
     pictures = [plain_picture(at) for at in range(5)]

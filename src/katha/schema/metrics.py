@@ -27,7 +27,10 @@ Average = Literal["macro", "micro", "set"]
 
 
 class MetricPart(Result):
-    """One column of a metric. low, high: its range, None where it has no bound. better: which way is good."""
+    """One column of a metric. low, high: its range, None where it has no bound. better: which way is good.
+
+    choice: whether it chooses between two methods' pictures of a scene: the one with the higher value.
+    """
 
     name: str
     about: str
@@ -35,6 +38,7 @@ class MetricPart(Result):
     high: float | None = 1.0
     better: Literal["higher", "lower", "neither"] = "higher"
     average: Average = "macro"
+    choice: bool = False
 
 
 class MetricCard(Result):
@@ -77,6 +81,7 @@ class MetricValue(Result):
     """One value of one part of a metric. Exactly one of `value` and `reason` is there.
 
     method: the boards' name. story_id: None for a value of a whole set. frame: from 1; None for a board or a set.
+    scene: which one the frame is of, from 1; None for an inserted frame, too.
     item: what else it is of (a character's or an entity's name). n: on how many measurements it rests; its weight in a
     micro average. reason: why there is no value, in words that are equal for equal causes, so that they can be counted.
     """
@@ -86,6 +91,7 @@ class MetricValue(Result):
     method: str
     story_id: str | None = None
     frame: int | None = None
+    scene: int | None = None
     item: str = ""
     value: float | None = None
     n: int = 1
@@ -118,6 +124,7 @@ class MetricColumn(Result):
     level: Level
     average: Average
     better: Literal["higher", "lower", "neither"]
+    choice: bool = False
 
 
 class MetricCell(Result):
@@ -146,6 +153,31 @@ class NullCount(Result):
     column: str
     reason: str
     count: int
+
+
+ChoiceUnit = Literal["scene", "board"]
+"""What is chosen between: two pictures of a scene, or two boards of a story."""
+
+
+class MetricChoice(Result):
+    """How often a rater chooses one method's pictures or boards over another's.
+
+    pairs: with a score on both sides. chosen: of them, where `method` has the higher score. undecided: equal scores.
+    unscored: pairs where a score is missing, left out. rate: chosen / pairs. chance: (1 - undecided / pairs) / 2. p: of
+    the one-sided binomial test of the rate against chance.
+    """
+
+    column: str
+    unit: ChoiceUnit
+    method: str
+    against: str
+    pairs: int
+    chosen: int
+    undecided: int
+    unscored: int
+    rate: float | None = None
+    chance: float | None = None
+    p: float | None = None
 
 
 class GapRow(Result):
@@ -187,6 +219,7 @@ class MetricTable(Result):
     columns: list[MetricColumn] = []
     rows: list[MetricRow] = []
     nulls: list[NullCount] = []
+    choices: list[MetricChoice] = []
     gaps: list[GapRow] = []
     relations: list[Relation] = []
     among: dict[str, dict[str, float | None]] = {}
