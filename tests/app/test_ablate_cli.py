@@ -174,6 +174,7 @@ def test_a_single_run_takes_the_lock_s_settings(home: Path, lock: Path) -> None:
         (("--suite", "telepathy"), "No suite is called 'telepathy'"),
         (("--suite", "odd.yaml", "--split", "test"), "needs renderers that are not installed: telescope"),
         (("--rows", "base,loudest"), "has no row 'loudest'"),
+        (("--metrics", "telepathy"), "No metric is called 'telepathy'"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(home: Path, lock: Path, more: tuple[str, ...], message: str) -> None:
