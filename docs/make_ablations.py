@@ -1,11 +1,12 @@
 """Tunes on the validation fables, runs suites over the test stories, writes both into `docs/ablations.md`.
 
-`python docs/make_ablations.py OUT [SUITE ...]`, from the root of a checkout: `katha tune` on
-`tests/data/fables_more/validation`, then one `katha ablate` a suite (all of them unless told) on the ten examples and
-the fables of `tests/data/fables` and `tests/data/fables_more/test`, under the lock where tuning wrote one. A fable that
-two of these folders tell is taken once, from the first. The same call goes on after a kill; what is finished is only
-read. Processor time is taken from the run that did the work; after a kill it is what the rest took, and says
-"at least".
+`python docs/make_ablations.py OUT [tune] [SUITE ...] [--OPTION ...]`, from the root of a checkout; all of them unless
+told, each with the options (`--seeds 42,123`). `tune` is
+`katha tune` on `tests/data/fables_more/validation`. Then follows one `katha ablate` a suite on the ten examples and the
+fables of `tests/data/fables` and `tests/data/fables_more/test`, under the lock where tuning was asked for and wrote
+one. A fable that two of these folders tell is taken once, from the first. The same call goes on after a kill; what is
+finished is only read. Processor time is taken from the run that did the work; after a kill it is what the rest took,
+and says "at least".
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -59,10 +61,10 @@ def call(arguments: list[str], note: Path, begun: bool) -> tuple[dict[str, objec
     return printed, note.read_text()
 
 
-def tuned(out: Path) -> tuple[str, Path | None]:
+def tuned(out: Path, options: Sequence[str] = ()) -> tuple[str, Path | None]:
     """Return what tuning on the validation stories found, in words, and the lock if it wrote one."""
     lock, folder = out / "compass.lock.yaml", out / "tune"
-    asked = ["tune", str(VALIDATION), "--lock", str(lock), "--out", str(folder)]
+    asked = ["tune", str(VALIDATION), "--lock", str(lock), "--out", str(folder), *options]
     printed, spent = call(asked, out / "tune.measured", (folder / "ablation.json").exists())
     result = TuningResult.model_validate(printed["tuning"])
     return tuning_markdown(result, spent), lock if printed["lock"] else None
@@ -93,9 +95,11 @@ def tuning_markdown(result: TuningResult, spent: str) -> str:
     return "\n".join(lines)
 
 
-def run(suite: str, stories: Path, out: Path, lock: Path | None) -> tuple[AblationTable, str]:
+def run(
+    suite: str, stories: Path, out: Path, lock: Path | None, options: Sequence[str] = ()
+) -> tuple[AblationTable, str]:
     """Return the table of one suite, and its seconds of processor time in words."""
-    asked = ["ablate", str(stories), "--suite", suite, "--out", str(out / suite)]
+    asked = ["ablate", str(stories), "--suite", suite, "--out", str(out / suite), *options]
     frozen = ["--lock", str(lock)] if lock is not None else []
     begun = (out / suite / "ablation.json").exists()
     printed, spent = call([*asked, *frozen], out / f"{suite}.measured", begun)
@@ -169,12 +173,18 @@ def put(page: str, measured: str) -> str:
     return f"{head}{BEGIN}\n\n{measured}\n{END}{rest.split(END, 1)[1]}"
 
 
-def main(out: Path, *suites: str) -> None:
-    """Tune, run the suites, and write what was measured into the page; what the page had of others goes."""
-    told, lock = tuned(out)
-    stories, parts = gather(out), [told]
-    for suite in suites or (*_FIRST, *(name for name in suite_names() if name not in _FIRST)):
-        parts.append(markdown(*run(suite, stories, out, lock)))
+def main(out: Path, *given: str) -> None:
+    """Tune if asked, run the suites, and write what was measured into the page; what the page had of others goes."""
+    first = next((place for place, word in enumerate(given) if word.startswith("--")), len(given))
+    asked, options = given[:first], given[first:]
+    parts, lock = [], None
+    if not asked or "tune" in asked:
+        told, lock = tuned(out, options)
+        parts.append(told)
+    every = (*_FIRST, *(name for name in suite_names() if name not in _FIRST))
+    stories = gather(out)
+    for suite in [name for name in asked if name != "tune"] if asked else every:
+        parts.append(markdown(*run(suite, stories, out, lock, options)))
         print(f"{suite}: done", flush=True)
     PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), "\n".join(parts)), encoding="utf-8")
 
