@@ -238,7 +238,8 @@ def _pairs_beside(rows: Sequence[RowComparison], focus: str | None, base: str) -
     shown = [f"{row.a} loses {words[found]} than {row.b}" for row in pairs if (found := finding(row)) in words]
     if not pairs:
         return ""
-    return f" In pairs: {'; '.join(shown)}." if shown else " In pairs, no row is shown to differ from the other."
+    which = "In the other pairs" if by_design else "In pairs"
+    return f" {which}: {'; '.join(shown)}." if shown else f" {which}, no row is shown to differ from the other."
 
 
 def _without_focus(rows: Sequence[RowComparison], base: str) -> tuple[Verdict, str]:
