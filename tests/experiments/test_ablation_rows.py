@@ -154,8 +154,8 @@ def test_pairs_of_equal_length_by_design_decide_and_acceptance_does_not() -> Non
     told = verdict(GAIN, designed("extra", (-4, -1)), accepted)
     assert told[0] == "shown"
     assert told[1] == (
-        "full improves on base. At equal length and budget bridge improves on extra. In the other pairs, no row is shown to "
-        "differ from the other."
+        "full improves on base. At equal length and budget bridge improves on extra. In the other pairs, no row is "
+        "shown to differ from the other."
     )
     told = verdict(GAIN, designed("extra", (-4, -1)), designed("caption", (-4, 1)))
     assert told[0] == "partly shown"
