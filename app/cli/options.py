@@ -17,6 +17,10 @@ from katha.eval_bridge.judging.budget import Budget
 
 Story = Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")]
 Stories = Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")]
+Boards = Annotated[
+    list[str],
+    typer.Option("--boards", help="DIR or NAME=DIR, a folder with one folder per story. Several are compared."),
+]
 Adapter = Annotated[
     str | None, typer.Option("--adapter", help="A LoRA adapter for --planner gemma-st (`katha train planner`).")
 ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from katha.app.cli.console import echo_json, interval, points
-from katha.app.cli.options import Given, Json, Stories, options_from
+from katha.app.cli.options import Boards, Given, Json, Stories, options_from
 from katha.app.people import pack_study, score_study
 from katha.config import read_settings
 from katha.experiments.people import PeopleOptions, StudyOptions
@@ -28,10 +28,7 @@ _CRITERION = "  {:<8}{:>8}{:>18}{:>18}{:>10}{:>8}  {}"
 @options_from(StudyOptions, into="options", preset=False, limits=False)
 def pack(
     stories: Stories,
-    boards: Annotated[
-        list[str],
-        typer.Option("--boards", help="DIR or NAME=DIR, a folder with one folder per story. Several are compared."),
-    ],
+    boards: Boards,
     out: Annotated[Path, typer.Option("--out", help="The folder of the study.")],
     options: Given,
     as_json: Json = False,

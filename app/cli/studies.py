@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 import katha
 from katha.app.cli.console import comparison, echo_json, end, interval, points, progress_bar, tell_outcome
-from katha.app.cli.options import Given, Json, Lock, Resamples, Split, Stories, options_from
+from katha.app.cli.options import Boards, Given, Json, Lock, Resamples, Split, Stories, options_from
 from katha.app.reports.page import change, headline, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
 from katha.app.studies import estimate
@@ -63,10 +63,7 @@ def _conclude(
 @options_from(EvalOptions, into="options", preset=False, limits=False)
 def evaluate(
     stories: Stories,
-    boards: Annotated[
-        list[str],
-        typer.Option("--boards", help="DIR or NAME=DIR, a folder with one folder per story. Several are compared."),
-    ],
+    boards: Boards,
     out: Annotated[Path, typer.Option("--out", help="The folder of the evaluation.")],
     given: Given,
     options: Given,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -105,13 +105,6 @@ class Sheet:
     def seconds(self) -> float:
         """How long the whole board stands."""
         return sum(shot.seconds for shot in self.shots)
-
-    def starts(self) -> Iterator[tuple[float, Shot]]:
-        """Yield each shot with the second at which it begins."""
-        at = 0.0
-        for shot in self.shots:
-            yield at, shot
-            at += shot.seconds
 
 
 def read_sheet(run: Path, options: ExportOptions) -> Sheet:

@@ -1,4 +1,4 @@
-"""Fonts for any script: the user's own first, then what is installed, then what comes with reportlab."""
+"""Fonts for any script: the user's own first, then what is installed, then what comes with packages."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _FOLDERS = (
     "~/Library/Fonts",
     "C:/Windows/Fonts",
 )
+_PACKAGED = {"reportlab": "fonts", "matplotlib": "mpl-data/fonts/ttf"}
+"""Packages that bring fonts, for machines that have none."""
 _PREFERRED = ("NotoSans-Regular", "DejaVuSans", "Arial", "LiberationSans-Regular")
 _PLAIN = ("-regular", "sans")
 
@@ -113,9 +115,12 @@ def _found() -> Iterator[Path]:
         folder = Path(name).expanduser()
         if folder.is_dir():
             yield from folder.rglob("*.ttf")
-    package = importlib.util.find_spec("reportlab")
-    if package is not None and package.origin is not None:
-        yield Path(package.origin).parent / "fonts" / "Vera.ttf"
+    for name, where in _PACKAGED.items():
+        package = importlib.util.find_spec(name)
+        if package is not None and package.origin is not None:
+            found = (Path(package.origin).parent / where).glob("*.ttf")
+            # A font of last resort has a box for every letter there is.
+            yield from (path for path in found if not path.name.startswith("LastResort"))
 
 
 def _order(path: Path) -> tuple[int, int, str]:

@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 from katha.app.exports import books, documents, films, pictures, projects, timelines
 from katha.app.exports.board import ExportOptions, Sheet, read_sheet
-from katha.errors import StoreError, UsageError
+from katha.errors import MissingExtraError, StoreError, UsageError
+from katha.jsonio import refuse_overwriting
 
 Write = Callable[[Sheet, Path, ExportOptions], None]
 
@@ -82,6 +83,7 @@ def export_board(run: Path | str, to: str, out: Path | str | None = None, option
     place = Path(run)
     sheet = read_sheet(place, chosen)
     target = Path(out) if out is not None else Path(f"{sheet.story_id}{form.suffix or f'_{to}'}")
+    refuse_overwriting(target, [chosen.audio, *chosen.font])
     _check(target, place, form)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -91,24 +93,41 @@ def export_board(run: Path | str, to: str, out: Path | str | None = None, option
                 form.write(sheet, made, chosen)
             except ImportError as error:
                 hint = f"Install it: pip install 'katha[{form.extra}]'."
-                raise UsageError(
+                raise MissingExtraError(
                     f"The export {to!r} needs {error.name!r}, which is not installed.", hint=hint
                 ) from error
+            companions = [path for path in sorted(Path(beside).iterdir()) if path != made]
+            for companion in companions:
+                _require_own(target.parent / companion.name, companion)
             if target.is_dir():
                 target.rmdir()
             os.replace(made, target)
-            for companion in sorted(Path(beside).iterdir()):
-                _replace(companion, target.parent / companion.name)
+            for companion in companions:
+                place = target.parent / companion.name
+                if place.is_dir():
+                    shutil.rmtree(place)
+                os.replace(companion, place)
     except OSError as error:
         raise StoreError(f"Cannot write {str(target)!r}: {error.strerror or error}.") from error
     return target
 
 
-def _replace(made: Path, target: Path) -> None:
-    """Move a folder that belongs to the export beside it; an older one of the same name is replaced."""
-    if target.is_dir():
-        shutil.rmtree(target)
-    os.replace(made, target)
+def _require_own(target: Path, made: Path) -> None:
+    """Refuse to replace a folder that holds anything but what this export writes there.
+
+    Raises:
+        UsageError: it does, or it is no folder; a file of it is named.
+    """
+    if not os.path.lexists(target):
+        return
+    own = {path.name for path in made.iterdir()}
+    strange = [target] if target.is_symlink() or not target.is_dir() else []
+    strange += [path for path in sorted(target.iterdir()) if path.name not in own] if not strange else []
+    if strange:
+        raise UsageError(
+            f"{str(target)!r} is where this export puts its pictures, and {strange[0].name!r} is not one of them.",
+            hint="Name another --out.",
+        )
 
 
 def _check(target: Path, run: Path, form: Format) -> None:

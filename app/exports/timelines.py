@@ -17,10 +17,7 @@ def write_otio(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     """Write `NAME.otio` and `NAME_media/` beside it; the timeline names its pictures relative to itself."""
     import opentimelineio as otio
 
-    media = target.parent / f"{target.stem}_media"
-    media.mkdir()
-    for shot in sheet.shots:
-        shutil.copyfile(shot.picture, media / f"{shot.name}{shot.picture.suffix}")
+    media = _copied(sheet, target.parent / f"{target.stem}_media")
     timeline = _timeline(sheet, options, f"{media.name}/")
     otio.adapters.write_to_file(timeline, str(target), adapter_name="otio_json")
 
@@ -29,13 +26,18 @@ def write_otioz(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     """Write a timeline and its pictures in one file."""
     import opentimelineio as otio
 
-    media = target.parent / f".{target.stem}_media"
-    media.mkdir()
-    for shot in sheet.shots:
-        shutil.copyfile(shot.picture, media / f"{shot.name}{shot.picture.suffix}")
+    media = _copied(sheet, target.parent / f".{target.stem}_media")
     timeline = _timeline(sheet, options, f"{media.resolve()}/")
     otio.adapters.write_to_file(timeline, str(target), adapter_name="otioz")
     shutil.rmtree(media)
+
+
+def _copied(sheet: Sheet, folder: Path) -> Path:
+    """Return a new folder with the frames under their speaking names."""
+    folder.mkdir()
+    for shot in sheet.shots:
+        shutil.copyfile(shot.picture, folder / f"{shot.name}{shot.picture.suffix}")
+    return folder
 
 
 def _timeline(sheet: Sheet, options: ExportOptions, folder: str) -> Timeline:
@@ -75,8 +77,7 @@ def _told(shot: Shot) -> dict[str, Any]:
 
 def write_fcpxml(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     """Write FCPXML 1.6 in the shape that Final Cut and Resolve read stills from, and `NAME_media/` beside it."""
-    media = target.parent / f"{target.stem}_media"
-    media.mkdir()
+    media = _copied(sheet, target.parent / f"{target.stem}_media")
     root = ElementTree.Element("fcpxml", version="1.6")
     resources = ElementTree.SubElement(root, "resources")
     size = {"width": str(sheet.width), "height": str(sheet.height)}
@@ -94,7 +95,6 @@ def write_fcpxml(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     at = 0
     for number, shot in enumerate(sheet.shots, 3):
         name = f"{shot.name}{shot.picture.suffix}"
-        shutil.copyfile(shot.picture, media / name)
         source = {"id": f"r{number}", "name": shot.name, "src": f"{media.name}/{name}", "start": "0s", "duration": "0s"}
         ElementTree.SubElement(resources, "asset", {**source, "hasVideo": "1", "format": "r1"})
         length = _ticks(shot.seconds, options)

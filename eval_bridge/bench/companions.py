@@ -6,7 +6,6 @@ what the annotations themselves hold; a name that is not known is left alone.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,10 +13,10 @@ from typing import Any
 
 from katha.errors import InputFileError
 from katha.eval_bridge.bench.files import MORALS, SOURCES, Problem
-from katha.jsonio import open_input, read_json
+from katha.jsonio import read_json
+from katha.models.checkpoints import file_sha256
 
 Tables = Mapping[str, Mapping[str, int]]
-_BLOCK = 1 << 20
 _OBSERVED = ("observed", "count", "actual", "n", "stories")
 _EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -123,7 +122,7 @@ def _hashes(value: Any, folder: Path, names: tuple[str, ...]) -> Iterator[tuple[
             continue
         if not path.is_file():
             yield name, "the file is not there."
-        elif _sha256(path) != wanted.casefold():
+        elif file_sha256(path) != wanted.casefold():
             yield name, "the file has another sha256."
 
 
@@ -132,14 +131,6 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
         yield value
     for item in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
         yield from _objects(item)
-
-
-def _sha256(path: Path) -> str:
-    found = hashlib.sha256()
-    with open_input(path) as handle:
-        while block := handle.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
 
 
 _Check = Callable[[Any, Path, Tables], Iterator[tuple[str, str]]]

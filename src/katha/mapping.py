@@ -83,6 +83,7 @@ class RecordMapping:
 
     def __init__(self, path: Path | None = None) -> None:
         own = _read_tables(path) if path is not None else _Tables()
+        self._own = path is not None
         built_in = _Tables.model_validate(load_config("record_mapping.yaml"))
         self._keys: dict[str, dict[str, str]] = {}
         for kind in ("story", *_ITEMS):
@@ -99,6 +100,27 @@ class RecordMapping:
             name: {_plain(k): v for tables in (built_in, own) for k, v in tables.values.get(name, {}).items()}
             for name in names
         }
+
+    def fits(self, record: StoryRecord) -> bool:
+        """Return whether a record that the schema accepts says all it has to say under the released keys."""
+        if self._own:
+            return False
+        questions = record.recoverability_questions
+        items: dict[str, Sequence[BaseModel]] = {
+            "story": [record], "scenes": record.scenes, "transitions": record.transitions, _QUESTIONS: questions
+        }  # fmt: skip
+        if any(item.moral_target not in (None, *MORAL_LABELS) for item in record.transitions):
+            return False
+        if any(_plain(item.answerability) in self._values.get("answerability", {}) for item in questions):
+            return False
+        for kind, rows in items.items():
+            if any(_plain(key) in self._keys[kind] for row in rows for key in row.model_extra or ()):
+                return False
+        spare = (record.model_extra or {}).items()
+        known = {_plain(name) for name in StoryRecord.model_fields}
+        if any(_plain(key) in known for key, _ in spare):
+            return False
+        return bool(questions) or not any(isinstance(value, list) for _, value in spare)
 
     def canonical(self, value: Mapping[str, Any], name: str | None = None) -> tuple[dict[str, Any], list[str]]:
         """Return a record in the released form, and what was assumed, a sentence each.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from json import JSONDecodeError
 from pathlib import Path
 
@@ -142,6 +143,10 @@ def _record(text: str, where: str, forms: RecordMapping) -> StoryRecord:
         raise InputFileError(f"{where} is not JSON: {error}.") from error
     if not isinstance(value, dict):
         raise RecordError(f"{where}: a story record must be a JSON object.")
+    with suppress(ValidationError):  # most records are in the released form already
+        record = StoryRecord.model_validate(value)
+        if next(record_problems(record), None) is None and forms.fits(record):
+            return record
     value, _ = forms.canonical(value)
     try:
         record = StoryRecord.model_validate(value)

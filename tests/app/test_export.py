@@ -273,6 +273,26 @@ def test_nothing_is_written_over_the_run_or_through_a_folder(run: Path, tmp_path
         export_board(run, "pdf", tmp_path / "file" / "a.pdf")
 
 
+def test_a_folder_of_somebody_elses_beside_a_timeline_stays(run: Path, tmp_path: Path) -> None:
+    made(run, "otio", "a.otio")
+    made(run, "otio", "a.otio")  # its own is replaced
+    (tmp_path / "a_media" / "notes.txt").write_text("mine")
+    before = (tmp_path / "a.otio").read_bytes()
+    for to in ("otio", "fcpxml"):
+        with pytest.raises(UsageError, match=r"notes\.txt"):
+            made(run, to, f"a.{to}")
+    assert (tmp_path / "a_media" / "notes.txt").read_text() == "mine"
+    assert (tmp_path / "a.otio").read_bytes() == before
+
+
+def test_a_sound_is_never_written_over(run: Path, tmp_path: Path) -> None:
+    sound = tmp_path / "a.mp4"
+    sound.write_bytes(b"sound")
+    with pytest.raises(UsageError, match="written over"):
+        made(run, "mp4", "a.mp4", audio=sound)
+    assert sound.read_bytes() == b"sound"
+
+
 @pytest.mark.parametrize("duration", [0, -1, "long", float("inf"), True, 1e9])
 def test_a_duration_is_a_number_of_seconds(run: Path, duration: object) -> None:
     edit(run, duration=duration)
