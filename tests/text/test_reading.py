@@ -282,6 +282,11 @@ def test_an_odd_text_is_read_without_a_fault() -> None:
         assert len(reading.sentences) >= reading.coverage[1]
 
 
+def test_a_fragment_with_a_pronoun_deep_in_it_is_read_to_its_end() -> None:
+    reading = read_story("Nadia was there. On top of it all, the rain.")
+    assert len(reading.sentences) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "verb", "agent"),
     [
