@@ -11,6 +11,7 @@ from typing import Any
 from katha.configs import load_config
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
+from katha.text.senses import lives_from, said_plainly
 from katha.text.words import load_words
 
 __all__ = ["Beat", "Moment", "Picture", "Story", "scene_texts"]
@@ -173,8 +174,8 @@ class Story:
         phrases = [set(phrase.lower().split()) for event in told for phrase in event.time]
         return any(len(phrase) <= _SHORT_TIME and jumps & phrase and not keeps & phrase for phrase in phrases)
 
-    def _goes_on(self, sentence: int) -> bool:
-        """Whether a place is left for one that the text does not name."""
+    def goes_on(self, sentence: int) -> bool:
+        """Return whether a place is left for one that the text does not name."""
         return any(
             event.happens and event.verb in planning("shift")["leaving"] and self.teller.people(event.who("agent"))
             for event in self.reading.of(sentence)
@@ -193,7 +194,7 @@ class Story:
             return None
         since = min(place.since, at)
         open_air = place.sort in shift["open_air"] or place.noun in shift["open_air"]
-        moved = any(self._goes_on(one) for one in range(since + 1, at))
+        moved = any(self.goes_on(one) for one in range(since + 1, at))
         later = not open_air and any(self.passes(one) for one in range(since + 1, event.sentence + 1))
         return None if moved or later else place
 
@@ -352,12 +353,23 @@ class Moment:
                 own = role.role == "agent" or role.entity not in doers
                 if own and not entity.members and not load_words().has("parts", entity.noun):
                     found.append(_bare(teller.filler(role, doers)))
-        return [text for text in dict.fromkeys(found) if text]
+        told = [self.said(text) for text in dict.fromkeys(found) if text]
+        key = [one for one in lives_from(self._near(), self.story.reading.text) if one not in " ".join(told)]
+        return [*told, *key]
 
     def source(self) -> tuple[int, int]:
         """Return the indices of the first and the last of its sentences."""
         indices = [beat.sentence.index for beat in self.beats]
         return min(indices), max(indices)
+
+    def said(self, text: str) -> str:
+        """Return a text of this picture whose words say what they mean in this story: "the chess queen"."""
+        return said_plainly(text, self._near(), self.story.reading.text)
+
+    def _near(self) -> str:
+        """The sentences of what is shown."""
+        sentences = self.story.reading.sentences
+        return " ".join(sentences[at].text for at in sorted({event.sentence for event in self.events}))
 
     def shown(self) -> set[int]:
         """Return the sentences of which something is in the picture."""

@@ -11,6 +11,7 @@ from katha.jsonio import digest
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.planners.cuts import panels_of, parts_of
 from katha.planners.moments import Beat, Moment, Story, scene_texts
+from katha.planners.settings import places_of
 from katha.planners.sheets import sheet_of
 from katha.protocols import PlanRequest
 from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition
@@ -44,11 +45,13 @@ class RulePlanner(LadderPlanner):
             told, note = told_story(seen.story_text, story.story_id)
             moments = moments_of(told, parts_of(told, request.panels))
             captions = [_caption(moment) for moment in moments]
+        places = places_of(moments)
         panels = [
-            _panel(at, moment, moments[at - 2] if at > 1 else None, caption, request.prompt_tokens)
+            _panel(at, moment, moments[at - 2] if at > 1 else None, caption, places[at - 1], request.prompt_tokens)
             for at, (moment, caption) in enumerate(zip(moments, captions, strict=True), 1)
         ]
-        shown = {key for moment in moments for key in moment.cast}
+        shown = {key for at, moment in enumerate(moments)
+                 for key in moment.cast or _there(moment, moments[at - 1] if at else None)}  # fmt: skip
         return self.made(
             story,
             request,
@@ -157,21 +160,29 @@ def _caption(moment: Moment) -> str:
     return caption if len(caption) <= _LONGEST_CAPTION else caption[:_LONGEST_CAPTION].rsplit(" ", 1)[0] + " ..."
 
 
-def _panel(index: int, moment: Moment, before: Moment | None, caption: str, tokens: int | None) -> Panel:
+def _panel(index: int, moment: Moment, before: Moment | None, caption: str, place: str, tokens: int | None) -> Panel:
     first, last = moment.source()
+    cast = moment.cast or _there(moment, before)
     sentences, text = moment.story.reading.sentences, moment.story.reading.text
     return Panel(
         index=index,
-        prompt=fit(moment.prompt(), tokens),
+        prompt=fit([moment.said(one) for one in moment.prompt()], tokens),
         negative_prompt=NEGATIVE_PROMPT,
         caption=caption,
-        characters=[moment.story.teller.names[key] for key in moment.cast],
+        characters=[moment.story.teller.names[key] for key in cast],
         must_show=moment.must_show(),
         source=text[sentences[first].start : sentences[last].end],
-        place=moment.place(),
+        place=place,
         time_of_day=moment.here.time or "",
         shot_size=moment.shot(before),
     )
+
+
+def _there(moment: Moment, before: Moment | None) -> list[str]:
+    """Who is there when only a thing does something: the first whom this part names, else who was there before."""
+    story, told = moment.story, range(moment.source()[0], moment.source()[1] + 1)
+    near = [key for key in story.teller.names if set(told) & set(story.reading.entity(key).sentences)]
+    return near[:1] or (before.cast[:1] if before is not None else [])
 
 
 def _coverage(told: Story, moments: Sequence[Moment], note: str) -> Coverage:

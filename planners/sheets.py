@@ -63,7 +63,13 @@ def _look(story: Story, entity: Entity, kind: str) -> str:
         number = next((word for word, value in load_words().numbers.items() if value == entity.count), "several")
         return f"{number} {' '.join([*words, _plural(kind)])}"
     article = "an" if plain[0] in "aeiou" else "a"
-    return f"{article} {plain}{_wears(story, entity)}"
+    return f"{article} {plain}{_wears(story, entity) or _seated(story, entity)}"
+
+
+def _seated(story: Story, entity: Entity) -> str:
+    """ " in a wheelchair", where the text gives somebody one."""
+    own = any(one.noun == "wheelchair" and one.owner == entity.id for one in story.reading.entities)
+    return " in a wheelchair" if own and entity.kind == "person" else ""
 
 
 def _wears(story: Story, entity: Entity) -> str:

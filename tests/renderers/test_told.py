@@ -13,7 +13,7 @@ from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.sketch import SketchRenderer
 from katha.renderers.sketch.deeds import deed_ids
 from katha.renderers.sketch.places import place_ids
-from katha.renderers.sketch.scenes import Scene, SceneActor, scene_of, tell
+from katha.renderers.sketch.scenes import Scene, SceneActor, frame_scene, scene_of, tell
 from katha.renderers.sketch.scenes.senses import features_of
 from katha.schema import Character
 
@@ -319,3 +319,36 @@ def test_the_sheet_of_characters_goes_before_a_wrong_reading_of_the_sentence() -
     woman = Character(name="woman", kind="woman", appearance="a woman")
     scene = scene_of(request("Peter offers the seat to the woman. Peter is ashamed.", characters=(peter, woman)))
     assert {actor.id: actor.look.base for actor in scene.actors} == {"peter": "teen_boy", "woman": "woman"}
+
+
+def test_somebody_in_a_wheelchair_sits_in_it_whatever_they_do() -> None:
+    nadia = Character(name="Nadia", kind="woman", appearance="a woman in a wheelchair")
+    request = FrameRequest("Nadia throws the ball.", 1, 400, 300, characters=(nadia,))
+    scene = scene_of(request)
+    assert "wheelchair" in scene.actors[0].look.features
+    sprites = frame_scene(scene, 400, 300, 1).sprites
+    assert "nadia:manual-wheelchair" in {sprite.id for sprite in sprites}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "deed", "things"),
+    [
+        ("Jonas plays the piano.", "play_piano", ["piano"]),
+        ("Jonas sits down at the piano.", "play_piano", ["piano"]),
+        ("Priya irons the blouse.", "iron", ["blouse"]),
+        ("The girl takes the chess knight.", "take", ["chess knight"]),
+    ],
+)
+def test_key_things_are_there_with_who_uses_them(prompt: str, deed: str, things: list[str]) -> None:
+    scene = scene_of(FrameRequest(prompt, 1, 400, 300))
+    assert scene.actors[0].deed == deed
+    assert [thing.word for thing in scene.things] == things
+
+
+def test_a_photo_of_somebody_is_a_photo() -> None:
+    scene = scene_of(FrameRequest("Ana smiles.", 1, 400, 300, must_show=("photo of the wife",)))
+    assert [thing.word for thing in scene.things] == ["photo"]
+
+
+def test_things_without_a_place_are_at_home_somewhere() -> None:
+    assert scene_of(FrameRequest("The lamp stands beside the table.", 1, 400, 300)).setting == "living_room"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from katha.protocols import FrameRequest
+from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes.cast import Cast
 from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
@@ -96,7 +97,8 @@ class Making:
             return None
         if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
             return None
-        noun = noun_of(entity.name, entity.noun, head)
+        whole = find_noun(entity.name.lower()) is not None or " of " not in entity.name
+        noun = noun_of(*([entity.name] if whole else []), entity.noun, head)  # a photo of the wife is a photo
         if noun is None:
             if (
                 entity.kind in ("abstract", "place")

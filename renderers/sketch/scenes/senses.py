@@ -32,6 +32,7 @@ __all__ = [
     "seen_from_outside",
     "shot_of",
     "singular",
+    "stage_by_kinds",
     "state_deed",
     "time_of",
 ]
@@ -223,6 +224,12 @@ def place_by_things(pictograms: Iterable[str]) -> str | None:
     """Where a scene is that has these things and no place named."""
     shown = set(pictograms)
     return next((name for name, listed in _data()["implied_by"].items() if shown & set(listed.split())), None)
+
+
+def stage_by_kinds(kinds: Iterable[str]) -> str | None:
+    """Where things of these kinds are at home, when nothing else says where a scene is."""
+    shown = set(kinds)
+    return next((name for name, listed in _data()["implied_by_kind"].items() if shown & set(listed.split())), None)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from katha.renderers.sketch.deeds import (
     Body,
@@ -20,6 +21,7 @@ from katha.renderers.sketch.deeds import (
 from katha.renderers.sketch.figures.rig import Pose
 from katha.renderers.sketch.pictograms import act_pictogram, draw_pictogram, draw_stand_in, pictogram, stage_height
 from katha.renderers.sketch.pictograms.acting import MOODS
+from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.scenes.cluster import Cluster
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
@@ -54,6 +56,10 @@ _WATERY = frozenset({"under_water"})
 """Places where a swimmer has water all around and needs none drawn."""
 _SPOKEN, _SMALL = 25.0, 60.0
 _BUBBLES = frozenset({"thought", "speech"})
+_WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
+_SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), "turn": 0.0, "lift": 0.0}
+"""Legs of who sits in a wheelchair, whatever the arms do; its wheels are drawn before them."""
+_BEFORE = 0.6
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
 
@@ -139,6 +145,8 @@ def _cluster(
     row = replace(row, pose=lent) if lent is not None else row
     if scene.setting in _WATERY:
         row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
+    if row.id == "climb" and scene.setting is not None and place_data(scene.setting).indoors:
+        row = replace(row, pose=replace(row.pose, emanata=()))  # no tree to climb in a house
     if row.insists and row.own is not None:
         found = pictogram(row.own)
         objects = [replace(thing, pictogram=found.id, cm=found.cm, stands=found.stands) for thing in objects]
@@ -150,6 +158,10 @@ def _cluster(
     doored = row.own == "door" and scene.setting in _DOORS
     if not tools and row.own is not None and not doored and not (objects and row.far == row.thing):
         tools = [_implied(row.own, actor)]
+    if _WHEELED in actor.look.features and not row.pose.lying and row.far != "under" and row.thing != "around":
+        objects = [thing for thing in objects if thing.pictogram not in (_CHAIR, "wheel")]
+        row = replace(row, pose=replace(row.pose, **_SEATED), far="under", set=None)
+        tools = [replace(_implied(_CHAIR, actor), cm=130.0)]
     if actor.kind == "figure" and not has_hands(actor.concept):
         row = replace(row, thing=_BEAKS.get(row.thing, row.thing), far=_BEAKS.get(row.far, row.far), set=None)
         tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
@@ -206,7 +218,8 @@ def _person(
     for thing in tools:
         sprite = put_thing(thing, row.far, row, body, facing)
         if sprite is not None:
-            sprites.append(replace(sprite, key=False).moved(0.0, lift))
+            depth = _BEFORE if thing.pictogram == _CHAIR else sprite.depth
+            sprites.append(replace(sprite, key=False, depth=depth).moved(0.0, lift))
     if row.set is not None and not sits_on:
         sprites.append(_furniture(row.set, facing))
     if row.thing == "thought" and objects:

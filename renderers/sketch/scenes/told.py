@@ -27,9 +27,12 @@ from katha.renderers.sketch.scenes.senses import (
     place_by_things,
     place_of,
     seen_from_outside,
+    singular,
+    stage_by_kinds,
 )
 from katha.renderers.sketch.scenes.where import Where
 from katha.text.types import Entity
+from katha.text.words import load_words
 
 __all__ = ["Told", "scene_of", "tell"]
 
@@ -39,6 +42,14 @@ _PHRASE, _SENTENCE = 5, 3
 """A phrase of must_show longer than the first tells what the prompt tells; one as long as the second may."""
 _MOST = 5
 """More actors than this are too small to tell apart."""
+
+
+def _meant(words: str) -> str:
+    """What a phrase is: of a measure ("a cup of tea") what is measured, else its head ("a photo of the wife")."""
+    head, _, rest = words.partition(" of ")
+    last, tables = head.split()[-1] if head else "", load_words()
+    measured = tables.has("quantity", singular(last)) or tables.has("relational", last) or noun_of(head) is None
+    return rest if rest and measured else head
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,8 @@ class _Teller(Doing):
             setting = next((p for p in (implied_place(actor.deed) for actor in self.actors.values()) if p), None)
         if setting is None:
             setting = place_by_things(thing.pictogram for thing in self.things.values() if thing.pictogram)
+        if setting is None and not self.request.place:
+            setting = stage_by_kinds(thing.kind for thing in self.things.values())
         outdoors = any(deed(actor.deed).thing == "around" or actor.deed == "ride" for actor in self.actors.values())
         if setting is not None and outdoors:
             setting = seen_from_outside(setting)
@@ -185,7 +198,7 @@ class _Teller(Doing):
             place = place_of(words)
             if len(words.split()) > _PHRASE or (place is not None and (place == setting or find_noun(words) is None)):
                 continue
-            noun = noun_of(words.split(" of ")[-1])
+            noun = noun_of(_meant(words))
             ids = {word for actor in self.actors.values() for word in actor.id.split()}
             if features_of(words) and any(actor.kind == "person" for actor in self.actors.values()):
                 continue

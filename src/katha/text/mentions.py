@@ -184,6 +184,9 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
     beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
     made = tuple(("noun", word) for word in beside if words.sort(word) in ("person", "animal", "being"))
     mention.also = (*_also(token, words), *made)
+    machine = next((word for word in beside if words.has("machines", word)), None)
+    if machine is not None and words.sort(mention.noun) == "person":
+        mention.noun = machine  # a robot cleaner is no cleaner
 
 
 def _also(token: Token, words: Words) -> list[tuple[str, str]]:

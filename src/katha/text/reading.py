@@ -13,6 +13,7 @@ from katha.text.entities import Resolver
 from katha.text.known import Speaking, finish
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
 from katha.text.parsing import load_parser
+from katha.text.senses import about
 from katha.text.sentences import Piece, clean, pieces_of
 from katha.text.tracks import Setting, track
 from katha.text.types import Entity, Event, Place, Reading, Role, Sentence, Speech
@@ -36,7 +37,8 @@ class Scene:
 @lru_cache(maxsize=32)
 def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     """Read an English text. scenes: of a script, by its headings; they hold before what the text says itself."""
-    words, (title, plain) = load_words(), _titled(clean(text))
+    title, plain = _titled(clean(text))
+    words = about(load_words(), plain)
     parsed = _parse(pieces_of(plain))
     mentions, resolver = _resolved(parsed, words)
     speaking = _speakers(parsed, mentions, resolver, words)

@@ -83,7 +83,7 @@ def load_words() -> Words:
             sets[name] = sets.get(name, frozenset()) | frozenset(listed)
     groups["opposites"] = opposites
     sorts = {noun: kind for kind, nouns in _yaml("nouns.yaml").items() for noun in nouns.split()}
-    for kind in ("place", "thing", "group", "animal", "person", "being"):
+    for kind in ("place", "thing", "vehicle", "building", "land", "group", "animal", "person", "being"):
         special = kind == "place"
         sorts.update({noun: kind for noun in sets[kind] if not (special and noun in sorts)})
     feelings = {word: name for name, words in _yaml("feelings.yaml").items() for word in words.split()}
