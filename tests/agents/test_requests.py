@@ -30,7 +30,7 @@ def test_a_renderer_of_prompts_gets_the_fields_in_words() -> None:
         assert part in told
     assert told.count("guitar") == 1
     assert (
-        in_words(ASKED, Capabilities(prompt_tokens=14)).prompt == "Theo plays the guitar. Theo is a boy with red hair."
+        in_words(ASKED, Capabilities(prompt_tokens=17)).prompt == "Theo plays the guitar. Theo is a boy with red hair."
     )
 
 
