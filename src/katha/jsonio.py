@@ -223,7 +223,7 @@ def refuse_overwriting(out: Path, inputs: Iterable[Path | None]) -> None:
         UsageError: `out` is one of `inputs`, under whatever name.
     """
     for path in inputs:
-        same = path is not None and (path == out or path.resolve() == out.resolve())
+        same = path is not None and (path == out or os.path.realpath(path) == os.path.realpath(out))
         with suppress(OSError):
             same = same or (path is not None and os.path.samefile(path, out))
         if same:
@@ -232,6 +232,16 @@ def refuse_overwriting(out: Path, inputs: Iterable[Path | None]) -> None:
 
 PARTIAL = ".partial"
 """How the hidden file ends that a killed writer may leave beside the file it was writing."""
+
+
+def file_sha256(path: Path) -> str:
+    """Return the sha256 of a regular file's bytes, read in pieces.
+
+    Raises:
+        InputFileError: see `open_input`.
+    """
+    with open_input(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_bytes_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
