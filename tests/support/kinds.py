@@ -24,11 +24,9 @@ UNIT: Mapping[str, tuple[str, ...]] = {
             "files",
             "pictures",
             "plugin_options",
-            "settings",
             "stories",
             "structure",
         ),
-        *("language_old_tales", "language_scene", "language_standing", "language_story", "language_words"),
     ),
     "docs": ("docs",),
     "eval_bridge": (
