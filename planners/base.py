@@ -296,8 +296,9 @@ def covered(item: str, text: str) -> bool:
     if re.search(rf"\b{re.escape(item.strip(' .').lower())}\b", text.lower()):
         return True
     wanted, told = read_phrase(item), read_phrase(text)
-    facts = _facts(wanted)
-    return bool(facts) and facts <= _facts(told) and worded(" ".join(wanted.unknown), text)
+    facts, known = _facts(wanted), _facts(told)
+    known |= {(kind, "", deed) for kind, *_, deed in known}  # what is wanted may leave open who does it
+    return bool(facts) and facts <= known and worded(" ".join(wanted.unknown), text)
 
 
 def _facts(told: Phrase) -> set[tuple[str, ...]]:

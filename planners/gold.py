@@ -24,6 +24,7 @@ _EXCLUSIVE: tuple[frozenset[str], ...] = (
     frozenset({"spotted", "striped"}),
 )
 """Looks that exclude each other: a character is not small and big, nor grey and white."""
+_WHERE = ("on", "at", "by", "near", "under", "behind", "beside")
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,16 @@ def _places(texts: Sequence[str]) -> dict[int, str]:
 
 
 def _place(reading: Reading) -> str:
-    place = next((one.place for one in reading.sentences if one.place is not None), None)
-    return f"{place.preposition or 'in'} the {bare(place.text)}" if place is not None else ""
+    """The place where something happens, else one that is flown over or looked at."""
+    words = load_words()
+    roles = [role for event in reading.events for role in event.all("place", "goal") if role.preposition != "to"]
+    open_air = (role for role in roles if words.is_place(role.head) or words.group("weather", role.head))
+    named = [(role.preposition, role.head) for role in open_air]
+    named += [
+        (one.place.preposition, bare(one.place.text)) for one in reading.sentences if one.place and one.place.sort
+    ]
+    preposition, noun = next(((how, noun) for how, noun in named if words.sort(noun) != "thing"), ("", ""))
+    return f"{preposition if preposition in _WHERE else 'in'} the {noun}" if noun else ""
 
 
 def _time(reading: Reading) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -42,11 +42,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class Figure:
-    """Somebody of the vocabulary with the looks told: ids of attributes. `count` is 0 for several."""
+    """Somebody of the vocabulary with the looks told (ids of attributes) and the feeling before the name ("the happy
+    crow"). `count` is 0 for several."""
 
     concept: str
     attributes: tuple[str, ...] = ()
     count: int = 1
+    feeling: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,10 @@ class Phrase:
     @property
     def felt(self) -> frozenset[tuple[str | None, str]]:
         """Who feels what."""
-        return frozenset((one.actor, one.emotion) for one in self.events if one.emotion and not one.negated)
+        called = [(one.concept, one.feeling) for one in self.figures if one.feeling]
+        return frozenset(
+            [*called, *((one.actor, one.emotion) for one in self.events if one.emotion and not one.negated)]
+        )
 
 
 def bare(phrase: str) -> str:
@@ -249,23 +254,25 @@ def _figures(reading: Reading, vocabulary: Vocabulary, led: int) -> tuple[Figure
     """Who of the vocabulary is in a text, by the words before each name ("three small grey mice") and what it wears."""
     found: list[Figure] = []
     looks: list[str] = []
-    count = 1
+    count, feeling = 1, None
     for surface, senses in _surfaces(reading, vocabulary, led):
         kinds = {sense.kind: sense for sense in reversed(senses)}
-        name, look = kinds.get("character"), kinds.get("attribute")
+        name, look, mood = kinds.get("character"), kinds.get("attribute"), kinds.get("emotion")
         if name is not None:
             several = count if count > 1 else 0
-            found.append(Figure(name.id, tuple(looks), several if name.plural else 1))
+            found.append(Figure(name.id, tuple(looks), several if name.plural else 1, feeling))
         elif look is not None and "_" in look.id and found:
-            found[-1] = Figure(found[-1].concept, (*found[-1].attributes, look.id), found[-1].count)
+            found[-1] = replace(found[-1], attributes=(*found[-1].attributes, look.id))
         elif look is not None:
             looks.append(look.id)
-        if look is None and "emotion" not in kinds:
-            looks = []
-        count = vocabulary.numbers.get(surface, count if look is not None else 1)
+        if look is None and mood is None:
+            looks, count = [], 1
+        feeling = mood.id if mood is not None and mood.part == "adjective" else feeling if look is not None else None
+        count = vocabulary.numbers.get(surface, count)
     merged: dict[tuple[str, bool], Figure] = {}
     for one in found:
-        known = merged.setdefault((one.concept, one.count == 1), one)
+        key = one.concept, one.count == 1
+        known = merged.get(key, one)
         attributes = tuple(dict.fromkeys((*known.attributes, *one.attributes)))
-        merged[one.concept, one.count == 1] = Figure(one.concept, attributes, known.count)
+        merged[key] = replace(known, attributes=attributes, feeling=known.feeling or one.feeling)
     return tuple(merged.values())
