@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
-import yaml
-
+from katha.jsonio import shipped_table
 from katha.vocabulary.inflect import Inflector
 
 __all__ = ["Concept", "ConceptKind", "Say", "Sense", "Vocabulary", "load_vocabulary"]
@@ -136,10 +134,8 @@ class _Senses:
             self.add(form.surface, Sense(kind, concept, "verb"))
 
 
-def _read(name: str) -> dict[str, Any]:
-    text = files("katha.vocabulary").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: dict[str, Any] = yaml.load(text, Loader=loader)
+def _read(name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = shipped_table("katha.vocabulary", f"{name}.yaml")
     return found
 
 
