@@ -12,7 +12,7 @@ from katha.app.reports.sheet import write_sheet
 from katha.renderers.sketch import rasterise
 from katha.renderers.sketch.deeds import draw_creature
 from katha.renderers.sketch.figures.rig import Pose
-from katha.renderers.sketch.pictograms import draw_pictogram, pictograms
+from katha.renderers.sketch.pictograms import Pictogram, draw_pictogram, pictograms
 from katha.renderers.sketch.places import draw_place, place_ids
 from katha.renderers.sketch.style import PAPER
 from katha.vocabulary import load_vocabulary
@@ -37,6 +37,12 @@ def _grid(drawings: list[str], top: float, cell: float, scale: float) -> tuple[s
     return "".join(placed), top + (-(-len(drawings) // columns)) * cell + 12
 
 
+def _thing(one: Pictogram) -> str:
+    """A pictogram as large as its cell allows."""
+    x0, y0, x1, y1 = one.box
+    return draw_pictogram(one.id, 60 * min(1.0, (y1 - y0) / (x1 - x0))).svg
+
+
 def _places(top: float) -> tuple[str, float]:
     columns, width, height = 8, _WIDTH / 8, 130
     parts = []
@@ -52,7 +58,7 @@ def vocabulary_sheet(target: Path) -> None:
     creatures = (draw_creature(concept.id, (), Pose()) for concept in load_vocabulary().concepts("character"))
     figures = [body.behind + body.svg for body in creatures]
     people, y = _grid(figures, 10, 120, 0.78)
-    things, y = _grid([draw_pictogram(name, 60).svg for name in list(pictograms())[::_EVERY]], y, _CELL, 1)
+    things, y = _grid([_thing(one) for one in list(pictograms().values())[::_EVERY]], y, _CELL, 1)
     places, y = _places(y)
     body = f'<rect width="100%" height="100%" fill="{PAPER}"/>{people}{things}{places}'
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{y:.0f}">{body}</svg>'

@@ -26,6 +26,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
             "plugin_options",
             "stories",
             "structure",
+            "vocabulary",
         ),
     ),
     "docs": ("docs",),
