@@ -174,7 +174,7 @@ class Antecedents:
         """The clause that a pronoun stands in, deep in a noun phrase too: "on top of it"."""
         token = mention.token
         while (found := self.memory.mentions.get((mention.key[0], token.i))) is None or found.clause is None:
-            if token.head is token or token.pos_ == "VERB":
+            if token.head.i == token.i or token.pos_ == "VERB":
                 return None
             token = token.head
         return found.clause
