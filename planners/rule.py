@@ -28,11 +28,11 @@ class RulePlanner(LadderPlanner):
     """
 
     name = "rule"
-    version = 5
+    version = 6
 
     def spec(self) -> Mapping[str, Any]:
         """Return name, version of the rules, and the hash of the tables that they weigh with."""
-        return {**super().spec(), "tables": digest(load_config("planning.yaml"))}
+        return {**super().spec(), "tables": digest([load_config(name) for name in ("planning.yaml", "places.yaml")])}
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """Plan `story`; refused is what cannot be read or holds nothing that can be drawn."""
@@ -50,8 +50,7 @@ class RulePlanner(LadderPlanner):
             _panel(at, moment, moments[at - 2] if at > 1 else None, caption, places[at - 1], request.prompt_tokens)
             for at, (moment, caption) in enumerate(zip(moments, captions, strict=True), 1)
         ]
-        shown = {key for at, moment in enumerate(moments)
-                 for key in moment.cast or _there(moment, moments[at - 1] if at else None)}  # fmt: skip
+        shown = {key for moment in moments for key in moment.cast}
         return self.made(
             story,
             request,
@@ -162,27 +161,19 @@ def _caption(moment: Moment) -> str:
 
 def _panel(index: int, moment: Moment, before: Moment | None, caption: str, place: str, tokens: int | None) -> Panel:
     first, last = moment.source()
-    cast = moment.cast or _there(moment, before)
     sentences, text = moment.story.reading.sentences, moment.story.reading.text
     return Panel(
         index=index,
         prompt=fit([moment.said(one) for one in moment.prompt()], tokens),
         negative_prompt=NEGATIVE_PROMPT,
         caption=caption,
-        characters=[moment.story.teller.names[key] for key in cast],
+        characters=[moment.story.teller.names[key] for key in moment.cast],
         must_show=moment.must_show(),
         source=text[sentences[first].start : sentences[last].end],
         place=place,
         time_of_day=moment.here.time or "",
         shot_size=moment.shot(before),
     )
-
-
-def _there(moment: Moment, before: Moment | None) -> list[str]:
-    """Who is there when only a thing does something: the first whom this part names, else who was there before."""
-    story, told = moment.story, range(moment.source()[0], moment.source()[1] + 1)
-    near = [key for key in story.teller.names if set(told) & set(story.reading.entity(key).sentences)]
-    return near[:1] or (before.cast[:1] if before is not None else [])
 
 
 def _coverage(told: Story, moments: Sequence[Moment], note: str) -> Coverage:

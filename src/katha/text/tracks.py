@@ -18,7 +18,7 @@ __all__ = ["Setting", "track"]
 _DOORSTEP = "doorstep"
 _OPENING = 2
 """So many sentences may say where a story plays without anybody doing something there."""
-_UNDER_WAY = re.compile(r"\b(?:was|were|is|are|am) (?:\w+ly |just |still )?(?!going to\b)\w+ing\b")
+_UNDER_WAY = re.compile(r"\b(?:was|were|is|are|am) (?:just |still )?(?:driving|riding|flying|travelling|sailing)\b")
 """Who "was driving to the airport" is not there yet."""
 _OPEN = ("water", "land", "region", "structure")
 
@@ -60,13 +60,12 @@ class _Track:
         for role in event.roles:
             thing = role.role == "patient" and event.visible and words.sort(role.head) in ("building", "vehicle")
             known = role.role == "agent" and (event.visible or event.verb == "be") and words.has("place", role.head)
-            known = known and words.sort(role.head) != "vehicle"
             said = (
                 role.text.lower().startswith("the ") and self.place is None and not words.has("make_verbs", event.verb)
             )
-            whole = role.text.lower().startswith(("the whole ", "all ", "every "))  # "the whole street was dark"
+            if role.role == "agent" and role.text.lower().startswith(("the whole ", "all the ", "every ")):
+                continue  # "the whole street was dark"
             described = role.role == "agent" and event.verb == "be" and event.state and words.has("place", role.head)
-            described, known = described and not whole, known and not whole
             if described or (said and words.has("place", role.head) and (thing or known)):
                 self._set(role, event)
             self._role(role, event)
@@ -117,15 +116,12 @@ class _Track:
         if role.role == "patient" and words.has("enter", event.verb) and self._moves(event):
             self._set(role, event, outside=event.verb == "leave")
         elif role.role == "goal" and arrives and self._moves(event):
-            outside = how == "to" and words.sort(role.head) == "vehicle"  # to a van, not into it
-            if not words.has("toward", how) and not outside and not _UNDER_WAY.search(event.text):
+            if not words.has("toward", how) and not _UNDER_WAY.search(event.text):
                 self._set(role, event)
         elif role.role == "place" and (how == "" or words.has("prep_at", how) or words.has("prep_by", how)):
             there = words.has("prep_firm", how) or how == "" or (words.has("prep_by", how) and bool(event.who("agent")))
             on_it = how == "on" and words.sort(role.head) == "vehicle" and not words.has("decked", role.head)
-            at_it = how in ("at", "by", "near", "beside") and words.sort(role.head) == "vehicle"
-            at_it = at_it or (how == "behind" and words.sort(role.head) == "building")
-            if (words.has("across", how) and not arrives) or on_it or at_it:
+            if (words.has("across", how) and not arrives) or on_it:
                 return
             if self.place is None or (there and (self._moves(event) or event.existential)):
                 self._set(role, event)
