@@ -300,7 +300,9 @@ class Resolver:
 
     def _named_beside(self, mention: Mention) -> set[str]:
         """The names in the same clause: "The young man helped Henry up" is not about Henry alone."""
-        fillers = mention.clause.fillers if mention.clause is not None else ()
+        owned = self.memory.owned.get(mention.key)  # "Vera fell into the old man's arms": no more about Vera
+        clause = mention.clause or (owned.clause if owned is not None else None)
+        fillers = clause.fillers if clause is not None else ()
         others = (self.memory.mentions.get((mention.key[0], filler.token.i)) for filler in fillers)
         return {other.name for other in others if other is not None and other is not mention and other.name}
 
