@@ -133,9 +133,9 @@ class Doing(Making):
             named = state_deed(word.lower() for text in event.state for word in text.split())
             if named is not None or verb in ("be", "become", "seem", "feel"):
                 return named or "stand"
-        told = _hindered(event, verb)
-        if told is not None:
-            return told
+        hindered = _hindered(event, verb)
+        if hindered is not None:
+            return hindered
         patients = event.all("patient")
         if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
             return state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}") or "stand"

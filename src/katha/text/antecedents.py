@@ -198,7 +198,7 @@ class Antecedents:
         }
         barred = self._barred(mention) | ({speaking.speaker} if speaking.speaker else set()) | set(speaking.addressees)
         scored = self._best(
-            (self._score(e, mention) + self._likes(e, sex) - self._left(e, going), e)
+            (self._score(e, mention) + self._likes(e, sex) - self._left(e, going, mention), e)
             for e in self.memory.recent(mention)
             if (e.alive or (e.acts and e.kind == "thing")) and not e.narrator and e.id not in barred
             if e.sex in (sex, None)
@@ -218,9 +218,10 @@ class Antecedents:
         best.votes[sex] += 1.0 if len(scored) == 1 else 0.6 if margin > 0.6 else 0.3
         return best
 
-    def _left(self, entity: Known, going: set[str]) -> float:
+    def _left(self, entity: Known, going: set[str], mention: Mention) -> float:
         """How unlikely somebody of no told sex is while "he" goes on to mean another: "Anna paid him. He ..."."""
-        return 0.5 if going and entity.id not in going and entity.told_sex is None else 0.0
+        here = entity.at(mention.sentence) == mention.sentence
+        return 0.5 if going and entity.id not in going and entity.told_sex is None and not here else 0.0
 
     def _likes(self, entity: Known, sex: str) -> float:
         known = 0.6 if entity.told_sex == sex else 0.3 if entity.given == sex else 0.0
