@@ -95,7 +95,7 @@ class RunRecord(State):
         return {
             key: value
             for key, value in dump.items()
-            if value or key not in ("services", "redone", "failures", "coverage", "files")
+            if value or key not in ("services", "redone", "failures", "coverage", "files", "sizes")
         }
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,7 @@ def score_study(answers: Sequence[Path], out: Path, options: PeopleOptions) -> t
     Raises:
         UsageError: a file or the folder is wrong; nothing is written.
     """
-    if options.study is not None and out.resolve() == options.study.resolve():
+    if options.study is not None and os.path.realpath(out) == os.path.realpath(options.study):
         raise UsageError("--out is the study's own folder.", hint="Give another: a study stays as it is.")
     scored = score_people(answers, options)
     with Workspace(out, SCORES).claim():

@@ -88,7 +88,14 @@ class CompareState(ExperimentState):
 
 
 CompareResult = Result[CompareState, CompareTable]
-COMPARISON = Kind("comparison", "compare.json", CompareState)
+_BOARD = "boards/*/*/*"
+COMPARISON = Kind(
+    "comparison",
+    "compare.json",
+    CompareState,
+    results=("*.json", "*.jsonl", "plans/*/*.json", "judging/*.json*", f"{_BOARD}/*.json*", f"{_BOARD}/panels/*.png"),
+    nested=("run.json", "eval.json"),
+)
 
 
 @dataclass

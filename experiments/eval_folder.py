@@ -24,15 +24,16 @@ from pydantic import (
 )
 
 from katha.errors import OutputFolderError, StoreError
-from katha.eval_bridge.judging.answers import SETTLED, AnswerLog, Cause, iter_answers
-from katha.eval_bridge.judging.budget import Account, Limits
+from katha.eval_bridge.judging.answers import SETTLED, AnswerLog, Cause, LineLog, iter_answers, iter_log
+from katha.eval_bridge.judging.budget import Account, Limits, Tally
 from katha.eval_bridge.matching.rules import VERDICTS
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.packets.packets import LeakageReport
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR
 from katha.eval_bridge.scoring.controls import Control
 from katha.experiments.runner import ExperimentState
-from katha.jsonio import canonical
+from katha.jsonio import canonical, loads
+from katha.protocols import JudgeReply
 from katha.schema import Answer, AnswerStatus, Question, StoryRecord
 from katha.schema.scores import ConfidenceRow, ControlResult, LeftCount, Selection
 from katha.store import Kind, Workspace
@@ -108,6 +109,7 @@ class EvalResults(BaseModel):
     statuses: dict[AnswerStatus, int]
     failures: list[Cause] = []
     calls: dict[str, Account]
+    spent: dict[str, Account] = {}
     kept: int
     budget: Limits
     leakage: Leakage
@@ -174,6 +176,7 @@ class EvalFolder(Workspace[EvalState]):
         self.answers = path / "answers.jsonl"
         self.controls = path / "controls.jsonl"
         self.left = path / "left.jsonl"
+        self.spent = path / "spent.jsonl"
         self.verdicts = path / VERDICTS
         self.variants = path / "contrastive_variants.jsonl"
         self.scores = path / "scores.json"
@@ -262,3 +265,37 @@ class Writer:
             if self._clock() - self._synced >= _SYNC_SECONDS:
                 self._log.sync()
                 self._synced = self._clock()
+
+
+class SpendLog:
+    """`spent.jsonl`: a line for each reply that was paid for, over all commands of the folder, killed ones included.
+
+    A judge that says nothing of costs or tokens leaves no line, and without any there is no file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._log: LineLog | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, judge: str, reply: JudgeReply) -> None:
+        """Write what a reply took."""
+        usage = {name: reply.usage[name] for name in ("cost", "tokens") if reply.usage.get(name) is not None}
+        if not usage:
+            return
+        with self._lock:
+            self._log = self._log or LineLog(self._path)
+            self._log.write(canonical({"judge": judge, "status": reply.status, "usage": usage}) + b"\n")
+
+    def close(self) -> None:
+        """Wait until everything is on the disk."""
+        if self._log is not None:
+            self._log.__exit__()
+
+    def accounts(self) -> dict[str, Account]:
+        """Return what each judge was paid for."""
+        tallies: dict[str, Tally] = {}
+        rows = iter_log(self._path, lambda line, _: loads(line.decode("utf-8"))) if self._path.exists() else ()
+        for row in rows:
+            tallies.setdefault(row["judge"], Tally()).count(JudgeReply(row["status"], usage=row["usage"]))
+        return {name: tally.account() for name, tally in sorted(tallies.items())}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -27,7 +28,7 @@ from katha.eval_bridge.scoring.controls import control_results
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
-from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, Writer
+from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, SpendLog, Writer
 from katha.experiments.judging import Evaluator, Sink, ignore, row_order
 from katha.experiments.runner import Experiment, Made, OnStep, Result, read_records, write_records
 from katha.jsonio import canonical, digest, read_json, write_json
@@ -237,10 +238,16 @@ class _Evaluation(Experiment[EvalState, Scores]):
                 self._batched, lambda engine: evaluator(engine).run(), batches, self._budget, self.store, self._on_batch
             )
         judges = {**job.judges, **paid}
-        engine = JudgingEngine(judges, self.store, budget=self._budget, paid=paid, retry=self._retry)
-        with AnswerLog(folder.answers) as log, AnswerLog(folder.controls) as control_log:
+        with (
+            AnswerLog(folder.answers) as log,
+            AnswerLog(folder.controls) as control_log,
+            closing(SpendLog(folder.spent)) as spent,
+        ):
+            limits, retry = self._budget, self._retry
+            engine = JudgingEngine(judges, self.store, budget=limits, paid=paid, retry=retry, on_reply=spent)
             self._evaluator = evaluator(engine, logs=(Writer(log), Writer(control_log)))
             self._evaluator.run(self._on_story)
+            self._spent = spent.accounts()
         self.store.flush()
         batches.close()
         yield from ()
@@ -301,6 +308,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
             statuses=outcome.statuses,
             failures=outcome.told,
             calls={name: tally.account() for name, tally in evaluator.engine.tallies.items()},
+            spent=self._spent,
             kept=evaluator.kept,
             budget=self._budget.limits(),
             leakage=evaluator.leakage.in_order(),

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from katha.errors import PlanError, UsageError
-from katha.language import SceneReading, read_scene
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, Scene, StoryRecord
+from katha.text.phrases import Phrase, read_phrase
 
 _LONGEST_STORY = 200_000
 WORD = re.compile(r"[^\W\d_]+")
@@ -295,17 +295,14 @@ def covered(item: str, text: str) -> bool:
     """Return whether `text` already says `item`: literally, or every concept that the vocabulary finds in it."""
     if re.search(rf"\b{re.escape(item.strip(' .').lower())}\b", text.lower()):
         return True
-    wanted, told = read_scene(item), read_scene(text)
-    known = bool(wanted.actors or wanted.props or wanted.setting)
-    return known and not wanted.unread and _facts(wanted) <= _facts(told)
+    wanted, told = read_phrase(item), read_phrase(text)
+    facts, known = _facts(wanted), _facts(told)
+    known |= {(kind, "", deed) for kind, *_, deed in known}  # what is wanted may leave open who does it
+    return bool(facts) and facts <= known and worded(" ".join(wanted.unknown), text)
 
 
-def _facts(reading: SceneReading) -> set[tuple[str, ...]]:
-    """Return what a reading tells: who does and feels what, which things are there, where."""
-    things = [*reading.props, *(thing for actor in reading.actors for thing in actor.carries)]
-    facts: set[tuple[str, ...]] = {("thing", thing) for thing in things}
-    for actor in reading.actors:
-        facts.add(("who", actor.concept))
-        told = {"does": actor.action, "feels": actor.emotion}
-        facts |= {(name, actor.concept, value) for name, value in told.items() if value is not None}
-    return facts | ({("where", reading.setting)} if reading.setting is not None else set())
+def _facts(told: Phrase) -> set[tuple[str, ...]]:
+    """Return what a phrase tells: who does and feels what, which things are there."""
+    facts = {(kind, name) for kind in ("character", "prop") for name in told.concepts.get(kind, ())}
+    deeds: set[tuple[str, ...]] = {("does", one.actor or "", one.action) for one in told.events if one.action}
+    return facts | deeds | {("feels", who or "", feeling) for who, feeling in told.felt}

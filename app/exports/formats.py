@@ -131,8 +131,9 @@ def _require_own(target: Path, made: Path) -> None:
 
 
 def _check(target: Path, run: Path, form: Format) -> None:
-    inside = target.resolve().is_relative_to(run.resolve())
-    if inside and target.resolve().parent != (run / "exports").resolve():
+    home, place = Path(os.path.realpath(run)), Path(os.path.realpath(target))
+    inside = place.is_relative_to(home)
+    if inside and place.parent != home / "exports":
         raise UsageError(f"{str(target)!r} lies in the run itself.", hint="Name a place outside, or RUN/exports/NAME.")
     if target.is_dir() and (form.suffix or any(target.iterdir())):
         raise UsageError(f"{str(target)!r} is a folder with something in it.", hint="Name a new one with --out.")

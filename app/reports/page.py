@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from katha.agents.folder import RunRecord
 from katha.errors import InputFileError
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.matching.match import Rule, match
@@ -142,10 +143,10 @@ R = TypeVar("R", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that a finished run left in its folder; `info` is `run.json` as it is."""
+    """Everything that a finished run left in its folder."""
 
     folder: Path
-    info: dict[str, Any]
+    info: RunRecord
     story: StoryRecord
     plan: Plan
     board: Board
@@ -195,7 +196,7 @@ def load_run(folder: Path) -> Run:
             panel_path(folder, frame)
     return Run(
         folder=folder,
-        info=read_json(folder / "run.json"),
+        info=read_record(folder / "run.json", RunRecord),
         story=read_record(folder / "story.jsonl", StoryRecord),
         plan=read_record(folder / "plan.json", Plan),
         board=board,

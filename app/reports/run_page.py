@@ -62,7 +62,7 @@ class Strips:
         self._weakest = run.candidates.decision.weakest
         self._uri = cache(lambda sha256, small: panel_uri(run.folder / "panels" / f"{sha256}.png", small=small))
         self._captions = {panel.index: _caption(panel) for panel in run.plan.panels}
-        spec = run.info.get("renderer") or {}
+        spec = run.info.renderer or {}
         self.found_in = str(spec["path"]) if spec.get("name") == "folder" else None
         """The folder of a board that somebody else made; its scenes have no seed. None for a board drawn here."""
 
@@ -180,7 +180,7 @@ def _after(run: Run, strips: Strips) -> object:
 
 
 def _before(run: Run, strips: Strips) -> object:
-    base = _candidate(run, f"candidate:{run.info['seeds'][0]}") or run.candidates.candidates[0]
+    base = _candidate(run, *(f"candidate:{seed}" for seed in run.info.seeds[:1])) or run.candidates.candidates[0]
     tag = "weakest" if base.name == run.candidates.decision.selected else ""
     same = [frame.sha256 for frame in base.board.frames] == [frame.sha256 for frame in run.board.frames]
     return {"cells": strips.strip(base.board, base, tag), "same": same}
@@ -246,12 +246,13 @@ def _asked(run: Run, strips: Strips) -> object:
 
 def _repeat(run: Run, strips: Strips) -> object:
     """What somebody needs who repeats the run: its frames with their prompts, rows of `run.json`, and notes."""
-    known = [(name, run.info[name]) for name in _REPEATED if run.info.get(name) is not None]
+    info = run.info.model_dump(mode="json")
+    known = [(name, info[name]) for name in _REPEATED if info.get(name) is not None]
     rows = [(name.replace("_", " "), worded(name, value)) for name, value in known]
     return {
         "frames": [strips.frame(frame) for frame in run.board.frames],
         "rows": [*rows, ("plan sha256", run.board.plan_sha256)],
-        "notes": [*run.scores.notes, *run.info.get("notes", [])],
+        "notes": [*run.scores.notes, *run.info.notes],
     }
 
 

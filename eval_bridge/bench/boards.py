@@ -5,6 +5,7 @@ invalid for that method. Names in `storyboard.json` are data: a picture outside 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ def parse_boards(values: Sequence[str], reserved: Iterable[str] = ()) -> list[Bo
         path = Path(folder)
         if not path.is_dir():
             raise InputFileError(f"--boards {value!r}: there is no folder {folder!r}.", hint="Give DIR or NAME=DIR.")
-        called = name.strip() or path.resolve().name
+        called = name.strip() or os.path.basename(os.path.realpath(path))
         if not _METHOD.fullmatch(called):
             raise UsageError(f"--boards {value!r}: {called!r} cannot name a method.", hint="Write NAME=DIR.")
         if called in taken:

@@ -13,8 +13,7 @@ from typing import Any
 
 from katha.errors import InputFileError
 from katha.eval_bridge.bench.files import MORALS, SOURCES, Problem
-from katha.jsonio import read_json
-from katha.models.checkpoints import file_sha256
+from katha.jsonio import file_sha256, read_json
 
 Tables = Mapping[str, Mapping[str, int]]
 _OBSERVED = ("observed", "count", "actual", "n", "stories")

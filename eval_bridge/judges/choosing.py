@@ -12,8 +12,8 @@ from katha.eval_bridge.judges.asking import Asked, read_question
 from katha.eval_bridge.judges.claims import Claim, Statement, Term, read_statement, same_claim
 from katha.eval_bridge.judges.moments import Moment, support
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.language import load_vocabulary
 from katha.schema import Dimension
+from katha.vocabulary import load_vocabulary
 
 __all__ = ["Choice", "choose", "reverse_support"]
 

@@ -47,6 +47,9 @@ _SUPPORT = frozenset(("supported", "omitted", "contradicted", "ambiguous"))
 _FEW = "the judge gave fewer replies than questions"
 _LONGEST_RAW = 100_000
 _LONGEST_USAGE = 100_000
+OnReply = Callable[[str, JudgeReply], None]
+"""Called with a judge's name and each reply that it gave."""
+
 _SPENT = "The budget is used up; what was paid for is kept."
 _SPENT_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
 
@@ -177,8 +180,15 @@ class _Call:
 class _Line:
     """One judge as the engine asks it: within its budget, so often at once as it allows, by the failure policy."""
 
-    def __init__(self, name: str, judge: Judge, budget: Budget, when_spent: Literal["count", "stop"]) -> None:
-        self.name, self.judge = name, judge
+    def __init__(
+        self,
+        name: str,
+        judge: Judge,
+        budget: Budget,
+        when_spent: Literal["count", "stop"],
+        on_reply: OnReply | None = None,
+    ) -> None:
+        self.name, self.judge, self._on_reply = name, judge, on_reply
         self.abilities = judge_abilities(judge)
         self.tally = Tally()
         self._budget, self._when_spent = budget, when_spent
@@ -248,6 +258,8 @@ class _Line:
         sound = _checked(reply, prompt)
         self._budget.settle(each, float(sound.usage.get("cost") or 0.0))
         self.tally.count(sound)
+        if self._on_reply is not None:
+            self._on_reply(self.name, sound)
         return sound
 
 
@@ -266,11 +278,13 @@ class JudgingEngine:
         when_spent: Literal["count", "stop"] = "count",
         paid: Collection[str] = (),
         retry: Retry | None = None,
+        on_reply: OnReply | None = None,
     ) -> None:
         """judges: by the name that their answers carry. store: the cache that commands share.
 
         budget: over all judges but those of `paid`, whose replies a batch has brought. when_spent: whether questions
-        beyond the budget are counted as `budget_stopped`, or end the command.
+        beyond the budget are counted as `budget_stopped`, or end the command. on_reply: called with each reply of a
+        judge (never with what the cache held), from several threads.
 
         Raises:
             UsageError: the budget is in dollars and a judge's price is unknown.
@@ -278,7 +292,8 @@ class JudgingEngine:
         limits, free = budget or Budget(), Budget()
         require_prices({name: judge for name, judge in judges.items() if name not in paid}, limits)
         self._lines = {
-            name: _Line(name, judge, free if name in paid else limits, when_spent) for name, judge in judges.items()
+            name: _Line(name, judge, free if name in paid else limits, when_spent, on_reply)
+            for name, judge in judges.items()
         }
         self._store, self._retry = store, retry or Retry()
         self.outcome = OutcomeCounter()

@@ -10,9 +10,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import yaml
-
 from katha.eval_bridge.matching.lemmas import lexicon
+from katha.jsonio import shipped_table
 from katha.text.words import load_words
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def wordnet() -> WordNet:
 @cache
 def usage() -> Usage:
     """Return the word lists, read once."""
-    raw = yaml.safe_load(files("katha.eval_bridge.matching").joinpath("usage.yaml").read_text(encoding="utf-8"))
+    raw = shipped_table("katha.eval_bridge.matching", "usage.yaml")
     group: dict[str, set[str]] = defaultdict(set)
     idioms: dict[tuple[str, str], str] = {}
     for line in raw["groups"]:

@@ -29,7 +29,6 @@ from katha.eval_bridge.questions.wording import (
     swaps,
     without_feeling,
 )
-from katha.language import PhraseReading, load_vocabulary, read_phrase
 from katha.schema import (
     DIMENSIONS,
     MORAL_LABELS,
@@ -40,6 +39,8 @@ from katha.schema import (
     StoryRecord,
     Transition,
 )
+from katha.text.phrases import Phrase, read_phrase
+from katha.vocabulary import load_vocabulary
 
 DISTRACTORS = 3
 _WORDS = load_config("questions.yaml")
@@ -56,7 +57,7 @@ def _clause(text: str) -> str:
     return plain[:1].lower() + plain[1:] if first in _SMALL | {"two", "three", "some", "many"} else plain
 
 
-def _feelings(reading: PhraseReading) -> tuple[str, ...]:
+def _feelings(reading: Phrase) -> tuple[str, ...]:
     return reading.concepts.get("emotion", ())
 
 

@@ -69,8 +69,9 @@ class Concepts:
         return self.thresholds.get(kind, 0.35)
 
 
+@cache
 def load_concepts() -> Concepts:
-    """Return the class list that ships with the reader's weights.
+    """Return the class list that ships with the reader's weights, read once.
 
     Raises:
         KathaError: it is missing from the installation.

@@ -29,7 +29,7 @@ from katha.errors import (
 )
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
 from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept, read_records, write_records
-from katha.jsonio import digest, read_bytes, sha256_hex, write_bytes_atomic, write_json
+from katha.jsonio import digest, file_sha256, read_bytes, sha256_hex, write_bytes_atomic, write_json
 from katha.protocols import PlanRequest
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
@@ -60,7 +60,8 @@ class StoryResult(Record):
     """`stories/STORY_ID/result.json`: everything of one story; `invalid` says by method why a row has no board.
 
     questions_from: the planner whose transitions the questions were built from; empty where the record brings them.
-    again: a board or an answer is missing that the same command tries to get again.
+    again: a board or an answer is missing that the same command tries to get again. files: the sha256 of each file
+    beside `result.json`.
     """
 
     format: Literal[1] = 1
@@ -72,6 +73,7 @@ class StoryResult(Record):
     seconds: float = 0.0
     questions_from: str = ""
     again: bool = Field(default=False, exclude_if=lambda again: not again)
+    files: dict[str, str] = {}
 
 
 HELD_OUT = "held_out-held_out"
@@ -109,7 +111,13 @@ class AblationState(ExperimentState):
 
 
 AblationResult = Result[AblationState, AblationTable]
-ABLATION = Kind("ablation", "ablation.json", AblationState, early=frozenset(("panels",)))
+ABLATION = Kind(
+    "ablation",
+    "ablation.json",
+    AblationState,
+    early=frozenset(("panels",)),
+    results=("*.json", "*.jsonl", "stories/*/*.json*", "panels/*.png"),
+)
 
 
 class AblationFolder(Workspace[AblationState]):
@@ -127,9 +135,19 @@ class AblationFolder(Workspace[AblationState]):
         return self.path / "stories" / story_id
 
     def result(self, story_id: str, identity: str) -> StoryResult | None:
-        """Return the story's result if it is there and was made from the same things."""
+        """Return the story's result if it is there, whole, and was made from the same things."""
         found = read_kept(self.story(story_id) / "result.json", StoryResult)
-        return found if found is not None and found.identity == identity else None
+        return found if found is not None and found.identity == identity and self._whole(found) else None
+
+    def _whole(self, result: StoryResult) -> bool:
+        """Return whether the story's files are as they were left, and its pictures are there."""
+        pictures = {frame.sha256 for item in result.boards for frame in item.board.frames}
+        same = all(self._hash(result.story_id, name) == sha256 for name, sha256 in result.files.items())
+        return same and all((self.panels / f"{sha256}.png").is_file() for sha256 in pictures)
+
+    def _hash(self, story_id: str, name: str) -> str | None:
+        path = self.story(story_id) / Path(name).name
+        return file_sha256(path) if path.is_file() else None
 
     def keep(
         self,
@@ -150,7 +168,9 @@ class AblationFolder(Workspace[AblationState]):
         for protocol, rows in answers.items():
             write_records(place / _answers_name(protocol), rows, durable=False)
         write_records(place / "steering.jsonl", steering, durable=False)
-        write_json(place / "result.json", result.model_dump(mode="json"))
+        names = [*(["story.jsonl"] if story is not None else []), *map(_answers_name, answers), "steering.jsonl"]
+        files = {name: file_sha256(place / name) for name in sorted(names)}
+        write_json(place / "result.json", result.model_copy(update={"files": files}).model_dump(mode="json"))
 
     def answers(self, story_id: str, protocol: str = HELD_OUT) -> list[Answer]:
         """Return a story's rows under one protocol."""

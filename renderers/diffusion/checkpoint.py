@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from katha.config import cache_folder
 from katha.errors import AbsentModelError, InputFileError, KathaError, UsageError, first_line, unreadable
-from katha.jsonio import digest, read_json, write_json
-from katha.models.checkpoints import HUB_NAME, file_sha256, hub_commit
+from katha.jsonio import digest, file_sha256, read_json, write_json
+from katha.models.checkpoints import HUB_NAME, hub_commit
 from katha.renderers.diffusion.options import DiffusionOptions, Family, Kind, diffusion_data
 
 if TYPE_CHECKING:

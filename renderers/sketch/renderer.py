@@ -22,11 +22,12 @@ _LOOSE = "loose"
 _SMALLEST, _LARGEST = 64, 4096
 _MOST_READ = 256
 _TABLES = (
-    "katha.language.vocabulary",
+    "katha.vocabulary",
     "katha.text",
     "katha.renderers.sketch.deeds",
     "katha.renderers.sketch.pictograms",
     "katha.renderers.sketch.places",
+    "katha.renderers.sketch.props",
     "katha.renderers.sketch.scenes",
 )
 """Packages whose data say what words mean and how things are drawn."""

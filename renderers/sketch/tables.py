@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib import resources
 from typing import Any, Protocol, TypeVar
 
-import yaml
-
 from katha.errors import RenderError
+from katha.jsonio import shipped_table
 
 __all__ = ["entry", "load_table", "words_of"]
 
@@ -25,11 +22,9 @@ class _Worded(Protocol):
     def words(self) -> tuple[str, ...]: ...
 
 
-@cache
 def load_table(package: str, name: str) -> Mapping[str, Any]:
-    """Return a YAML file of `katha.renderers.sketch.PACKAGE` as the mapping that it is."""
-    text = resources.files(f"katha.renderers.sketch.{package}").joinpath(name).read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    """Return a YAML file of `katha.renderers.sketch.PACKAGE` as the mapping that it is, read once."""
+    data: Mapping[str, Any] = shipped_table(f"katha.renderers.sketch.{package}", name)
     return data
 
 

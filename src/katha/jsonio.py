@@ -17,6 +17,8 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
+from importlib.resources import files
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -171,6 +173,15 @@ def read_yaml(path: Path) -> Any:
     return parse_yaml(read_text(path, limit=MOST_YAML), repr(str(path)))
 
 
+@cache
+def shipped_table(package: str, *name: str) -> Any:
+    """Return the value of a YAML file that ships in a package of katha, read once; do not change what comes back."""
+    import yaml
+
+    text = files(package).joinpath(*name).read_text(encoding="utf-8")
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 def parse_yaml(text: str, what: str) -> Any:
     """Return the value of a YAML text; `what` names it in the sentence of a refusal.
 
@@ -223,7 +234,7 @@ def refuse_overwriting(out: Path, inputs: Iterable[Path | None]) -> None:
         UsageError: `out` is one of `inputs`, under whatever name.
     """
     for path in inputs:
-        same = path is not None and (path == out or path.resolve() == out.resolve())
+        same = path is not None and (path == out or os.path.realpath(path) == os.path.realpath(out))
         with suppress(OSError):
             same = same or (path is not None and os.path.samefile(path, out))
         if same:
@@ -232,6 +243,16 @@ def refuse_overwriting(out: Path, inputs: Iterable[Path | None]) -> None:
 
 PARTIAL = ".partial"
 """How the hidden file ends that a killed writer may leave beside the file it was writing."""
+
+
+def file_sha256(path: Path) -> str:
+    """Return the sha256 of a regular file's bytes, read in pieces.
+
+    Raises:
+        InputFileError: see `open_input`.
+    """
+    with open_input(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_bytes_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:

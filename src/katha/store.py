@@ -10,8 +10,8 @@ without it belongs to somebody else and is left alone.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from katha.artifacts import Blobs, Index, LockTaken, file_lock, set_aside
 from katha.errors import InputFileError, OutputFolderError, StoreError
-from katha.jsonio import PARTIAL, canonical, digest, loads, open_input, read_json, sha256_hex, write_json
+from katha.jsonio import PARTIAL, canonical, digest, file_sha256, loads, read_json, sha256_hex, write_json
 from katha.schema import Answer
 
 
@@ -178,7 +178,9 @@ class State(BaseModel):
     katha: str = ""
     status: Status = "running"
     files: Mapping[str, str] = {}
-    """The sha256 of each result file beside the state file, as the command left them."""
+    """The sha256 of each result file, as the command left them."""
+    sizes: Mapping[str, int] = {}
+    """Their bytes: a file that has become a terabyte is not read to its end to find out that it was changed."""
 
     def identity(self) -> Mapping[str, object]:
         """Return what makes two folders the same: what must be equal, by the words for a difference (`other prompts`).
@@ -202,7 +204,8 @@ class Kind(Generic[S]):
 
     name: what they hold, as in "a katha run". file: the state file's name. state: what it holds. early: names that may
     stand in the folder before its state file does. drafts: globs of what a refused command takes back, where the
-    folders in `early` are empty.
+    folders in `early` are empty. results: globs of the files that are known by their hash when the command has ended.
+    nested: the state files of folders in it, which look after their own.
     """
 
     name: str
@@ -210,6 +213,8 @@ class Kind(Generic[S]):
     state: type[S]
     early: frozenset[str] = frozenset()
     drafts: tuple[str, ...] = ()
+    results: tuple[str, ...] = ("*.json", "*.jsonl")
+    nested: tuple[str, ...] = ()
 
 
 class Workspace(Generic[S]):
@@ -301,23 +306,34 @@ class Workspace(Generic[S]):
         """Write the state file a last time: the folder holds everything that `status` says it does, and no more."""
         for torn in self.path.rglob(f".*{PARTIAL}"):
             torn.unlink(missing_ok=True)
-        return self.write(state.model_copy(update={"status": status, "files": self._hashes()}))
+        sizes = {name: path.stat().st_size for name, path in self._results()}
+        return self.write(state.model_copy(update={"status": status, "files": self._hashes(), "sizes": sizes}))
+
+    def _results(self) -> Iterator[tuple[str, Path]]:
+        """Yield every result file by its path in the folder; what a link leads out of the folder is none."""
+        home, states = self.path.resolve(), {self.kind.file, *self.kind.nested}
+        for path in sorted({path for pattern in self.kind.results for path in self.path.glob(pattern)}):
+            if path.name not in states and path.is_file() and path.resolve().is_relative_to(home):
+                yield path.relative_to(self.path).as_posix(), path
 
     def _hashes(self) -> dict[str, str]:
-        """Return the sha256 of every result file, by its name."""
-        found = {}
-        for path in sorted(self.path.iterdir()):
-            if path.suffix in (".json", ".jsonl") and path.name != self.kind.file and path.is_file():
-                with open_input(path) as file:
-                    found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-        return found
+        """Return the sha256 of every result file. A picture is named by its own, and was checked when it was read."""
+        return {
+            name: path.stem if re.fullmatch(r"[0-9a-f]{64}\.png", path.name) else file_sha256(path)
+            for name, path in self._results()
+        }
 
     def damaged(self, state: State) -> list[str]:
         """Return which result files of a folder that a command left are not as it left them."""
         if state.status == "running" or not state.files:
             return []
-        now = self._hashes()
-        return [name for name, sha256 in state.files.items() if now.get(name) != sha256]
+        now = {name: path for name, path in self._results() if name in state.files}
+
+        def same(path: Path, name: str, sha256: str) -> bool:
+            size = path.stat().st_size
+            return size == state.sizes.get(name, size) and file_sha256(path) == sha256
+
+        return [name for name, sha256 in state.files.items() if name not in now or not same(now[name], name, sha256)]
 
     def set_aside(self, names: Iterable[str]) -> None:
         """Move damaged files into the folder `damaged`, so that they are made again and nothing is lost.
@@ -325,9 +341,9 @@ class Workspace(Generic[S]):
         Raises:
             StoreError: one cannot be moved.
         """
-        for name in names:
-            path = self.path / name
-            if path.name == name and os.path.lexists(path):
+        home = self.path.resolve()
+        for path in (self.path / name for name in names):
+            if os.path.lexists(path) and path.parent.resolve().is_relative_to(home):
                 set_aside(path, self.path / "damaged")
 
     def missing(self, names: Iterable[str]) -> list[str]:

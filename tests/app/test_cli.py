@@ -70,21 +70,24 @@ def test_the_script_knows_its_version_and_its_wrong_uses() -> None:
 
 
 def test_the_command_line_imports_nothing_heavy() -> None:
-    heavy = ["torch", "numpy", "langgraph", "onnxruntime", "scipy", "PIL", "jinja2", "openai", "anthropic"]
+    heavy = ["torch", "numpy", "langgraph", "onnxruntime", "scipy", "PIL", "jinja2", "spacy", "openai", "anthropic"]
     code = f"import sys, katha.app.cli.main; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_a_run_never_imports_torch_or_scipy(tmp_path: Path) -> None:
+def test_an_embedded_run_never_imports_torch_or_scipy_and_stays_small(tmp_path: Path) -> None:
     code = (
-        "import sys, cli_child; cli_child.install(); from katha.app.cli.main import app\n"
-        f"app(args={['run', str(TEXT), '--judge', 'pixel', '--out', str(tmp_path / 'out')]!r}, standalone_mode=False)\n"
-        "print([name for name in ('torch', 'scipy') if name in sys.modules])"
+        "import resource, sys; from katha.app.cli.main import app\n"
+        f"app(args={['run', str(TEXT), '--out', str(tmp_path / 'out')]!r}, standalone_mode=False)\n"
+        "print([name for name in ('torch', 'scipy') if name in sys.modules])\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024**2 if sys.platform == 'darwin' else 1024))"
     )
-    where = {**os.environ, "KATHA_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT / "tests" / "support")}
+    where = {**os.environ, "KATHA_CACHE": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where)
-    assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
+    heavy, megabytes = done.stdout.splitlines()[-2:]
+    assert heavy == "[]", done.stderr
+    assert int(megabytes) < 700
 
 
 @pytest.mark.parametrize("story", [TEXT, RECORD])

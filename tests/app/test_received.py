@@ -60,6 +60,33 @@ def test_a_received_run_shows_no_file_of_the_machine(katha: Katha, tmp_path: Pat
         assert (told.code, "none of its panels" in told.err) == (2, True)
 
 
+@pytest.mark.parametrize("change", [{"renderer": "block"}, {"notes": 7}, {"seeds": "all"}, {"config": []}])
+def test_a_report_names_what_is_wrong_in_a_received_state(
+    katha: Katha, tmp_path: Path, change: dict[str, object]
+) -> None:
+    edit(tmp_path / "run" / "run.json", lambda run: run.update(change))
+    told = katha("report", "run")
+    assert (told.code, f"run/run.json', field '{next(iter(change))}'" in told.err) == (2, True), told.err
+
+
+def test_a_result_that_has_become_a_terabyte_is_not_read_to_its_end(katha: Katha, tmp_path: Path) -> None:
+    path = tmp_path / "run" / "candidates.json"
+    whole = path.read_bytes()
+    os.truncate(path, 1 << 40)
+    told = katha("redo", "run", "--frame", "2", "--seed", "7")
+    assert (told.code, told.seconds < 20) == (2, True), told.err
+    assert katha("run", TEXT, *SMALL, "--out", "run").code == 0
+    assert path.read_bytes() == whole
+
+
+def test_a_link_to_itself_cannot_be_read(katha: Katha, tmp_path: Path) -> None:
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    for words in (["bench", "questions", "loop.jsonl", "--out", "q.jsonl"], ["run", TEXT, "--plan", "loop.jsonl"]):
+        told = katha(*words)
+        assert (told.code, "loop.jsonl" in told.err) == (2, True), told.err
+    assert katha("people", "pack", "run", "--out", "loop.jsonl").code == 2
+
+
 @pytest.mark.parametrize("name", ["scores.json", "candidates.json", "answers.jsonl", "storyboard.json", "plan.json"])
 @pytest.mark.parametrize("how", ["other", "cut", "missing", "folder"])
 def test_a_damaged_run_is_made_again_from_the_cache(

@@ -13,11 +13,11 @@ from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.eval_bridge.questions.halves import twins
 from katha.eval_bridge.questions.wording import other_actions, swaps
-from katha.language import read_story
 from katha.planners.rule import RulePlanner
 from katha.protocols import PlanRequest
 from katha.schema import Dimension, Plan, Question, StoryRecord
 from katha.stories import load_story
+from katha.text import read_story
 
 ROOT = Path(__file__).parents[1]
 FABLES = sorted((ROOT / "data" / "fables").glob("*.txt"))

@@ -142,6 +142,8 @@ def test_a_key_that_is_withdrawn_stops_the_run_and_loses_nothing(tmp_path: Path,
     server.rule, before = good, server.number
     result = go(tmp_path, server)
     assert (server.number - before, result.state.done.statuses) == (CALLS - 30, {"ok": CALLS})
+    results = result.state.done
+    assert (results.calls["openai"].calls, results.spent["openai"].calls) == (CALLS - 30, CALLS)
 
 
 @pytest.mark.parametrize("limits", [{"max_calls": 20}, {"max_cost": 0.015}])
@@ -188,3 +190,9 @@ def test_sigkill_costs_only_the_calls_under_way(tmp_path: Path, serve: Callable[
     assert json.loads(done.stdout)["statuses"] == {"ok": CALLS}
     assert before - 40 <= 16
     assert CALLS <= len(server.bodies) <= CALLS + 16 + 1
+    # What the killed process paid for is on the account; the last command's own calls are fewer.
+    results = json.loads((tmp_path / "out" / "eval.json").read_text())
+    (called,), (spent,) = results["calls"].values(), results["spent"].values()
+    assert called["calls"] <= CALLS - 23
+    assert CALLS <= spent["calls"] <= len(server.bodies)
+    assert spent["cost"] > called["cost"] > 0

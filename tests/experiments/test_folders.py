@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import COMMANDS, begin, each
+from commands import COMMANDS, begin, each, results
 
 from katha.errors import OutputFolderError
 
@@ -108,3 +109,53 @@ def test_two_processes_do_not_work_in_one_folder(name: str, out: Path, held: Non
     with pytest.raises(OutputFolderError, match=sentence):
         go(name, out)
     assert contents(out) == {".lock": b""}
+
+
+def _paid(work: Path) -> list[bytes]:
+    """What the doubles logged of frames drawn and answers given."""
+    return [(work / kind).read_bytes() for kind in ("frames", "answers") if (work / kind).exists()]
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "how"),
+    [
+        ("eval", "answers.jsonl", "other"),
+        ("ablate", "stories/first/story.jsonl", "folder"),
+        ("ablate", "stories/first/answers.jsonl", "other"),
+        ("ablate", "stories/second/result.json", "missing"),
+        ("ablate", "panels/*.png", "other"),
+        ("ablate", "panels/*.png", "missing"),
+        ("compare", "boards/*/*/s1/storyboard.json", "other"),
+        ("compare", "boards/*/*/s2/panels/*.png", "folder"),
+        ("compare", "judging/answers.jsonl", "missing"),
+        ("compare", "plans/*/s1.json", "other"),
+    ],
+)
+def test_damage_is_mended_from_the_cache(name: str, pattern: str, how: str, out: Path, tmp_path: Path) -> None:
+    work = tmp_path / "cache" / "work"
+    begin(name, out, work)
+    go(name, out)
+    before, paid = results(name, out), _paid(work)
+    path = sorted(out.glob(pattern))[0]
+    whole = path.read_bytes()
+    path.unlink()
+    if how == "folder":
+        path.mkdir()
+    elif how == "other":
+        path.write_bytes(whole[:-40] + b"}" * 39 + b"\n")
+    go(name, out)
+    after = {file: data for file, data in results(name, out).items() if not file.startswith("damaged/")}
+    assert {file for file in {*before, *after} if before.get(file) != after.get(file)} <= {"stories/second/result.json"}
+    assert _paid(work) == paid
+    assert (out / "damaged" / path.name).exists() == (how != "missing")
+
+
+def test_an_unfinished_ablation_makes_a_changed_story_again(out: Path) -> None:
+    go("ablate", out)
+    before = results("ablate", out)
+    state = json.loads((out / "ablation.json").read_text())
+    (out / "ablation.json").write_text(json.dumps(state | {"status": "running"}))
+    rows = (out / "stories" / "first" / "answers.jsonl").read_text()
+    (out / "stories" / "first" / "answers.jsonl").write_text(rows.replace('"status":"ok"', '"status":"refused"'))
+    go("ablate", out)
+    assert results("ablate", out) == before

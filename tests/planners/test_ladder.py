@@ -21,7 +21,6 @@ from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.matching.match import match_text
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
 from katha.eval_bridge.questions.build import prepare_questions
-from katha.language import read_scene
 from katha.planners.base import ALLOWED, fit, fits, restrict, tokens_of, validate_plan
 from katha.planners.gold import feeling_of
 from katha.planners.narrated import cut, raw_sentences
@@ -30,6 +29,7 @@ from katha.registry import default_registry
 from katha.schema import Plan, StoryRecord
 from katha.stories import load_story
 from katha.testing import check_planner
+from katha.text.phrases import read_phrase
 
 ROOT = Path(__file__).parents[2]
 LADDER = ("direct", "rule", "caption", "scene", "oracle")
@@ -152,10 +152,10 @@ def test_scenes_that_do_not_fit_the_panels_are_refused(name: str) -> None:
 
 def test_a_scene_prompt_says_who_what_where_and_how_they_feel() -> None:
     second = plan("scene", lion()).panels[1]
-    reading = read_scene(second.prompt)
-    told = {actor.concept: actor for actor in reading.actors}
-    assert (told["mouse"].action, told["mouse"].emotion, told["lion"].emotion) == ("beg", "afraid", None)
-    assert reading.setting == "forest"
+    told = read_phrase(second.prompt)
+    assert ("mouse", "beg") in {(claim.actor, claim.action) for claim in told.events}
+    assert told.felt == {("mouse", "afraid")}
+    assert second.prompt.startswith("In the forest.")
     assert second.characters == ["lion", "mouse"]
     assert second.must_show == []
 
@@ -168,8 +168,7 @@ def test_an_oracle_shows_what_the_transitions_need() -> None:
         assert panel.must_show[: len(scene.visual_must_show)] == scene.visual_must_show
     assert record.transitions[0].action in made.panels[1].must_show
     assert made.panels[1].prompt.startswith(record.transitions[0].action)
-    felt = {actor.concept: actor.emotion for actor in read_scene(made.panels[3].prompt).actors}
-    assert felt["lion"] == "calm"
+    assert ("lion", "calm") in read_phrase(made.panels[3].prompt).felt
     assert made.transitions == record.transitions
     assert made.questions == record.recoverability_questions
 
@@ -177,7 +176,7 @@ def test_an_oracle_shows_what_the_transitions_need() -> None:
 def test_looks_stay_the_same_in_every_panel() -> None:
     made = plan("oracle", lion())
     for panel in made.panels:
-        looks = {actor.concept: actor.attributes for actor in read_scene(panel.prompt).actors}
+        looks = {figure.concept: figure.attributes for figure in read_phrase(panel.prompt).figures}
         assert looks.get("mouse", ("small", "grey")) == ("small", "grey")
 
 

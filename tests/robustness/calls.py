@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cli_child
+
+# Imported here, so that no forked process has to: what takes seconds to import is no hang.
 import openai  # noqa: F401
 
-# Imported here, so that no forked process has to.
+import katha.eval_bridge.judges.local  # noqa: F401
 from katha.app.cli import main as cli
 
 HANG_SECONDS = 20.0

@@ -10,11 +10,11 @@ from functools import cache
 from random import Random
 from zlib import crc32
 
-from katha.language import load_vocabulary
 from katha.renderers.sketch.deeds import Look, by_rig, deed, deed_ids, has_hands, people
 from katha.renderers.sketch.pictograms import MOODS, nouns, pictograms
 from katha.renderers.sketch.places import TIMES, WEATHERS, place_ids
 from katha.renderers.sketch.scenes import Scene, SceneActor, SceneThing
+from katha.vocabulary import load_vocabulary
 
 __all__ = ["creature_deeds", "creatures", "drawn_pictograms", "held_out", "random_scene"]
 

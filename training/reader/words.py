@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from katha.jsonio import write_json
-from katha.language import load_vocabulary
 from katha.renderers.sketch.deeds import by_rig, deed, deed_ids, deed_words, people
 from katha.renderers.sketch.pictograms import nouns
 from katha.renderers.sketch.places import place_words
 from katha.renderers.sketch.scenes import actor_of
 from katha.renderers.sketch.scenes.senses import _data, _places, _verbs
+from katha.vocabulary import load_vocabulary
 from training.reader.labels import FACES, SIGNS, person_class
 from training.reader.scenes import creatures
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from katha.renderers.sketch.settings.data import setting_data
 from katha.renderers.sketch.tables import entry, load_table, words_of
 
 __all__ = ["PlaceData", "place_data", "place_ids", "place_words"]
@@ -62,7 +61,7 @@ def _places() -> Mapping[str, PlaceData]:
 
 
 def _read(name: str, row: Mapping[str, Any]) -> PlaceData:
-    older: Mapping[str, Any] = setting_data(row["like"]) if "like" in row else {}
+    older: Mapping[str, Any] = load_table("places", "scenery.yaml")[row["like"]] if "like" in row else {}
     water = row.get("water", older.get("water"))
     return PlaceData(
         id=name,

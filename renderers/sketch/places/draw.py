@@ -13,8 +13,7 @@ from katha.renderers.sketch.pictograms.draw import draw_pictogram
 from katha.renderers.sketch.places.data import PlaceData, place_data
 from katha.renderers.sketch.places.weather import TIMES, WEATHERS, before, heavens, sky_for, whitened
 from katha.renderers.sketch.props.shapes import read_shape
-from katha.renderers.sketch.settings import air
-from katha.renderers.sketch.settings.draw import motifs
+from katha.renderers.sketch.settings import air, motifs
 from katha.renderers.sketch.settings.stage import HEIGHT, Sky, Stage, tint
 from katha.renderers.sketch.style import PAPER, mix
 from katha.renderers.sketch.svg import ellipse, group, number, rect

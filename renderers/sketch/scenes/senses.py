@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from katha.language import load_vocabulary
 from katha.renderers.sketch.deeds import deed_words, people
 from katha.renderers.sketch.pictograms import Noun, find_noun
 from katha.renderers.sketch.places import place_words
 from katha.renderers.sketch.scenes.record import Shot
 from katha.renderers.sketch.tables import load_table
+from katha.vocabulary import load_vocabulary
 
 __all__ = [
     "attributes_in",

@@ -181,10 +181,6 @@ def _reach(body: Body, facing: int) -> float:
     return body.solid[2] if facing > 0 else body.solid[0]
 
 
-def _back(body: Body, facing: int) -> float:
-    return body.solid[0] if facing > 0 else body.solid[2]
-
-
 Where = Callable[[Body, int, float, float, Deed], tuple[float, float, float]]
 """From the body, which way it faces and the thing's width and height: x and y of the thing's foot, and its depth."""
 

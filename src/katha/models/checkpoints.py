@@ -3,7 +3,6 @@ device."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import re
 import threading
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from katha.errors import InputFileError, MissingExtraError, ModelError, UsageError, first_line
-from katha.jsonio import digest, read_json
+from katha.jsonio import digest, file_sha256, read_json
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -101,12 +100,6 @@ def read_config(name: str, folder: Path) -> Mapping[str, Any]:
 def hub_commit(folder: Path) -> str | None:
     """Return the commit of a snapshot in the hub's cache, None for any other folder."""
     return folder.name if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name) else None
-
-
-def file_sha256(path: Path) -> str:
-    """Return the hash of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def folder_revision(folder: Path) -> str:

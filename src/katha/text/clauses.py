@@ -918,7 +918,7 @@ def phrase_of(token: Token) -> str:
     for child in token.children:
         if child.dep_ == "prep" and child.lower_ == "of":
             words += list(child.subtree)
-    words = [word for word in words if word.dep_ != "case" or word.head is not token]
+    words = [word for word in words if word.dep_ != "case" or word.head.i != token.i]
     return (
         " ".join(word.text for word in sorted(words, key=lambda word: word.i)).replace(" 's", "'s").replace(" ,", ",")
     )

@@ -190,7 +190,7 @@ def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     """Other names and nouns of the same one: "a robot named Pip", "Mr Brown, the baker", "her brother Tom"."""
     found: list[tuple[str, str]] = []
     if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()):
-        named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word is not token]
+        named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
         found += [
             ("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN" and word.i > token.head.i
         ]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
-import yaml
+from katha.jsonio import shipped_table
 
 __all__ = ["Words", "load_words"]
 
@@ -16,9 +15,7 @@ PLACES = frozenset({"building", "structure", "land", "water", "region", "vehicle
 
 
 def _yaml(name: str) -> dict[str, Any]:
-    text = resources.files("katha.text").joinpath(name).read_text(encoding="utf-8")
-    value = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return dict(value)
+    return dict(shipped_table("katha.text", name))
 
 
 @dataclass(frozen=True)
