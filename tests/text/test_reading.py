@@ -331,3 +331,8 @@ def test_the_hands_that_something_is_pulled_out_of_are_another_s() -> None:
     reading = read_story("Zoe read the diary. Maya shouted at her and pulled the diary out of her hands.")
     (pulled,) = [item for item in reading.events if item.verb == "pull"]
     assert [reading.entity(key).name for key in pulled.who("source")] == ["Zoe's hands"]
+
+
+def test_one_after_another_is_nobody_new() -> None:
+    reading = read_story("A lion met a mouse. She bit through the rope, one strand after another. The mouse laughed.")
+    assert [entity.name for entity in reading.entities if entity.noun == "mouse"] == ["the mouse"]

@@ -404,6 +404,9 @@ class Antecedents:
         """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": a ball."""
         other = self._of(mention)
         if other is None:
+            head = mention.token.head
+            if mention.pronoun in ("another", "other") and head.dep_ == "prep" and head.lower_ in ("after", "by"):
+                return None  # "one strand after another" is no second mouse
             return self._like(mention) if mention.pronoun in ("one", "another", "other") else None
         if mention.pronoun == "none":
             return None
