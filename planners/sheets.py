@@ -13,12 +13,16 @@ from katha.text.words import load_words
 __all__ = ["kind_of", "sheet_of"]
 
 _WEARS = re.compile(r" (?:with|in|wearing) (?:an? |the )?((?:[a-z-]+ ){0,2}[a-z-]+)")
+_PLAIN = frozenset(("man", "woman", "boy", "girl", "child", "person"))
+"""Kinds of people whom nothing but their clothes tells apart."""
+_SMALL = frozenset(("baby", "toddler", "infant", "newborn"))
 
 
 def sheet_of(story: Story, keys: Iterable[str]) -> list[Character]:
     """Return a sheet for each character: what it is, and one look; two of a kind differ in what they wear."""
     sheets: list[Character] = []
     taken: dict[str, int] = {}
+    dressed = 0
     for key in keys:
         entity = story.reading.entity(key)
         kind = kind_of(entity)
@@ -29,16 +33,27 @@ def sheet_of(story: Story, keys: Iterable[str]) -> list[Character]:
         others = [other for other in story.teller.names if other != key]
         alike = any(_look(story, story.reading.entity(other), kind_of(story.reading.entity(other))) == look
                     for other in others)  # fmt: skip
-        if (alike or entity.narrator) and entity.count == 1:
+        if _plainly_dressed(entity, kind) and " with " not in look:
+            clothes: Sequence[str] = planning("look")["clothes"]
+            look = f"{look} in {clothes[dressed % len(clothes)]} {'dress' if entity.sex == 'female' else 'shirt'}"
+            dressed += 1
+        elif (alike or entity.narrator) and entity.count == 1:
             look = f"{look} with a {accessories[count % len(accessories)]}" if " with " not in look else look
         name = story.teller.names[key]
         sheets.append(Character(name=name, kind=kind, appearance=look, anchor_prompt=f"{look[:1].upper()}{look[1:]}."))
     return sheets
 
 
+def _plainly_dressed(entity: Entity, kind: str) -> bool:
+    """Whether nothing but a colour tells somebody from others of the kind: a man, no nurse and no bride."""
+    return kind in _PLAIN and entity.count == 1 and entity.noun not in planning("look")["dressed"]
+
+
 def kind_of(entity: Entity) -> str:
     """Return what a character is, in a word: its trade or species, else by sex and age; neutral if unknown."""
     words = load_words()
+    if entity.noun in _SMALL and entity.count == 1:
+        return "baby"
     tie = words.group("kin", entity.noun) is not None or entity.noun in words.sets["kin_equal"]
     general = not entity.noun or tie or words.has("plain_person", entity.noun) or words.has("general", entity.noun)
     if entity.kind not in ("person", "group") or (not general and entity.kind != "group"):

@@ -139,6 +139,15 @@ def test_characters_of_one_kind_are_told_apart() -> None:
     assert len(set(mice.values())) == len(mice)
 
 
+def test_people_whom_only_clothes_tell_apart_wear_different_ones() -> None:
+    made = plan("Rick kicked the ball. Noah caught it. Ada hugged her brother Noah. A nurse climbed the stairs.", 4)
+    looks = {one.name: one.appearance for one in made.characters}
+    plain = [look for name, look in looks.items() if name != "nurse"]
+    assert len({look.split(" in ")[-1] for look in plain}) == len(plain) >= 3
+    assert " dress" in looks["Ada"]
+    assert looks["nurse"].endswith("nurse")
+
+
 def test_an_anchor_shows_one_character_alone() -> None:
     made = plan("A small grey mouse bit the rope. The old lion laughed.")
     anchors = {character.name: character.anchor_prompt for character in made.characters}

@@ -301,3 +301,43 @@ def test_a_verb_that_looks_like_a_noun_is_found(text: str, verb: str, agent: str
     assert event.verb == verb
     assert reading.entity(event.who("agent")[0]).name == agent
     assert len(event.all("agent")) == 1 + (" and " in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "role", "name"),
+    [
+        (
+            "Mr Okafor lay in bed. A young nurse named Ellen came in. The old man laughed.",
+            "laugh",
+            "agent",
+            "Mr Okafor",
+        ),
+        ("Anna called a plumber. Anna paid him and gave him a towel. He waved.", "wave", "agent", "the plumber"),
+        ("Rosa and Henry danced. In the end Rosa kissed her husband.", "kiss", "patient", "Henry"),
+        ("Joe bought a phone. His grandson Tim sat down. Tim laughed.", "sit", "agent", "Tim"),
+        ("Grandpa Joe sat down. At last Grandpa sent a message to Grandma.", "send", "agent", "Grandpa Joe"),
+        ("Sam had a dog, Biscuit. A postman stood at the door with Biscuit.", "stand", "companion", "Biscuit"),
+    ],
+)
+def test_who_is_meant_by_other_words(text: str, verb: str, role: str, name: str) -> None:
+    reading = read_story(text)
+    (found,) = [item for item in reading.events if item.verb == verb]
+    assert [reading.entity(key).name for key in found.who(role)] == [name]  # type: ignore[arg-type]
+
+
+def test_who_is_named_in_the_clause_is_not_its_other_part() -> None:
+    helped = event("Henry fell. The young man helped Henry up.", "help")
+    assert set(helped.who("agent")).isdisjoint(helped.who("patient"))
+    dragged = event("Ines and Paul climbed a cliff. Ines fell. Another climber came. They dragged Ines up.", "drag")
+    assert set(dragged.who("agent")).isdisjoint(dragged.who("patient"))
+
+
+def test_the_hands_that_something_is_pulled_out_of_are_another_s() -> None:
+    reading = read_story("Zoe read the diary. Maya shouted at her and pulled the diary out of her hands.")
+    (pulled,) = [item for item in reading.events if item.verb == "pull"]
+    assert [reading.entity(key).name for key in pulled.who("source")] == ["Zoe's hands"]
+
+
+def test_one_after_another_is_nobody_new() -> None:
+    reading = read_story("A lion met a mouse. She bit through the rope, one strand after another. The mouse laughed.")
+    assert [entity.name for entity in reading.entities if entity.noun == "mouse"] == ["the mouse"]

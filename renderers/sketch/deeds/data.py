@@ -16,11 +16,11 @@ __all__ = ["PARTNERS", "THINGS", "Deed", "deed", "deed_ids", "deed_words", "peop
 THINGS = (
     "hand", "hands", "above", "above_front", "mouth", "mouth_front", "head", "body", "back", "foot", "flying", "front",
     "table", "ground", "ground_front", "under", "around", "behind", "ahead", "worn", "cover", "thought", "ear", "eyes",
-    "staff", "roof", "climbed", "over", "dropped", "pictured", "none",
+    "staff", "roof", "climbed", "over", "dropped", "pictured", "between", "overhead", "none",
 )  # fmt: skip
 """Where a deed can put a thing."""
 
-PARTNERS = ("front", "side", "ahead", "behind", "carried", "under", "lying", "thought")
+PARTNERS = ("front", "side", "ahead", "behind", "carried", "under", "above", "lying", "thought")
 """Where a deed can put the other actor."""
 
 

@@ -107,6 +107,8 @@ def _put_on(draw: dict[str, Any], name: str, colour: str) -> None:
             draw[key] = draw.get(key, 1.0) * value
         elif key == "details":
             draw[key] = (*draw.get(key, ()), *value)
+        elif value is None:
+            draw.pop(key, None)
         elif value != "COLOUR":
             draw[key] = value
         elif shade is not None:

@@ -44,6 +44,9 @@ _HE, _SHE = frozenset({"he", "his", "him", "male"}), frozenset({"she", "her", "f
 
 _CROWD = 8
 
+_OWNER = re.compile(r"[\w-]+['\u2019]s ")
+"""Whose somebody is says nothing of them: the boy's father is no boy."""
+
 
 class Cast:
     """The characters of a request and of the text of its prompt; what is not known goes into `missing`."""
@@ -161,7 +164,7 @@ def has(found: dict[str, Character], character: Character) -> bool:
 
 def nature_of(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["child", "teen", "adult", "old"] | None]:
     """Sex and age that the words of a phrase tell ("old woman", "Mrs Lee, a teacher")."""
-    words, tables = re.findall(r"[a-z-]+", phrase.lower()), load_words()
+    words, tables = re.findall(r"[a-z-]+", _OWNER.sub("", phrase.lower())), load_words()
     sex: Literal["male", "female"] | None = None
     age: Literal["child", "teen", "adult", "old"] | None = None
     for word in words:

@@ -15,13 +15,16 @@ from katha.renderers.sketch.scenes.senses import (
     base_form,
     concept_of,
     deed_of_verb,
+    failed_deed,
     features_of,
     in_table,
     mood_of,
     noun_of,
     object_deed,
     place_of,
+    sign_of,
     state_deed,
+    stopped_deed,
 )
 from katha.text.types import Entity, Event, Role
 
@@ -91,6 +94,13 @@ _AT: Mapping[str, Literal["on", "in", "under", "above"]] = {
     "above": "above", "over": "above",
 }  # fmt: skip
 """Where a preposition has one thing beside another."""
+_IN_HAND = frozenset({"hand", "hands"})
+_ROBBING = frozenset({"snatch", "tug", "take"})
+"""Deeds that are done to the owner of a thing."""
+_SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
+"""Deeds of the hands; a large thing is pointed at."""
+_TWO, _LARGE = 2, 80.0
+"""What is at least this large (centimetres) two carry between them."""
 _RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
 _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
@@ -123,13 +133,17 @@ class Doing(Making):
             named = state_deed(word.lower() for text in event.state for word in text.split())
             if named is not None or verb in ("be", "become", "seem", "feel"):
                 return named or "stand"
+        hindered = _hindered(event, verb)
+        if hindered is not None:
+            return hindered
         patients = event.all("patient")
         if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
             return state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}") or "stand"
         about = [word for role in patients or event.all("recipient", "goal") for word in self._sorts(role)]
         special = object_deed(event.predicate, about) or (object_deed(verb, about) if not event.particle else None)
         phrases = [f"{verb} {role.head}" for role in event.all("patient", "place", "goal", "companion")]
-        phrases += [f"{verb} {event.particle}"] if event.particle else []
+        if event.particle and not (event.particle == "away" and patients):  # "pulls the curtain away" is no running
+            phrases.append(f"{verb} {event.particle}")
         told = sorted((role.preposition for role in event.roles if role.preposition), key=lambda one: one != "through")
         if verb not in _PLACING and (not patients or verb == "take"):  # "put it on the shelf" is not "put it on"
             phrases += [f"{verb} {preposition}" for preposition in told]
@@ -176,18 +190,25 @@ class Doing(Making):
         if unknown:
             self.missing.append(event.predicate)
         first = self._id(agents[0])
-        others = [key for key in self._partners(event) if key not in agents]
+        others = [key for key in self._partners(event, name) if key not in agents]
         targets = [self._id(key) for key in others]
         held = self._objects(event, row, first, agents)
         if name == "put" and any(
             thing.held_by == first and thing.role == "instrument" for thing in self.things.values()
         ):
             name, row = "put_in", deed("put_in")
+        if name == "put" and others and any(_is_body(self._entity(role.entity)) for role in event.all("goal", "place")
+                                            if role.entity):  # fmt: skip
+            name, row = "fit", deed("fit")  # "put the ring on her finger": no table
         if name in ("draw", "paint") and held is not None:
             for key in others:
                 del self.actors[key]
             others, targets = [], []
         astride = name in _INSIDE and event.verb != "ride" and held is not None
+        if held is not None and self.things[held].cm >= _LARGE and name in _SMALL_THINGS:
+            name, row = "point", deed("point")
+        if name == "carry" and len(agents) == _TWO and held is not None and self.things[held].cm >= _LARGE:
+            return self._carried_by_two(agents, held)
         for key in agents:
             self._id(key)
             idle = self.actors[key].deed == "stand" and self.actors[key].target is None
@@ -211,6 +232,13 @@ class Doing(Making):
         for key in event.who("companion"):
             if self._alive(key) and key not in agents and self.actors[key].deed == "stand" and row.partner == "side":
                 self.actors[key] = replace(self.actors[key], deed=name)
+
+    def _carried_by_two(self, agents: Sequence[str], held: str) -> None:
+        """Two with a large thing between them, face to face."""
+        first, other = (self._id(key) for key in agents)
+        self.things[held] = replace(self.things[held], held_by=first, role="object")
+        for key, target in zip(agents, (other, first), strict=True):
+            self.actors[key] = replace(self.actors[key], deed="carry_together", target=target)
 
     def _about(self, event: Event, name: str, agents: Sequence[str]) -> None:
         """Put what is spoken about into the speaker's bubble."""
@@ -310,14 +338,15 @@ class Doing(Making):
         self._thing(entity, None, "object")
         return False
 
-    def _partners(self, event: Event) -> list[str]:
-        """Whom the deed is done to, in the order of the text."""
+    def _partners(self, event: Event, name: str) -> list[str]:
+        """Whom the deed is done to, in the order of the text: whose sleeve is pulled, whose bag is stolen as well."""
         roles = event.all("recipient", "patient", "companion", "goal", "place", "source")
         rank = {"recipient": 0, "patient": 1}
         ordered = sorted(roles, key=lambda role: rank.get(role.role, 2))
         keys = [role.entity for role in ordered if role.entity and self._alive(role.entity) and self._is_somebody(role)]
         bodies = [self._entity(role.entity) for role in ordered if role.entity]
-        owners = [entity.owner for entity in bodies if _is_body(entity) and entity.owner is not None]
+        robbed = name in _ROBBING
+        owners = [one.owner for one in bodies if (robbed or _is_body(one)) and one.owner and self._alive(one.owner)]
         return self._spread([*keys, *owners])
 
     def _is_somebody(self, role: Role) -> bool:
@@ -350,6 +379,7 @@ class Doing(Making):
         for role in event.all("place", "goal", "source", "companion"):
             on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
             on = on or (main is None and self._is_own(role, row))
+            on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
             noun = noun_of(role.head)
             if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
                 self._role_thing(role, holder, "instrument")
@@ -427,6 +457,7 @@ class Doing(Making):
                 if self.actors[key].mood and not told:
                     continue  # a verb's own feeling ("smiled") says less than "the sly fox"
                 self.actors[key] = replace(self.actors[key], mood=_known_mood(feeling))
+        self._sign(event)
         if acted:
             return
         for role in event.all("agent") if not event.negated else ():
@@ -435,12 +466,29 @@ class Doing(Making):
             if role.role != "place" or not self._is_setting(role, deed("stand")):
                 self._role_thing(role, None, "object")
 
+    def _sign(self, event: Event) -> None:
+        """A sign where the text tells the state of a thing or place: a lock at the closed shop."""
+        name = sign_of(word for text in event.state for word in text.lower().split())
+        alive = any(self._alive(key) for key in event.who("agent", "patient"))
+        if name is not None and not alive and not event.negated:
+            self.things["sign"] = SceneThing("sign", "sign", name, "thing", 70.0, "wall", "object")
+
 
 def is_shown(event: Event) -> bool:
     """Whether a picture of the sentence shows the event: it happens, or somebody tries in vain."""
     if event.standing != "told" or not event.visible:
         return False
     return not event.negated or event.modality in ("can", "try") or event.verb == "be"
+
+
+def _hindered(event: Event, verb: str) -> str | None:
+    """The deed of who cannot, tries in vain or stops."""
+    if event.phase == "stop":
+        return stopped_deed(verb)
+    if event.modality == "try" or (event.negated and event.modality == "can"):
+        found = failed_deed(verb)
+        return found if event.negated or found == "strain" else None
+    return None
 
 
 def _is_vehicle(role: Role) -> bool:

@@ -66,6 +66,8 @@ def frame_scene(
     shown = frozenset(thing.pictogram for thing in scene.things if thing.pictogram is not None)
     place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed, shown)
     sprites = arrange(scene, rng, previous, seed)
+    # Without a place there is nothing to see around the figures.
+    asked = "medium" if scene.shot == "wide" and scene.setting is None else scene.shot
     felt = any(actor.mood and actor.deed in (*_FELT, "stand") for actor in scene.actors)
     stand = place_data(scene.setting).stand if scene.setting else None
     if loose:
@@ -75,7 +77,7 @@ def frame_scene(
             [_subject(sprite) for sprite in sprites],
             width,
             height,
-            asked=scene.shot,
+            asked=asked,
             felt=felt,
             stand=stand,
             previous=previous,

@@ -80,8 +80,16 @@ class Making:
         return self.reading.entity(key)
 
     def _alive(self, key: str) -> bool:
+        """Whether somebody is meant; a toy is a thing unless it does something."""
         entity = self._entity(key)
-        return key in self.named or entity.kind in LIVING
+        if key in self.named or entity.kind not in LIVING:
+            return key in self.named
+        noun = noun_of(entity.noun) if entity.kind in ("being", "animal") else None
+        return noun is None or noun.kind != "toy" or key in self._doers()
+
+    def _doers(self) -> set[str]:
+        assert self.reading is not None
+        return {key for event in self.reading.events for key in event.who("agent")}
 
     def _role_thing(self, role: Role, holder: str | None, what: Literal["object", "instrument"]) -> str | None:
         if role.entity is None or self._alive(role.entity):

@@ -19,6 +19,7 @@ __all__ = [
     "base_form",
     "concept_of",
     "deed_of_verb",
+    "failed_deed",
     "features_of",
     "hair_of",
     "how_many",
@@ -31,15 +32,19 @@ __all__ = [
     "place_of",
     "seen_from_outside",
     "shot_of",
+    "sign_of",
     "singular",
     "stage_by_kinds",
     "state_deed",
+    "stopped_deed",
     "time_of",
 ]
 
 _WORD = re.compile(r"[a-zé'-]+")
 _NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman", "farmer"})
 """People of the vocabulary whom the scene's own rig draws better."""
+_PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|portrait|map|statue) of .*")
+"""What a picture is of is not there."""
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
 _AFTER = re.compile(r"^(the|a|an|some|his|her|their|its|my|our|your|this|that|two|three|four|five|many|several) ")
 
@@ -74,6 +79,21 @@ def state_deed(words: Iterable[str]) -> str | None:
     """The deed that "is asleep" or "was trapped" shows."""
     found = (name for word in words for name, listed in _data()["by_state"].items() if word in listed.split())
     return next(found, None)
+
+
+def failed_deed(verb: str) -> str | None:
+    """What shows that somebody cannot do it or tries in vain; None where the deed itself shows it."""
+    return next((name for name, listed in _data()["failed"].items() if verb in listed.split()), None)
+
+
+def stopped_deed(verb: str) -> str | None:
+    """What somebody does who stops doing it."""
+    return next((name for name, listed in _data()["stopped"].items() if verb in listed.split()), None)
+
+
+def sign_of(words: Iterable[str]) -> str | None:
+    """The pictogram that shows the state of a place or thing: a lock for "closed"."""
+    return next((name for word in words for name, listed in _data()["signs"].items() if word in listed.split()), None)
 
 
 def mood_of(words: Iterable[str]) -> str | None:
@@ -163,7 +183,7 @@ def features_of(phrase: str) -> tuple[str, ...]:
 def noun_of(*phrases: str) -> Noun | None:
     """The entry of the first phrase that the noun table has, whole or by its last words."""
     for phrase in phrases:
-        words = _AFTER.sub("", phrase.lower().strip()).split()
+        words = _AFTER.sub("", _PICTURE.sub(r"\1", phrase.lower().strip())).split()
         for at in range(len(words)):
             spelt = " ".join(words[at:])
             found = find_noun(spelt) or find_noun(singular(spelt))

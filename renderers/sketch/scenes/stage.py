@@ -23,7 +23,7 @@ from katha.renderers.sketch.pictograms import act_pictogram, draw_pictogram, dra
 from katha.renderers.sketch.pictograms.acting import MOODS
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.props.shapes import read_shape
-from katha.renderers.sketch.scenes.cluster import Cluster
+from katha.renderers.sketch.scenes.cluster import Cluster, shrunk
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.riding import inside, passengers_of
@@ -55,6 +55,12 @@ _BEAKS: Mapping[str, str] = dict.fromkeys(
 _WATERY = frozenset({"under_water"})
 """Places where a swimmer has water all around and needs none drawn."""
 _SPOKEN, _SMALL = 25.0, 60.0
+_BENCH = 1.4
+"""How much larger a thing is drawn on which several sit."""
+_MINDED = frozenset({"thought", "overhead"})
+"""Places of signs that nobody holds."""
+_FOR_TWO = frozenset({"fight", "dance", "hug", "kiss", "hold_hands", "shake_hands"})
+"""Deeds of which each partner has a pose of its own; in others a partner only answers while doing nothing."""
 _BUBBLES = frozenset({"thought", "speech"})
 _WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
 _SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), "turn": 0.0, "lift": 0.0}
@@ -89,7 +95,7 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
 
 def _each(actor: SceneActor) -> tuple[SceneActor, ...]:
     """Two who do with each other what takes two are drawn as two; others stay together."""
-    if actor.count != 2 or actor.target is not None or deed(actor.deed).lends is None:
+    if actor.count != 2 or actor.target is not None or actor.deed not in _FOR_TWO:
         return (actor,)
     other = f"{actor.id} too"
     return (replace(actor, count=1, target=other), replace(actor, id=other, count=1, target=actor.id))
@@ -130,7 +136,8 @@ def _lent(scene: Scene) -> Mapping[str, Pose]:
     for actor in scene.actors:
         other = next((one for one in scene.actors if one.id == actor.target), None)
         lends = deed(actor.deed).lends
-        mutual = other is not None and other.deed == actor.deed and actor.id not in found
+        same = other is not None and other.deed == actor.deed and actor.deed in _FOR_TWO
+        mutual = same and actor.id not in found
         if other is not None and lends is not None and (other.deed == "stand" or mutual):
             found[other.id] = lends
     return found
@@ -156,8 +163,13 @@ def _cluster(
     if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
         row = replace(row, own=None)
     doored = row.own == "door" and scene.setting in _DOORS
-    if not tools and row.own is not None and not doored and not (objects and row.far == row.thing):
-        tools = [_implied(row.own, actor)]
+    if (
+        (not tools or row.far in _MINDED)
+        and row.own is not None
+        and not doored
+        and not (objects and row.far == row.thing)
+    ):
+        tools = [_implied(row.own, actor), *tools]
     if _WHEELED in actor.look.features and not row.pose.lying and row.far != "under" and row.thing != "around":
         objects = [thing for thing in objects if thing.pictogram not in (_CHAIR, "wheel")]
         row = replace(row, pose=replace(row.pose, **_SEATED), far="under", set=None)
@@ -166,8 +178,17 @@ def _cluster(
         row = replace(row, thing=_BEAKS.get(row.thing, row.thing), far=_BEAKS.get(row.far, row.far), set=None)
         tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
     if actor.kind != "pictogram":
-        return _person((actor, *riders), row, objects, tools, facing, has_object)
+        return _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
     return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
+
+
+def _bench(scene: Scene, actor: SceneActor, row: Deed) -> SceneThing | None:
+    """The thing on which several sit, None where each has its own."""
+    fellows = [one for one in scene.actors if one.deed == actor.deed and row.set == "stool"]
+    seats = {one.target for one in fellows if one.target is not None}
+    if len(fellows) == 1 or len(seats) != 1:
+        return None
+    return next((thing for thing in scene.things if thing.id in seats), None)
 
 
 def _is_object(thing: SceneThing, actor: SceneActor) -> bool:
@@ -187,12 +208,13 @@ def _person(
     tools: Sequence[SceneThing],
     facing: int,
     holds: bool,
+    bench: SceneThing | None = None,
 ) -> Cluster:
     actor = actors[0]
     pose = replace(row.pose, tool=None if holds else row.tool)
     sits_on = [thing for thing in (*objects, *tools) if _where(thing, row) == "under"]
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
-    if sits_on:
+    if sits_on or bench is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in ("stool", "saddle", "pillow")))
     if objects and row.thing == "climbed":
         pose = replace(pose, emanata=())
@@ -204,7 +226,9 @@ def _person(
     if actor.kind == "figure" and body.solid[3] - body.solid[1] < _SMALL:
         row = replace(row, set=None)  # nobody of a mouse's size works at a sink
     lift = _ALOFT if actor.kind == "figure" and actor.deed == "fly" else 0.0
-    lift -= max((seat_of(thing, sized(thing, "under", 100.0)) - 8 for thing in sits_on), default=0.0)
+    broad = _BENCH if bench is not None else 1.0
+    seats = [bench] if bench is not None else sits_on
+    lift -= max((seat_of(thing, broad * sized(thing, "under", 100.0)) - 8 for thing in seats), default=0.0)
     sprites = [_figure_sprite(actor, body, facing, lift)]
     if around:
         aboard = inside([(one, _body(one, one.id, pose, facing)) for one in actors], row, around[0], facing)
@@ -212,18 +236,21 @@ def _person(
     for thing in objects:
         for nth in range(min(thing.count, 3)):
             sprite = put_thing(thing, row.thing, row, body, facing, nth)
+            if sprite is not None and thing is bench:
+                sprite = replace(shrunk(sprite, broad), grounded=True)
             if sprite is not None:
                 apart = 0.0 if row.thing == "table" else 9.0 * nth
                 sprites.append(sprite.moved(apart, -0.25 * apart))
     for thing in tools:
-        sprite = put_thing(thing, row.far, row, body, facing)
+        sprite = put_thing(thing, _where(thing, row), row, body, facing)
         if sprite is not None:
             depth = _BEFORE if thing.pictogram == _CHAIR else sprite.depth
             sprites.append(replace(sprite, key=False, depth=depth).moved(0.0, lift))
-    if row.set is not None and not sits_on:
+    if row.set is not None and not sits_on and bench is None:
         sprites.append(_furniture(row.set, facing))
-    if row.thing == "thought" and objects:
-        sprites.append(think_bubble(sprites[-1], facing))
+    if (row.thing == "thought" and objects) or (row.far == "thought" and tools):
+        thought = (objects if row.thing == "thought" and objects else tools)[0].id
+        sprites += [think_bubble(sprite, facing) for sprite in sprites if sprite.id == thought][:1]
     if actor.says is not None:
         sprites.append(_speech(actor.says, body, facing))
     sprites += _crowd(actor, pose, facing, lift)
@@ -242,6 +269,9 @@ def _body(actor: SceneActor, name: str, pose: Pose, facing: int) -> Body:
 
 
 def _where(thing: SceneThing, row: Deed) -> str:
+    """Where a deed has a thing; what somebody has along while waiting is in the hand, not in the thoughts."""
+    if thing.role == "instrument" and row.far in _MINDED and thing.pictogram != row.own:
+        return "hand"
     return row.far if thing.role == "instrument" else row.thing
 
 

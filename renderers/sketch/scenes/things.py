@@ -34,12 +34,20 @@ _CAPTIVE = 0.56
 """A net or cage is this share of the height of whom it holds, so that the face is seen."""
 _LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
 _LIMITS: Mapping[str, tuple[float, float]] = {
-    "thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0),
+    "thought": (20.0, 34.0), "overhead": (22.0, 22.0), "between": (76.0, 100.0),
+    "cover": (38.0, 110.0), "table": (15.0, 110.0),
     "under": (13.0, 96.0), "pictured": (30.0, 30.0), "around": (46.0, 170.0), "ahead": (22.0, 170.0),
     "front": (18.0, 170.0), "ground": (18.0, 170.0),
 }  # fmt: skip
 """How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
-_UNHANDY: Mapping[str, float] = {"vehicle": 140.0, "building": 90.0, "landscape": 90.0, "sky": 140.0, "plant": 250.0}
+_UNHANDY: Mapping[str, float] = {
+    "vehicle": 140.0,
+    "building": 90.0,
+    "landscape": 90.0,
+    "sky": 140.0,
+    "plant": 250.0,
+    "furniture": 70.0,
+}
 """Kinds of things that nobody holds when they are taller than this (centimetres)."""
 _FLOATING = frozenset({"balloon", "kite"})
 _KEEPS_HOLD = frozenset({"thought", "flying", "around", "under", "cover"})
@@ -310,13 +318,23 @@ def _roof(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[floa
     return x, y + 4.0, 1.0
 
 
+def _between(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * f)
+    return x + f * (0.5 * wide - 4), min(0.0, y + 0.5 * tall), 1.0
+
+
+def _overhead(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    cx, cy, r = body.head
+    return cx + f * 0.3 * r, cy - 1.35 * r, 1.0
+
+
 _PLACES: Mapping[str, Where] = {
     "hand": _hand, "hands": _hands, "above": _above, "above_front": _above_front, "mouth": _mouth,
     "mouth_front": _mouth_front, "head": _above, "body": _body, "back": _behind_back, "foot": _foot, "flying": _flying,
     "front": _front, "table": _table, "ground": _ground, "ground_front": _ground_front, "under": _under,
     "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
     "eyes": _eyes, "climbed": _climbed, "over": _over, "dropped": _dropped, "pictured": _pictured, "staff": _staff,
-    "roof": _roof,
+    "roof": _roof, "between": _between, "overhead": _overhead,
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ _NEAREST = 20.0
 def groups_of(scene: Scene) -> list[list[SceneActor]]:
     """The actors in the order in which they are placed, each with the partner of its deed; the lead comes first."""
     by_id = {actor.id: actor for actor in scene.actors}
+    things = {thing.id for thing in scene.things}
     lead = _lead(scene)
     groups: list[list[SceneActor]] = []
     placed: set[str] = set()
@@ -34,6 +35,9 @@ def groups_of(scene: Scene) -> list[list[SceneActor]]:
         pair = [actor] if other is None or other.id in placed or other is actor else [actor, other]
         if len(pair) > 1 and deed(actor.deed).close is not None:
             pair += [one for one in scene.actors if one.target == actor.id and one not in pair and one.id not in placed]
+        if actor.target in things and deed(actor.deed).set == "stool":
+            pair = [actor, *(one for one in scene.actors if one.deed == actor.deed and one.target is None
+                             and one is not actor and one.id not in placed)]  # fmt: skip
         groups.append(pair[:3])
         placed |= {one.id for one in pair[:3]}
     return groups
@@ -47,14 +51,32 @@ def on_left(nth: int, first: SceneActor) -> bool:
 def _lead(scene: Scene) -> SceneActor | None:
     """Who the moment is about: the first who acts on something, else the first."""
     acting = [actor for actor in scene.actors if actor.target is not None]
-    return next(iter(acting or scene.actors), None)
+    targets = {actor.id: actor.target for actor in scene.actors}
+    mutual = [actor for actor in acting if targets.get(actor.target or "") == actor.id]
+    return next(iter(mutual or acting or scene.actors), None)
 
 
 def join(one: Cluster, other: Cluster, *others: Cluster) -> None:
     """Put the other actor where the first one's deed has its partner; a third embraces from the other side."""
+    if one.holds and deed(one.actor.deed).set == "stool" and other.actor.deed == one.actor.deed:
+        _seat(one, (other, *others))
+        return
     _pair(one, other)
     for third in others:
         _embrace(one, third, deed(one.actor.deed), -one.facing)
+
+
+def _seat(one: Cluster, others: Sequence[Cluster]) -> None:
+    """Put those who sit on one thing beside each other over its middle."""
+    wide = 0.8 * max(cluster.sprites[0].local[2] - cluster.sprites[0].local[0] for cluster in (one, *others))
+    for nth, other in enumerate(others, 1):
+        other.move(-one.facing * wide * nth)
+        other.deepen(-0.05 * nth)
+    seats = [sprite for sprite in one.sprites if sprite.id == one.actor.target]
+    one.sprites = [
+        sprite.moved(-0.5 * one.facing * wide * len(others), 0.0) if sprite in seats else sprite
+        for sprite in one.sprites
+    ]
 
 
 def _pair(one: Cluster, other: Cluster) -> None:
@@ -64,6 +86,11 @@ def _pair(one: Cluster, other: Cluster) -> None:
         lift = 0.62 * (other.solid[3] - other.solid[1])
         one.move(0.0, -lift + 8)
         one.deepen(0.5)
+        return
+    if where == "above":
+        cx, cy, r = _head(one)
+        other.move(cx - _head(other)[0], cy - 0.55 * r)
+        other.deepen(-0.4)
         return
     if where == "carried" and one.body is not None:
         (ax, ay), (bx, by) = one.body.joints["hand"], one.body.joints["far"]

@@ -93,8 +93,14 @@ class Antecedents:
             score += 0.3 if last.role == mention.role == "agent" else 0.0
             if mention.form == "poss":
                 agents = mention.clause.of("agent") if mention.clause is not None else self._head_agents(mention)
-                score += 0.5 if any(token.i == last.key[1] for token in agents) else 0.0
+                taken = self._taken_from(mention)
+                score += (-1.0 if taken else 0.5) if any(token.i == last.key[1] for token in agents) else 0.0
         return score + self._wanted(entity, mention)
+
+    def _taken_from(self, mention: Mention) -> bool:
+        """Whether something is pulled out of the hands: they are hardly the doer's own."""
+        owned = self.memory.owned.get(mention.key)
+        return owned is not None and owned.role == "source" and owned.noun in ("hand", "arm", "finger", "mouth")
 
     def _wanted(self, entity: Known, mention: Mention) -> float:
         """How well the entity fits what the verb asks for in the pronoun's role."""
@@ -166,9 +172,11 @@ class Antecedents:
             tokens += [filler.token for filler in parent.fillers if filler.token.i != mention.token.i]
         if parent is not None and clause.link == "advcl" and self.words.has("watchers_do", parent.lemma):
             tokens += parent.of("agent")
-        found = (memory.mentions.get((mention.key[0], token.i)) for token in tokens)
+        found = [memory.mentions.get((mention.key[0], token.i)) for token in tokens]
+        named = {other.name for other in found if other is not None and other.entity is None and other.name}
+        later = {one.id for one in memory.entities.values() if named & set(one.names)}
         ids = {other.entity for other in found if other is not None and other.owner != mention.key and other.entity}
-        return ids | {one for item in ids for one in memory.entities[item].members}
+        return ids | later | {one for item in ids for one in memory.entities[item].members}
 
     def _clause(self, mention: Mention) -> Clause | None:
         """The clause that a pronoun stands in, deep in a noun phrase too: "on top of it"."""
@@ -183,9 +191,14 @@ class Antecedents:
 
     def _person(self, mention: Mention, speaking: Speaking) -> Known | None:
         sex = _SEX[mention.pronoun]
+        going = {
+            e.id
+            for e in self.memory.recent(mention, 1)
+            if e.last is not None and e.last.pronoun == mention.pronoun and e.told_sex == sex
+        }
         barred = self._barred(mention) | ({speaking.speaker} if speaking.speaker else set()) | set(speaking.addressees)
         scored = self._best(
-            (self._score(e, mention) + self._likes(e, sex), e)
+            (self._score(e, mention) + self._likes(e, sex) - self._left(e, going, mention), e)
             for e in self.memory.recent(mention)
             if (e.alive or (e.acts and e.kind == "thing")) and not e.narrator and e.id not in barred
             if e.sex in (sex, None)
@@ -204,6 +217,11 @@ class Antecedents:
         margin = score - scored[1][0] if len(scored) > 1 else 9.0
         best.votes[sex] += 1.0 if len(scored) == 1 else 0.6 if margin > 0.6 else 0.3
         return best
+
+    def _left(self, entity: Known, going: set[str], mention: Mention) -> float:
+        """How unlikely somebody of no told sex is while "he" goes on to mean another: "Anna paid him. He ..."."""
+        here = entity.at(mention.sentence) == mention.sentence
+        return 0.5 if going and entity.id not in going and entity.told_sex is None and not here else 0.0
 
     def _likes(self, entity: Known, sex: str) -> float:
         known = 0.6 if entity.told_sex == sex else 0.3 if entity.given == sex else 0.0
@@ -340,6 +358,8 @@ class Antecedents:
         for entity in memory.recent(mention):
             if not (entity.plural or entity.kind == "group") or entity.id in barred:
                 continue
+            if mention.role == "agent" and barred & set(entity.members):
+                continue  # "They dragged Ines up": she is none of them
             mine = entity.narrator or any(memory.entities[item].narrator for item in entity.members)
             if mine or entity.kind == "abstract":
                 continue
@@ -384,6 +404,9 @@ class Antecedents:
         """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": a ball."""
         other = self._of(mention)
         if other is None:
+            head = mention.token.head
+            if mention.pronoun in ("another", "other") and head.dep_ == "prep" and head.lower_ in ("after", "by"):
+                return None  # "one strand after another" is no second mouse
             return self._like(mention) if mention.pronoun in ("one", "another", "other") else None
         if mention.pronoun == "none":
             return None

@@ -107,6 +107,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     A subject taken for an adverbial ("The wolf huffed"), a subject after "said" taken for its object, two objects taken
     for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree").
     """
+    _repair_opening(doc)
     for token in doc:
         _repair_subjects(token, words)
         if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
@@ -150,6 +151,20 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
 
 
+def _repair_opening(doc: Doc) -> None:
+    """Part "At last" from the subject behind it: "At last Grandpa sent a message"."""
+    if len(doc) < len(("at", "last", "who", "does")) or f"{doc[0].lower_} {doc[1].lower_}" not in _AT_LAST:
+        return
+    first, noun, verb = doc[1], doc[1].head, doc[:].root
+    if noun.i > 1 and noun.dep_ == "pobj" and noun.head.i == 0 and verb.pos_ == "VERB" and verb.i > noun.i:
+        late = next((child for child in verb.children if child.dep_ == "nsubj" and child.i > verb.i), None)
+        if late is not None:
+            late.dep_ = "dobj"
+        if _child(verb, "nsubj") is None:
+            first.head, first.dep_ = doc[0], "pobj"
+            noun.head, noun.dep_ = verb, "nsubj"
+
+
 def _repair_subjects(token: Token, words: Words) -> None:
     """Give subjects to the verbs that they were taken from: "and it was raining", "Emil and I hid", "her husband Jon
     slept", "held the string and Bo ran", "On the way it broke down"."""
@@ -161,6 +176,7 @@ def _repair_subjects(token: Token, words: Words) -> None:
         if verb is not None and _child(verb, "nsubj") is not None:
             verb.head, verb.dep_ = verb, "ROOT"
             token.head, token.dep_ = verb, "prep"
+    _join_name(token, subjects, words)
     if len(subjects) > 1:
         first, second = subjects[:2]
         filled = _child(first, "acl")
@@ -183,6 +199,16 @@ def _repair_subjects(token: Token, words: Words) -> None:
         ):
             subjects[0].head, subjects[0].dep_ = token.head, "dobj"
             other.head, other.dep_, token.dep_ = token, "nsubj", "conj"
+
+
+def _join_name(verb: Token, subjects: Sequence[Token], words: Words) -> None:
+    """Give a name to the kin before it: "His grandson Tim sat down"."""
+    for child in verb.children:
+        stray = child.tag_ == "NNP" and child.dep_ in ("npadvmod", "dep", "advmod", "oprd")
+        for subject in subjects if stray else ():
+            if child.i == subject.i + 1 and words.has("kin", _lower(subject)) and child.i < verb.i:
+                child.head, child.dep_ = subject, "appos"
+                return
 
 
 def _split_objects(thing: Token) -> None:
@@ -629,10 +655,15 @@ class _Builder:
             if head.dep_ == "pobj":
                 for late in head.children:
                     # "across the field, away from the hunters", "to the shop in the village"
-                    if late.dep_ == "prep" and self.words.has("prep_place", late.lower_):
-                        target = _child(late, "pobj")
-                        if target is not None and self.words.is_place(_lower(target)):
-                            self._place_noun(clause, target, late.lower_)
+                    target = _child(late, "pobj")
+                    if late.dep_ == "prep" and late.lower_ == "with" and target is not None and self._lives(target):
+                        clause.add("companion", self._nouns(target), "with")  # "stood at the door with Biscuit"
+                    placed = late.dep_ == "prep" and self.words.has("prep_place", late.lower_)
+                    if placed and target is not None and self.words.is_place(_lower(target)):
+                        self._place_noun(clause, target, late.lower_)
+
+    def _lives(self, token: Token) -> bool:
+        return token.tag_ == "NNP" or self.words.sort(_lower(token)) in ("person", "animal", "being")
 
     def _place_noun(self, clause: Clause, head: Token, prep: str) -> None:
         words, lemma = self.words, _lower(head)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Resolver"]
 
 _NOWHERE = Speaking()
+_COUPLE = 2
 
 
 class Resolver:
@@ -203,7 +204,7 @@ class Resolver:
         if owner is not None:
             tied = [e for e in every if not e.plural and self._is_tied(e, noun, owner)]
             free = [e for e in same if not any(kin.relation == noun for kin in e.kin)]
-            found = tied or self._mutual(noun, owner) or free
+            found = tied or self._mutual(noun, owner) or self._spouse(noun, owner) or free
         else:
             found = same if mention.name or mention.article in ("the", "this") else []
         entity = self.memory.nearest(found, mention) if found else None
@@ -232,6 +233,15 @@ class Resolver:
             if (alike or across) and other is not None and not other.plural and other.sex in (sex, None):
                 found.append(other)
         return found
+
+    def _spouse(self, noun: str, owner: str) -> list[Known]:
+        """Who makes a couple with somebody: "Rosa and Henry ... her husband"."""
+        if noun not in ("husband", "wife"):
+            return []
+        pairs = [self.entities[key].members for key in self.memory.groups if owner in self.entities[key].members]
+        others = [self.entities[one] for pair in pairs if len(pair) == _COUPLE for one in pair if one != owner]
+        sex = self.memory.noun_sex(noun)
+        return [one for one in others if one.kind == "person" and one.sex in (sex, None) and one.age != "child"]
 
     def _described(self, mention: Mention, owner: str | None) -> Known:
         noun = mention.noun
@@ -262,7 +272,8 @@ class Resolver:
         """Somebody known by another word: "the girl" for Lena, "the captain" for Captain Ruiz, "the bird" for the crow,
         "the friends" for the two of them."""
         words, noun, memory = self.words, mention.noun, self.memory
-        near = memory.near(mention)
+        beside = self._named_beside(mention)
+        near = [e for e in memory.near(mention) if not beside & self._names(e)]
         if mention.plural:
             return self._plural_alias(mention, near)
         alone = [e for e in near if not e.plural]
@@ -277,7 +288,23 @@ class Resolver:
             return self._plural_alias(mention, near)
         if words.has("kin", noun) or not words.has("plain_person", noun):
             return None
-        return memory.nearest([e for e in alone if self._could_be(e, mention)], mention)
+        able = [e for e in alone if self._could_be(e, mention)]
+        sex = memory.noun_sex(noun)
+        known = [e for e in able if sex is not None and e.told_sex == sex]
+        # Who else is named in the clause is hardly the only one whom the words fit: it may be somebody new.
+        return memory.nearest(known or (able if not beside else []), mention)
+
+    def _names(self, entity: Known) -> set[str]:
+        """The names of somebody, or of a group's members."""
+        return {*entity.names, *(name for one in entity.members for name in self.entities[one].names)}
+
+    def _named_beside(self, mention: Mention) -> set[str]:
+        """The names in the same clause: "The young man helped Henry up" is not about Henry alone."""
+        owned = self.memory.owned.get(mention.key)  # "Vera fell into the old man's arms": no more about Vera
+        clause = mention.clause or (owned.clause if owned is not None else None)
+        fillers = clause.fillers if clause is not None else ()
+        others = (self.memory.mentions.get((mention.key[0], filler.token.i)) for filler in fillers)
+        return {other.name for other in others if other is not None and other is not mention and other.name}
 
     def _could_be(self, entity: Known, mention: Mention) -> bool:
         if entity.kind != "person" or entity.narrator:
@@ -285,6 +312,8 @@ class Resolver:
         sex, age = self.memory.noun_sex(mention.noun), self.memory.noun_age(mention.noun)
         if sex is not None and entity.sex not in (sex, None):
             return False
+        if self._contrast(entity.adjectives, mention.adjectives):
+            return False  # "a young nurse" is not "the old man"
         old = "old" in mention.adjectives
         if entity.age is not None and age is not None and (entity.age == "child") != (age == "child" and not old):
             return False

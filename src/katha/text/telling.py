@@ -31,6 +31,7 @@ _AGES = frozenset(("old", "young", "little"))
 _LOUD = frozenset(("shout", "yell", "scream", "whisper"))
 _DIRECTIONS = frozenset(("back", "away", "in", "home", "along", "around", "together", "apart"))
 """Particles that stand behind a thing too; "blows out the candles" has its own before it."""
+_PREPOSITIONS = frozenset(("after", "for", "at", "into", "to", "with", "from", "through", "towards", "past", "of"))
 _TALK = frozenset(
     ("say", "ask", "answer", "reply", "tell", "talk", "speak", "explain", "add", "announce", "beg", "plead", "murmur",
      "mutter", "exclaim", "promise", "warn", "agree", "boast", "confess", *_LOUD)
@@ -405,6 +406,8 @@ class Teller:
         if not event.particle or (event.passive and not event.who("agent")):
             return False
         objects = [self._object(role, doers) for role in event.all("patient")]
+        if event.particle in _PREPOSITIONS:
+            return False  # "runs after Lily", "asks for the puppet"
         somebody = bool(self.people(event.who("patient"))) or event.particle in _DIRECTIONS
         return bool(objects) and all(objects) and somebody
 
