@@ -71,7 +71,7 @@ def run_story(
     config = settings_for(settings, changes)
     require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
     record = read_story(story)
-    given = plan if plan is None or isinstance(plan, Plan) else _read_plan(Path(plan), record)
+    given = plan if plan is None or isinstance(plan, Plan) else read_plan(Path(plan), record)
     if given is not None:
         config = config.model_copy(update={"panels": len(given.panels)})
     if config.panels is not None:
@@ -172,8 +172,8 @@ def read_story(story: StoryRecord | Path | str) -> StoryRecord:
     return load_story(str(story))
 
 
-def _read_plan(path: Path, record: StoryRecord) -> Plan:
-    """The plan in `path`, checked against the story it is for.
+def read_plan(path: Path, record: StoryRecord) -> Plan:
+    """Return the plan in `path`, checked against the story it is for.
 
     Raises:
         PlanError: it is not a plan of this version, or does not fit the story; the field is named.

@@ -92,7 +92,7 @@ class EvalJob:
         for item in (*self.records, *self.variants):
             hashed.update(canonical(item.model_dump(mode="json")))
         asked = (settings.answers, settings.variant, settings.questions, settings.seed, settings.evaluator)
-        identity = digest([hashed.hexdigest(), asked, prompt_hashes()])
+        identity = digest([hashed.hexdigest(), asked, prompt_hashes(settings.variant)])
         boards = [
             [method.name, str(method.folder.resolve()), record.story_id, method.files(record.story_id)]
             for method in self.methods
@@ -110,7 +110,7 @@ class EvalJob:
             config=self.settings,
             boards={method.name: str(method.folder) for method in self.methods},
             judges=self.specs(),
-            prompts=prompt_hashes(),
+            prompts=prompt_hashes(settings.variant),
         )
 
 

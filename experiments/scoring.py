@@ -21,6 +21,7 @@ from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scori
 from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
 from katha.eval_bridge.scoring.rows import power_estimate
 from katha.eval_bridge.scoring.scores import score as score_answers
+from katha.experiments.inputs import IDS_HELP, SPLIT_HELP, choose_stories
 from katha.jsonio import refuse_overwriting, write_json
 from katha.schema import Answer, StoryRecord
 from katha.schema.scores import PowerEstimate, Scores, Selection
@@ -42,6 +43,8 @@ class ScoreOptions(BaseModel):
     questions: Selection = Field(
         default="reporting", description="Which half of the questions counts: reporting (unless told), steering, all."
     )
+    split: str | None = Field(default=None, description=SPLIT_HELP)
+    ids: str | None = Field(default=None, description=IDS_HELP)
     before: Annotated[Path | None, Flag("--before", "--answers-before")] = Field(
         default=None, description="An earlier scores.json: print which verdicts changed."
     )
@@ -140,12 +143,18 @@ def score_archives(
     decider = make_decider(options.matching, options.base_url) if options.decide else None
     rule = recording(open_rule(options.matching, archives, decider=decider, keep=archives[-1]))
     earlier = read_scoring(options.before, archives) if options.before is not None else None
-    records = read_scored_stories(stories)
-    unsettled = settle(rule, records, read_archive(answers))
-    pairs = PairScorer(records, iter_variants(options.variants) if options.variants is not None else ())
+    records = choose_stories(read_scored_stories(stories), options.split, options.ids, stories)
+    inside = None if options.split is None and options.ids is None else {record.story_id for record in records}
+
+    def kept(archive: Sequence[Path] = answers) -> Iterator[Answer]:
+        return (row for row in read_archive(archive) if inside is None or row.story_id in inside)
+
+    unsettled = settle(rule, records, kept())
+    variants = iter_variants(options.variants) if options.variants is not None else ()
+    pairs = PairScorer(records, (item for item in variants if inside is None or item.base_story_id in inside))
 
     def rows(archive: Sequence[Path] = answers) -> Iterator[Answer]:
-        return pairs.others(read_archive(archive))
+        return pairs.others(kept(archive))
 
     scores = _scores(records, rows, pairs, rule, options).with_notes(unsettled)
     if out is not None:

@@ -12,6 +12,7 @@ import typer
 
 from katha.app.cli.console import echo_json, points
 from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed
+from katha.app.cli.tables import tables
 from katha.config import resolve
 from katha.eval_bridge.bench.convert import convert as convert_stories
 from katha.eval_bridge.bench.split import save_split
@@ -33,6 +34,7 @@ bench = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+bench.command()(tables)
 _SHOWN = 40
 
 Release = Annotated[Path, typer.Argument(help="A release's folder, or one of its files (.jsonl).")]

@@ -29,6 +29,8 @@ _HUMAN = (
     ("NCS", "ncs", "mean", ".2f"),
     ("MAS", "mas", "mean", ".2f"),
     ("EES", "ees", "mean", ".2f"),
+    ("visual", "visual", "mean", ".2f"),
+    ("human score", "human_mean", "mean", ".2f"),
     ("localization", "localization", "right", ".1f"),
     ("Spearman", "human_score", "spearman", ".2f"),
     ("agreement", "agreement", "agreement", ".1f"),

@@ -21,7 +21,8 @@ from katha.schema import AnswerStatus
 _CHARACTERS_PER_TOKEN = 4
 _PIXELS_PER_TOKEN = 750
 _MOST_IMAGE_TOKENS = 1_600
-_REPLY_TOKENS = 80
+REPLY_TOKENS = 80
+"""What a reply is reckoned at."""
 STOPPED = "the budget was used up before this question was asked"
 
 
@@ -29,16 +30,20 @@ def estimate_tokens(evidence: Evidence, prompt: JudgePrompt) -> int:
     """Return roughly how many tokens a judge reads for one question: a token per four letters and per 750 pixels."""
     letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
     letters += sum(map(len, prompt.options or ()))
-    pixels = (int.from_bytes(png[16:20], "big") * int.from_bytes(png[20:24], "big") for png in evidence.images)
-    pictures = sum(min(_MOST_IMAGE_TOKENS, -(-count // _PIXELS_PER_TOKEN)) for count in pixels)
-    return letters // _CHARACTERS_PER_TOKEN + pictures
+    sides = ((int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")) for png in evidence.images)
+    return letters // _CHARACTERS_PER_TOKEN + sum(picture_tokens(*side) for side in sides)
+
+
+def picture_tokens(width: int, height: int) -> int:
+    """Return roughly how many tokens a judge reads for one picture."""
+    return min(_MOST_IMAGE_TOKENS, -(-width * height // _PIXELS_PER_TOKEN))
 
 
 def expected_cost(price: Mapping[str, float] | None, tokens: int, replies: int) -> float:
     """Return what `replies` replies to prompts of `tokens` tokens in all will cost in dollars; 0 without a price."""
     if not price:
         return 0.0
-    return (tokens * price.get("input", 0.0) + replies * _REPLY_TOKENS * price.get("output", 0.0)) / 1e6
+    return (tokens * price.get("input", 0.0) + replies * REPLY_TOKENS * price.get("output", 0.0)) / 1e6
 
 
 class Budget:
@@ -204,7 +209,7 @@ class Weighed:
             tokens = estimate_tokens(evidence, prompt)
             self._estimate.calls += 1
             self._estimate.input_tokens += tokens
-            self._estimate.output_tokens += _REPLY_TOKENS
+            self._estimate.output_tokens += REPLY_TOKENS
             if self._price is None:
                 self._estimate.cost = None
             elif self._estimate.cost is not None:

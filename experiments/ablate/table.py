@@ -254,6 +254,7 @@ def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | Non
         steered=row.steered,
         given_away=tally.given_rate(row),
         optimism=tally.optimism(row),
+        stg_reliability=tally.reliability(row),
     )
     changed = _better_or_worse(tally, row) if delta and delta.same is None else {}
     return made.model_copy(update={**changed, **_moral(tally, row)})

@@ -15,17 +15,22 @@ from katha.compass.repair import BoardKey, board_key
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.people.agreement import Placed, correlation, localization
+from katha.eval_bridge.people.agreement import Placed, column_rating, correlation, localization
 from katha.eval_bridge.people.analysis import board_sections
 from katha.eval_bridge.people.judgments import Judgment
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
-from katha.eval_bridge.scoring.rows import RowCounts, row_counts
+from katha.eval_bridge.scoring.reliability import split_half
+from katha.eval_bridge.scoring.rows import RowCounts, choose_questions, row_counts
 from katha.eval_bridge.scoring.statistics import IMAGE, averages
 from katha.experiments.ablate.job import OWN, AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
 from katha.schema.tables import DefectsFound, HumanColumns, VerdictAgreement
 
 Floats = NDArray[np.float64]
+
+
+RELIABILITY = 59
+"""The table that has the reliability of STG as a column."""
 
 
 class Tally:
@@ -122,6 +127,23 @@ class Tally:
                         found[board.row].add((result.story_id, item.question_id))
         return found
 
+    def reliability(self, row: Row) -> float | None:
+        """Return the split-half reliability of the row's board STG by its own scoring (Table 59); None where it has no
+        STG, averages over questions, or the suite is not about it."""
+        scoring = row.scoring
+        if RELIABILITY not in self.job.suite.tables or row.lacks or scoring.average == "questions":
+            return None
+        outcomes = self.outcomes(row)
+        chosen = choose_questions(
+            outcomes,
+            self.judged(row),
+            judge=scoring.judge,
+            conditions=scoring.conditions,
+            filtered=scoring.valid != "none",
+            dimensions=scoring.dimensions,
+        )
+        return split_half(outcomes, chosen, row.name, resamples=0, seed=self.job.seed).value
+
     def given_rate(self, row: Row) -> float | None:
         """Return the share of the row's questions whose answer its inserted frames' prompts hold; None without any."""
         asked = [
@@ -185,7 +207,7 @@ class Tally:
         labels = tuple(sorted(scoring.labels.items()))
         key = (protocol, matching, scoring.valid == "answer", scoring.accepted, labels)
         if key not in self._outcomes:
-            stories = [_coarse_story(item, scoring) for item in self.stories]
+            stories = [coarse_story(item, scoring) for item in self.stories]
             rule = kept_rule(matching, self.folder.path)
             self.unsettled += settle(rule, stories, self.rows(protocol))
             rows = (_coarse_row(item, scoring) for item in self.rows(protocol))
@@ -234,7 +256,7 @@ def _coarse_row(row: Answer, scoring: Scoring) -> Answer:
     return row.model_copy(update=changes) if changes else row
 
 
-def _coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
+def coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
     """Return `record` with the answers that the scoring accepts: coarser labels, or the canonical answers alone."""
     labels, canonical = scoring.labels, scoring.accepted == "canonical"
 
@@ -263,7 +285,8 @@ def human_columns(people: Judgments, tally: Tally, row: Row) -> HumanColumns:
     if not own or not tally.judged(row):
         return HumanColumns()
     sections = board_sections(people.path, own, tally.job.resamples, tally.job.seed)
-    return HumanColumns.model_validate(sections | _alignment(tally, row, own) | _verdicts(tally, row, own))
+    mean = {"human_mean": column_rating(own, "human_score", tally.job.resamples, tally.job.seed)}
+    return HumanColumns.model_validate(sections | mean | _alignment(tally, row, own) | _verdicts(tally, row, own))
 
 
 def _place(item: Judgment, methods: Sequence[str]) -> int | None:

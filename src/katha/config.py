@@ -91,7 +91,7 @@ class Settings(BaseModel):
         default="lemma-set", description="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."
     )
     variant: str = Field(
-        default="strict", description="How judges are instructed: strict, uncertain or neutral; strict unless told."
+        default="strict", description="How judges are instructed: strict (unless told), uncertain, neutral or paper."
     )
     base_url: str | None = Field(default=None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
     patience: float | None = Field(

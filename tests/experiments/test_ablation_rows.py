@@ -17,12 +17,15 @@ from katha.compass.modes import Suite, load_suite
 from katha.config import Settings
 from katha.errors import ModelError, UsageError
 from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.scoring.reliability import split_half
+from katha.eval_bridge.scoring.rows import choose_questions
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.ablate.conclusions import conclude
 from katha.experiments.ablate.job import AblationFolder, AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.ablate.table import _moral
 from katha.experiments.ablate.tally import Tally
+from katha.experiments.robustness import read_study
 from katha.jsonio import write_json
 from katha.schema import Answer, StoryRecord
 from katha.schema.scores import RowDifference, WilcoxonTest
@@ -215,6 +218,14 @@ def test_a_row_without_a_gap_is_compared_with_nothing(tmp_path: Path) -> None:
         assert row.delta_stg == (compared.difference if compared else None)
         assert row.harmed is None
     assert "image_only" not in table.conclusion.text
+    told = {row.mode: row.stg_reliability for row in table.rows}
+    assert {name for name, value in told.items() if value is None} >= {"image_only", "image_and_both", "text_and_both"}
+    study = read_study(tmp_path / "out")
+    outcomes = study.outcomes()
+    boards = study.members(outcomes)["full_protocol"]
+    wanted = split_half(outcomes, choose_questions(outcomes, boards), "full_protocol", resamples=0)
+    assert wanted.n_boards > 3
+    assert told["full_protocol"] == wanted.value
 
 
 def test_rows_that_cannot_differ_are_said_to_be_that(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -300,6 +301,19 @@ class Vendor:
         return {**mode, "model": received.model, "tokens": tokens, "cost": self.cost(tokens)}
 
 
+_KEYLESS: ContextVar[bool] = ContextVar("katha_keyless", default=False)
+
+
+@contextmanager
+def keyless() -> Iterator[None]:
+    """Let plug-ins be made without a key, to count and price what they would be asked; no call could succeed."""
+    token = _KEYLESS.set(True)
+    try:
+        yield
+    finally:
+        _KEYLESS.reset(token)
+
+
 def find_vendor(
     provider: str,
     model: str,
@@ -322,7 +336,7 @@ def find_vendor(
     prefix = max((name for name in data["models"] if model.startswith(name)), key=len, default="")
     card: dict[str, Any] = data["default"] | data["models"].get(prefix, {})
     variable = next((name for name in section["key"] if os.environ.get(name)), section["key"][0])
-    key = os.environ.get(variable) or ("unused" if is_loopback(url) else "")
+    key = os.environ.get(variable) or ("unused" if is_loopback(url) or _KEYLESS.get() else "")
     if not key:
         raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
     return Vendor(provider, model, url, variable, card, key)
