@@ -23,7 +23,7 @@ def needs_of_run(
         UsageError: the story, the plan or a setting is wrong.
     """
     config = settings_for(settings, changes)
-    record = read_story(story)
+    record = read_story(story, config.mapping)
     if plan is not None:
         config = config.model_copy(update={"panels": len(read_plan(plan, record).panels)})
     check_scene_count(record, config.panels)
@@ -46,7 +46,9 @@ def needs_of_ablation(
     """
     config = settings_for(settings, changes)
     return suite_needs(
-        choose_stories(read_records(stories), split, source=stories), config, choose_suite(suite, config, rows, None)
+        choose_stories(read_records(stories, config.mapping), split, source=stories),
+        config,
+        choose_suite(suite, config, rows, None),
     )
 
 
@@ -64,8 +66,8 @@ def needs_of_comparison(
         UsageError: stories, methods or a setting are wrong.
     """
     own, rest, options = compare_options(changes)
-    records = choose_stories(read_records(stories), own.split, own.ids, stories)
     config = settings_for(settings, {**rest, "mode": "base"})
+    records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     return compare_needs(records, config, choose_methods(config, methods, varied, options))
 
 
@@ -78,6 +80,6 @@ def needs_of_tuning(
         UsageError: stories or a setting are wrong.
     """
     config = settings_for(settings, changes)
-    records = read_records(stories)
+    records = read_records(stories, config.mapping)
     wanted = split or ("validation" if any(record.split for record in records) else None)
     return tune_needs(choose_stories(records, wanted, source=stories), config)

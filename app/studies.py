@@ -152,7 +152,7 @@ def _eval_job(
         raise UsageError(f"The evaluator {options.evaluator!r} asks for choices.", hint="Leave --answers free out.")
     methods = parse_boards([str(boards)] if isinstance(boards, (str, Path)) else boards, reserved=CONTROLS)
     controls = parse_controls(options.controls)
-    records = choose_stories(read_records(stories), options.split, options.ids, stories)
+    records = choose_stories(read_records(stories, config.mapping), options.split, options.ids, stories)
     asked = EvalSettings(
         answers=config.answers,
         variant=config.variant,
@@ -238,7 +238,7 @@ def ablate(
     require_memory(
         changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
     )
-    records = choose_stories(read_records(stories), split, source=stories)
+    records = choose_stories(read_records(stories, config.mapping), split, source=stories)
     plugins, frozen = load_plugins(config, budget), None
     if lock is not None:
         config = freeze(config, Path(lock), plugins, records, given_names(changes))
@@ -304,8 +304,8 @@ def compare(
         >>> result.table
     """
     own, rest, options = compare_options(changes)
-    records = choose_stories(read_records(stories), own.split, own.ids, stories)
     config = settings_for(settings, {**rest, "mode": "base"})
+    records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_memory(changes.get("memory"), drawn_by)
@@ -380,7 +380,7 @@ def tune(
     config = settings_for(settings, changes)
     require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
     refuse_overwriting(Path(lock), _read_files(stories))
-    records = read_records(stories)
+    records = read_records(stories, config.mapping)
     wanted = split or ("validation" if any(record.split for record in records) else None)
     chosen = choose_stories(records, wanted, source=stories)
     inside = {record.story_id for record in chosen}
@@ -434,9 +434,9 @@ def _prepare_alike(stories: Stories) -> Callable[[Sequence[StoryRecord]], list[S
     return prepare
 
 
-def read_records(stories: Stories) -> list[StoryRecord]:
-    """Return the stories of a file, a folder or a list."""
-    return load_stories(stories) if isinstance(stories, (str, Path)) else list(stories)
+def read_records(stories: Stories, mapping: Path | None = None) -> list[StoryRecord]:
+    """Return the stories of a file, a folder or a list; `mapping`: how records name things."""
+    return load_stories(stories, mapping) if isinstance(stories, (str, Path)) else list(stories)
 
 
 def _read_files(stories: Stories) -> list[Path]:

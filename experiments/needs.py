@@ -158,11 +158,12 @@ def run_needs(record: StoryRecord, config: Settings) -> Needs:
 def suite_needs(records: Sequence[StoryRecord], config: Settings, suite: Suite) -> Needs:
     """Return what `katha ablate` would take: base boards once for all rows that share planner and renderer."""
     parts: list[Needs] = []
+    folds = 1 if config.steering_judges else len(config.judges)
     for rows in _drawn_alike(config, suite).values():
         own = config.with_plugins(**{key: value for key in _OF_ROW if (value := getattr(rows[0], key))})
 
         def counts(shape: Shape, rows: Sequence[Row] = rows, first: bool = not parts) -> Counts:
-            made = _rows_counts(rows, shape, len(config.seeds))
+            made = _rows_counts(rows, shape, len(config.seeds), folds)
             return made if first else replace(made, texts=0)
 
         parts.append(_needs(records, own, counts))
@@ -181,8 +182,11 @@ def _drawn_alike(config: Settings, suite: Suite) -> dict[str, list[Row]]:
     return found
 
 
-def _rows_counts(rows: Sequence[Row], shape: Shape, seeds: int) -> Counts:
-    """Return the counts of rows that share their base boards; rows that only score otherwise cost nothing."""
+def _rows_counts(rows: Sequence[Row], shape: Shape, seeds: int, folds: int) -> Counts:
+    """Return the counts of rows that share their base boards; rows that only score otherwise cost nothing.
+
+    folds: how often a row that chooses is run, each of several judges left out once.
+    """
     modes = {row.build_mode().model_copy(update={"name": "", "about": ""}) for row in rows}
     protocols = {(row.prompts, row.questions) for row in rows}
     same = any(row.questions == "same" for row in rows)
@@ -196,14 +200,14 @@ def _rows_counts(rows: Sequence[Row], shape: Shape, seeds: int) -> Counts:
     )
     for mode in modes:
         boards = 1 if mode.report == "selected" else seeds
-        own = _mode_counts(mode, shape, seeds, boards=boards, plain=False)
+        own, times = _mode_counts(mode, shape, seeds, boards=boards, plain=False), folds if mode.steers else 1
         total = replace(
             total,
-            frames=total.frames + (boards * shape.panels if mode.replan != "none" else 0),
-            inserted=total.inserted + own.inserted,
-            measured=total.measured + own.measured,
-            reported=total.reported + own.reported * len(protocols),
-            edges=total.edges + own.edges,
+            frames=total.frames + (times * boards * shape.panels if mode.replan != "none" else 0),
+            inserted=total.inserted + times * own.inserted,
+            measured=total.measured + times * own.measured,
+            reported=total.reported + times * own.reported * len(protocols),
+            edges=total.edges + times * own.edges,
         )
     return total
 

@@ -15,6 +15,8 @@ from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed
 from katha.app.cli.tables import tables
 from katha.config import resolve
 from katha.eval_bridge.bench.convert import convert as convert_stories
+from katha.eval_bridge.bench.publish import publish as publish_release
+from katha.eval_bridge.bench.publish import require_repository
 from katha.eval_bridge.bench.split import save_split
 from katha.eval_bridge.bench.validate import Inspection, Summary
 from katha.eval_bridge.matching.report import measure_file
@@ -22,8 +24,15 @@ from katha.eval_bridge.matching.rules import folder_rule, make_decider, open_rul
 from katha.eval_bridge.people.analysis import calibrate as compare
 from katha.eval_bridge.people.ensemble import fit_ensemble
 from katha.eval_bridge.people.judgments import read_judgments
+from katha.eval_bridge.scoring.contrastive import iter_variants
 from katha.eval_bridge.scoring.outcomes import collect
-from katha.experiments.building import Built, measure_planners, write_story_questions, write_story_variants
+from katha.experiments.building import (
+    Built,
+    measure_planners,
+    write_contrasts,
+    write_story_questions,
+    write_story_variants,
+)
 from katha.experiments.scoring import read_archive, read_scored_stories
 from katha.jsonio import refuse_overwriting, write_json
 from katha.mapping import RecordMapping
@@ -131,6 +140,30 @@ def convert(
         typer.echo(f"{found.records:,} stories with {found.questions:,} questions: {out}")
     if found.problems:
         raise typer.Exit(1)
+
+
+@bench.command()
+def publish(
+    path: Release,
+    name: Annotated[str, typer.Option("--name", help="The repository on the Hugging Face Hub: ORGANISATION/NAME.")],
+    out: Annotated[Path, typer.Option("--out", help="A new folder, for `hf upload NAME OUT --repo-type dataset`.")],
+    variants: Annotated[Path | None, typer.Option("--variants", help="Contrastive variants to go with it.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Lay stories out as a dataset of the Hugging Face Hub, with a card and `eval.yaml`. Nothing is sent.
+
+    Stories of the hidden test stay out: their answers are not for a public place.
+    """
+    kept = list(iter_variants(variants)) if variants is not None else []
+    made = publish_release(path, out, require_repository(name), kept)
+    if as_json:
+        echo_json({"out": str(out), **asdict(made)})
+        return
+    for split_name, count in made.stories.items():
+        typer.echo(f"  {split_name:<14}{count:>7,} stories")
+    if made.hidden:
+        typer.echo(f"  {made.hidden:,} stories of the hidden test are left out.")
+    typer.echo(f"{made.questions:,} questions, {made.variants:,} variants: {out}")
 
 
 @bench.command()
@@ -305,6 +338,20 @@ def variants(
 ) -> None:
     """Write two contrastive variants of each story with scenes; what fails a check is listed, not kept."""
     _tell(write_story_variants(stories, out, by=by, judge=judge, base_url=base_url), "variants", out, as_json)
+
+
+@bench.command()
+def contrasts(
+    stories: Records,
+    variants: Annotated[Path, typer.Option("--variants", help="contrastive_variants.jsonl of the stories.")],
+    out: Annotated[Path, typer.Option("--out", help="The stories with their twins, as JSON Lines.")],
+    as_json: Json = False,
+) -> None:
+    """Write STORIES with their contrastive variants as stories of their own, to set their STG beside the sources'.
+
+    Draw and judge OUT as any stories; `scores.json` then has `contrasts`.
+    """
+    _tell(write_contrasts(stories, variants, out), "twins", out, as_json)
 
 
 def _tell(built: Built, what: str, out: Path, as_json: bool) -> None:

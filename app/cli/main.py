@@ -44,7 +44,8 @@ VERBS = {
         "Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).",
     ),
     "export": _Verb(
-        "export:export", "Take the board of RUN to another tool: pages, a book, pictures, a film, an edit timeline."
+        "export:export",
+        "Take the board of RUN to another tool: pages, a book, pictures, a film, an edit timeline; or its answers.",
     ),
     "report": _Verb("run:report", "Write RUN/report.html again and print where it is."),
     "eval": _Verb(

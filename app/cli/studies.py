@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from katha.eval_bridge.judging.budget import Estimate
     from katha.experiments.evaluate import EvalResult
 
-_JUDGED = ("judges", "judge_options", "answers", "matching", "variant", "base_url", "patience", "verify_reuse")
+_JUDGED = (
+    *("judges", "judge_options", "answers", "matching", "variant", "base_url", "patience", "verify_reuse", "mapping"),
+)
 _VARIED = (
     "steering_judges",
     "planner",

@@ -191,6 +191,8 @@ def people_tables(scores: PeopleScores) -> list[DataTable]:
     made = [
         _people_ratings(scores),
         _people_recoverability(scores),
+        _people_comparisons(scores),
+        _people_agreement(scores),
         _people_preferences(scores),
         _people_judges(scores),
     ]
@@ -235,6 +237,50 @@ def _people_recoverability(scores: PeopleScores) -> DataTable:
             if row is not None
         ),
         notes=("Intervals are for other participants and other stories at once.",),
+    )
+
+
+def _people_comparisons(scores: PeopleScores) -> DataTable:
+    return DataTable(
+        name="comparisons",
+        title="Human STG of A minus that of B on the questions valid for both.",
+        columns=(
+            *(Column(heading="A"), Column(heading="B"), Column(heading="Difference", signed=True)),
+            *(Column(heading="p, corrected", digits=4), count("Stories"), count("Questions"), text("Reading")),
+        ),
+        rows=tuple(
+            (
+                *(row.a, row.b, Estimate(row.difference, row.ci95_both)),
+                *(row.p_corrected, row.n_stories, row.n_questions, row.reading),
+            )
+            for row in scores.comparisons or ()
+        ),
+        notes=("Intervals are for other participants and other stories at once.",),
+        best=False,
+    )
+
+
+def _people_agreement(scores: PeopleScores) -> DataTable:
+    rows: list[tuple[Cell, ...]] = []
+    for name, own in (scores.methods or {"": scores}).items():
+        told = [("all", own.labels), *(own.labels_by_condition or {}).items()]
+        rows += [
+            (name, what, row.fleiss_kappa, row.krippendorff_alpha, row.n, None, None)
+            for what, row in told
+            if row is not None
+        ]
+        if own.moral is not None:
+            rows.append((name, "moral", None, None, own.moral.n, own.moral.hmr1, own.moral.hmr3))
+    return DataTable(
+        name="agreement",
+        title="Agreement of participants on labels, and the moral labels that they name.",
+        columns=(
+            *(Column(heading="Method"), Column(heading="Condition")),
+            *(Column(heading="Fleiss' kappa", digits=2), Column(heading="Krippendorff's alpha", digits=2), count("n")),
+            *(higher("HMR@1"), higher("HMR@3")),
+        ),
+        rows=tuple(rows),
+        notes=("Alpha is nominal.",),
     )
 
 

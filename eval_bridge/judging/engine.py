@@ -35,7 +35,7 @@ from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.packets.instructions import AnswersFormat, judge_prompt, prompt_sha256
 from katha.eval_bridge.packets.packets import PREPROCESSING, packet_sha256
 from katha.jsonio import canonical, digest
-from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, LetsGo
+from katha.protocols import AnswersByName, Evidence, Judge, JudgePrompt, JudgeReply, LetsGo
 from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question
 from katha.store import AnswerCache, Store
 
@@ -348,10 +348,9 @@ class _Asking:
         self._cache = cache if inquiry.cached else None
         self.packet_hash = packet_sha256(inquiry.packet)
         self._calls = [self._plan(inquiry, item, asked_as(line.judge)) for item in inquiry.questions]
+        self._inquiry = inquiry
         self._given: dict[str, Answer] = {}
         self._waiting: dict[str, list[_Call]] = {}
-        for call in self._calls:
-            self._waiting.setdefault(call.key, []).append(call)
 
     def _plan(self, inquiry: Inquiry, question: Question, spec_hash: str) -> _Call:
         packet = inquiry.packet
@@ -373,8 +372,14 @@ class _Asking:
         return _Call(prompt, reply_key(self.packet_hash, prompt_hash, spec_hash), labels)
 
     def run(self, tell: OnAnswer) -> list[Answer]:
-        """Ask what the cache does not hold."""
+        """Ask what neither the judge knows by name nor the cache holds."""
         self._told = tell
+        named = {at: answer for at, call in enumerate(self._calls) if (answer := self._recalled(call)) is not None}
+        for answer in named.values():
+            tell(answer, True)
+        for at, call in enumerate(self._calls):
+            if at not in named:
+                self._waiting.setdefault(call.key, []).append(call)
         pending = [equal[0] for key, equal in self._waiting.items() if not self._known(key, equal[0])]
         if self._line.alone or len(pending) < 2:
             prompts = [call.prompt for call in pending]
@@ -383,7 +388,17 @@ class _Asking:
                 self._hand_over(*self._keep(call, reply), False)
         else:
             self._side_by_side(pending)
-        return [call.relabel(self._given[call.key]) for call in self._calls]
+        return [
+            named[at] if at in named else call.relabel(self._given[call.key]) for at, call in enumerate(self._calls)
+        ]
+
+    def _recalled(self, call: _Call) -> Answer | None:
+        """Return the answer that the judge knows by name: it is as it was given, and no call."""
+        if not isinstance(self._judge, AnswersByName):
+            return None
+        packet, question = self._inquiry.packet, str(call.labels["question_id"])
+        reply = self._judge.recall(self._inquiry.method, packet.story_id, question, packet.condition)
+        return None if reply is None else call.answer(reply)
 
     def _side_by_side(self, pending: Sequence[_Call]) -> None:
         self._hand_over(*self._one(pending[0]), False)  # a server keeps the prefix once it began to answer the first

@@ -70,6 +70,10 @@ class Tally:
         """Return the row's boards by name: one, or one a seed."""
         return list(dict.fromkeys(board.method for _, board in self.boards(row)))
 
+    def labels(self, row: Row) -> list[str]:
+        """Return the row's boards by label: one for each name, or for each judge that reports it."""
+        return list(dict.fromkeys(board.label for _, board in self.boards(row)))
+
     def judged(self, row: Row) -> list[str]:
         """Return those of the row's boards that have answers."""
         known = self.outcomes(row).methods
@@ -77,10 +81,10 @@ class Tally:
 
     def lengths(self, row: Row) -> NDArray[np.int64]:
         """Return the displayed frames, shape (boards, stories); 0 where there is no board."""
-        methods = self.methods(row)
-        table = np.zeros((len(methods), len(self.names)), dtype=np.int64)
+        labels = self.labels(row)
+        table = np.zeros((len(labels), len(self.names)), dtype=np.int64)
         for place, board in self.boards(row):
-            table[methods.index(board.method), place] = len(board.board.frames)
+            table[labels.index(board.label), place] = len(board.board.frames)
         return table
 
     def same(self, a: Row, b: Row) -> Literal["boards", "all"] | None:
@@ -158,19 +162,45 @@ class Tally:
 
     def optimism(self, row: Row) -> float | None:
         """Return how much more image recoverability the judges that steered see the row gain over the baseline than
-        those that did not, in percentage points of every scored question; None where all judges did both."""
-        base = self.job.suite.row(self.job.suite.baseline)
-        if self.job.plugins(row).steering is None or row is base or not row.scored_like(base):
+        those that did not, in percentage points of every scored question; None where all judges did both.
+
+        Where each judge reports what the others chose: how much more a judge sees in the boards that it helped to
+        choose than in those that it reports, the mean over judges.
+        """
+        base, reporters = self.job.suite.row(self.job.suite.baseline), self.job.reporters(row)
+        if row is base or not row.scored_like(base):
+            return None
+        if None not in reporters:
+            return self._crossed(row, [name for name in reporters if name is not None])
+        if self.job.plugins(row).steering is None:
             return None
         gains = []
         for outcomes in (self._own, self.outcomes(row)):
             means = []
             for item in (row, base):
-                names = [name for name in self.methods(item) if name in outcomes.methods]
-                counts = row_counts(outcomes, names, self.names, filtered=False).pooled()
-                means.append(float(averages(counts.sum(axis=0))[IMAGE]))
+                means.append(self._seen(outcomes, self.methods(item)))
             gains.append(means[0] - means[1])
         return None if np.isnan(gains).any() else 100.0 * (gains[0] - gains[1])
+
+    def _crossed(self, row: Row, judges: Sequence[str]) -> float | None:
+        """Return what judges see in boards that they helped to choose, minus what they see in those that they report;
+        the board of the baseline would stand on both sides."""
+        boards = {board.label: board for _, board in self.boards(row)}
+        surplus = []
+        for judge in judges:
+            chosen = [label for label, board in boards.items() if board.judge != judge]
+            surplus.append(
+                self._seen(self._own, chosen, judge) - self._seen(self.outcomes(row), self.judged(row), judge)
+            )
+        return None if np.isnan(surplus).any() else 100.0 * float(np.mean(surplus))
+
+    def _seen(self, outcomes: Outcomes, methods: Sequence[str], judge: str | None = None) -> float:
+        """Return the image recoverability of some boards by one judge, or all, in 0..1; NaN where nothing is scored."""
+        names = [name for name in methods if name in outcomes.methods]
+        if judge is not None and judge not in outcomes.judges:
+            return float("nan")
+        counts = row_counts(outcomes, names, self.names, judge=judge, filtered=False).pooled()
+        return float(averages(counts.sum(axis=0))[IMAGE])
 
     @cached_property
     def _own(self) -> Outcomes:

@@ -285,6 +285,15 @@ class HasAPrice(Protocol):
 
 
 @runtime_checkable
+class AnswersByName(Protocol):
+    """A judge that may know an answer by what was asked about whose board, whatever is shown: an archive."""
+
+    def recall(self, method: str | None, story_id: str, question_id: str, condition: Condition) -> JudgeReply | None:
+        """Return the reply; None where it can only be told from what is shown."""
+        ...
+
+
+@runtime_checkable
 class ChangesWhileAsked(Protocol):
     """A judge whose server can make it ask in another way, which is then part of an answer's key."""
 

@@ -122,6 +122,8 @@ def test_people_who_answer_like_the_judge_agree_with_it(home: Path, tmp_path: Pa
     assert human["full_protocol"].agreement.agreement == 100
     assert human["full_protocol"].agreement.false_accept == 0
     assert human["full_protocol"].ambiguity_detected.detected == 100
+    leaked = {name: table.row(name).ambiguity_leakage for name in ("full_protocol", "without_filter")}
+    assert leaked == {"full_protocol": 0, "without_filter": 100}  # of what people find defective, what a row keeps
     assert human["without_filter"].ambiguity_detected.detected == 0
     assert human["without_filter"].ambiguity_detected.n == human["full_protocol"].ambiguity_detected.n > 0
     recovered = human["full_protocol"].recoverability
