@@ -72,7 +72,7 @@ def run_story(
     config = settings_for(settings, changes)
     require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
     record = read_story(story, config.mapping)
-    given = plan if plan is None or isinstance(plan, Plan) else read_plan(Path(plan), record)
+    given = plan if plan is None or isinstance(plan, Plan) else load_plan(Path(plan), record)
     if given is not None:
         config = config.model_copy(update={"panels": len(given.panels)})
     if config.panels is not None:
@@ -173,7 +173,7 @@ def read_story(story: StoryRecord | Path | str, mapping: Path | None = None) -> 
     return load_story(str(story), RecordMapping(mapping))
 
 
-def read_plan(path: Path, record: StoryRecord) -> Plan:
+def load_plan(path: Path, record: StoryRecord) -> Plan:
     """Return the plan in `path`, checked against the story it is for.
 
     Raises:

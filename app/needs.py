@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from katha.app.drawing import read_plan, read_story, settings_for
+from katha.app.drawing import load_plan, read_story, settings_for
 from katha.app.studies import Stories, choose_methods, choose_suite, compare_options, read_records
 from katha.config import Settings
 from katha.experiments.inputs import choose_stories
@@ -25,7 +25,7 @@ def needs_of_run(
     config = settings_for(settings, changes)
     record = read_story(story, config.mapping)
     if plan is not None:
-        config = config.model_copy(update={"panels": len(read_plan(plan, record).panels)})
+        config = config.model_copy(update={"panels": len(load_plan(plan, record).panels)})
     check_scene_count(record, config.panels)
     return run_needs(record, config)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import given_names, settings_for
+from katha.app.measuring import OnProgress, measure_beside
 from katha.app.reports.data_tables import score_tables
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
@@ -53,8 +54,6 @@ from katha.stories import load_stories
 from katha.tables import write_tables
 
 Stories = str | Path | Sequence[StoryRecord]
-OnProgress = Callable[[str, int, int], None]
-"""Hears what was done last, how much is done, and of how much."""
 
 
 def evaluate(
@@ -219,7 +218,7 @@ def ablate(
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        **changes: Single settings by name, over `settings`; `reference`, the row that others are held against.
+        **changes: Single settings by name, over `settings`; `reference`, a row; `metrics`, other papers' measures.
 
     Returns:
         The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
@@ -232,7 +231,7 @@ def ablate(
         >>> result = ablate("stories.jsonl", suite="length", rows=["base", "full"], out="out/length")
         >>> result.table
     """
-    reference = changes.pop("reference", None)
+    reference, metrics = changes.pop("reference", None), changes.pop("metrics", ())
     config = settings_for(settings, changes)
     chosen = choose_suite(suite, config, rows, reference)
     require_memory(
@@ -244,8 +243,9 @@ def ablate(
         config = freeze(config, Path(lock), plugins, records, given_names(changes))
         frozen = {"file": Path(lock).name, "sha256": config.lock}
     job = AblationJob(records, chosen, config, plugins, frozen, resamples, strict=rows is not None, human=human)
-    result = run_ablation(job, Path(out or Path("out") / chosen.name), on_story=_counted(on_progress, len(records)))
-    write_ablation_report(result.out)
+    folder = Path(out) if out is not None else Path("out") / chosen.name
+    result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
+    write_ablation_report(measure_beside(result.out, metrics, config, budget))
     write_tables(result.out, ablation_tables(result.table))
     return result
 
@@ -290,7 +290,8 @@ def compare(
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
         **changes: Single settings by name, over `settings`; each renderer gets those `renderer_options` that it has.
-            `split`, `ids`, `reference` and `resamples` (10,000), as `CompareOptions` has them.
+            `split`, `ids`, `reference` and `resamples` (10,000), as `CompareOptions` has them;
+            `metrics`, others' measures.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
@@ -303,6 +304,7 @@ def compare(
         >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
         >>> result.table
     """
+    metrics = changes.pop("metrics", ())
     own, rest, options = compare_options(changes)
     config = settings_for(settings, {**rest, "mode": "base"})
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
@@ -320,7 +322,7 @@ def compare(
         reference=require_reference(own.reference, [one.name for one in found]),
     )
     result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
-    write_compare_report(result.out)
+    write_compare_report(measure_beside(result.out, metrics, config, budget))
     write_tables(result.out, compare_tables(result.table))
     return result
 

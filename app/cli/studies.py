@@ -21,9 +21,11 @@ from katha.app.cli.console import (
     tell_outcome,
     tell_table,
 )
-from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Resamples, Split, Stories, options_from
+from katha.app.cli.metrics import tell_measures
+from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Metrics, Resamples, Split, Stories, options_from
 from katha.app.evaluator_tables import evaluate_table
 from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tuning
+from katha.app.reports.metrics_page import read_measures
 from katha.app.reports.page import change, headline, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
 from katha.app.studies import estimate
@@ -64,12 +66,15 @@ def _conclude(
     result: Result[S, T], tell: Callable[[T], None], as_json: bool, told: Mapping[str, object] | None = None
 ) -> None:
     """Print the table that a study gave, as text or as one JSON object, and leave with the study's exit code."""
-    report = str(result.out / "report.html")
+    report, measured = str(result.out / "report.html"), read_measures(result.out)
     if as_json:
         table = {"table": result.table.model_dump(mode="json")}
+        table |= {"metrics": measured.model_dump(mode="json")} if measured is not None else {}
         echo_json({"out": str(result.out), "report": report, **(told or {}), **table})
     else:
         tell(result.table)
+        if measured is not None:
+            tell_measures(measured)
         tell_outcome(result.outcome)
         typer.echo(f"Report: {report}")
     end(result.outcome, result.status)
@@ -253,6 +258,7 @@ def ablate(
     resamples: Resamples = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
     dry_run: DryRun = False,
+    metrics: Metrics = None,
     as_json: Json = False,
 ) -> None:
     """Run every row of a suite over STORIES, and say what the differences support.
@@ -279,6 +285,7 @@ def ablate(
             out=out,
             budget=given.budget,
             on_progress=on_progress,
+            metrics=metrics or (),
             **given.changes,
         )
     _conclude(result, _tell_ablation, as_json)
@@ -352,6 +359,7 @@ def compare(
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
     dry_run: DryRun = False,
+    metrics: Metrics = None,
     as_json: Json = False,
 ) -> None:
     """Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).
@@ -377,6 +385,7 @@ def compare(
             budget=given.budget,
             on_progress=on_progress,
             **own,
+            metrics=metrics or (),
         )
     _conclude(result, _tell_comparison, as_json, {"reused": result.reused})
 

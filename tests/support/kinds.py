@@ -34,6 +34,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "eval_bridge": (
         *("boards", "bench_split_match", "calibration", "gold_ensemble", "own_questions", "people_study"),
         *("eval_asking", "eval_matching", "eval_questions", "eval_scores", "halves", "paper_prompts"),
+        *("metrics_base", "metrics_continuity", "metrics_vinabench"),
     ),
     "experiments": ("inference", "make_ablations"),
     "planners": ("rule_planner",),
