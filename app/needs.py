@@ -26,7 +26,8 @@ def needs_of_run(
     record = read_story(story, config.mapping)
     if plan is not None:
         config = config.model_copy(update={"panels": len(load_plan(plan, record).panels)})
-    check_scene_count(record, config.panels)
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
     return run_needs(record, config)
 
 
