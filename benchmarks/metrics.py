@@ -89,7 +89,8 @@ def _measure(folder: Path, out: str) -> Account:
     from katha.eval_bridge.metrics.ranking import ClipRank, Pool
     from katha.experiments.metrics.job import MetricsJob, measure
     from katha.experiments.metrics.sources import Beside, find_sources
-    from katha.stories import load_stories
+    from katha.experiments.runner import read_records
+    from katha.schema import StoryRecord
 
     rows, marks = _Rows(), []
 
@@ -101,7 +102,7 @@ def _measure(folder: Path, out: str) -> Account:
         return made
 
     start, cpu = time.perf_counter(), time.process_time()
-    records = load_stories(str(folder / "stories.jsonl"))
+    records = read_records(folder / "stories.jsonl", StoryRecord)
     made = {one.card.name: one for one in map(metric, (ClipText, ClipImage, ClipRank))}
     job = MetricsJob(find_sources([str(folder / "boards")], records, Beside(folder / "gold")), made)
 
