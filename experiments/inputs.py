@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents.context import make_plan
 from katha.compass.lock import TEST_SPLITS
-from katha.config import Settings
+from katha.config import Flag, Settings
 from katha.errors import InputFileError, RecordError, UsageError
 from katha.eval_bridge.questions.build import build_questions, fill_options
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, EvaluatorSpec, evaluator_questions
@@ -59,17 +59,21 @@ class EvalOptions(BaseModel):
     )
 
 
-class CompareOptions(BaseModel):
-    """Which stories methods are compared on, and how their differences are tested."""
+class StudyOptions(BaseModel):
+    """Which stories a suite or a comparison is about, how differences are tested, and what is measured beside."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     split: str | None = Field(default=None, description=SPLIT_HELP)
     ids: str | None = Field(default=None, description=IDS_HELP)
     reference: str | None = Field(
-        default=None, description="The method that the others are held against, not every pair."
+        default=None,
+        description="The row or method that the others are held against; the suite's baseline, or every pair.",
     )
     resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")
+    metrics: Annotated[tuple[str, ...], Flag("--metrics", many=True)] = Field(
+        default=(), description="Other papers' measures of the boards, with commas; `katha metrics --list`."
+    )
 
 
 def choose_stories(

@@ -32,10 +32,6 @@ Matching = Annotated[str | None, typer.Option("--matching", help=Settings.model_
 Resamples = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")]
 Seed = Annotated[int, typer.Option("--seed", help="The seed of the bootstrap.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Draw and ask nothing; print calls, tokens and dollars.")]
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option("--metrics", help="Other papers' measures of the boards, with commas; `katha metrics --list`."),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]
 
 _PRESET = Annotated[str | None, typer.Option("--preset", help="Settings by name, or a YAML file of your own.")]

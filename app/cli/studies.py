@@ -22,7 +22,7 @@ from katha.app.cli.console import (
     tell_table,
 )
 from katha.app.cli.metrics import tell_measures
-from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Metrics, Resamples, Split, Stories, options_from
+from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Resamples, Stories, options_from
 from katha.app.evaluator_tables import evaluate_table
 from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tuning
 from katha.app.reports.metrics_page import read_measures
@@ -32,7 +32,7 @@ from katha.app.studies import estimate
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.experiments.evaluator_tables import load_table
-from katha.experiments.inputs import CompareOptions, EvalOptions
+from katha.experiments.inputs import EvalOptions, StudyOptions
 from katha.experiments.runner import ExperimentState, Result
 from katha.schema.tables import AblationRow, AblationTable, CompareTable, HumanColumns, TuningResult
 
@@ -241,24 +241,20 @@ def _tell_invalid(invalid: Mapping[str, Mapping[str, str]]) -> None:
 
 
 @options_from(Settings, leave_out=("mode", "review"))
+@options_from(StudyOptions, into="options", preset=False, limits=False)
 def ablate(
     stories: Stories,
     given: Given,
+    options: Given,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or a YAML file of your own.")] = "length",
     rows: Annotated[str | None, typer.Option("--rows", help="Only these rows of the suite, with commas.")] = None,
-    split: Split = None,
     lock: Lock = None,
     human: Annotated[
         Path | None,
         typer.Option("--human", help="People's judgments of the boards (CSV or JSON Lines): human columns."),
     ] = None,
-    reference: Annotated[
-        str | None, typer.Option("--reference", help="The row that the others are held against; the suite's baseline.")
-    ] = None,
-    resamples: Resamples = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
     dry_run: DryRun = False,
-    metrics: Metrics = None,
     as_json: Json = False,
 ) -> None:
     """Run every row of a suite over STORIES, and say what the differences support.
@@ -267,8 +263,9 @@ def ablate(
     again does nothing; after a kill it goes on.
     """
     named = [part.strip() for part in rows.split(",") if part.strip()] if rows is not None else None
+    own = {**given.changes, **options.changes}
     if dry_run:
-        needs = needs_of_ablation(stories, given.preset, suite=suite, rows=named, split=split, **given.changes)
+        needs = needs_of_ablation(stories, given.preset, suite=suite, rows=named, **own)
         tell_needs(needs, as_json, locked=lock is not None)
         return
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
@@ -277,16 +274,12 @@ def ablate(
             given.preset,
             suite=suite,
             rows=named,
-            split=split,
             lock=lock,
             human=human,
-            reference=reference,
-            resamples=resamples,
             out=out,
             budget=given.budget,
             on_progress=on_progress,
-            metrics=metrics or (),
-            **given.changes,
+            **own,
         )
     _conclude(result, _tell_ablation, as_json)
 
@@ -336,7 +329,7 @@ def _people(mode: str, human: HumanColumns) -> str:
 
 
 @options_from(Settings, leave_out=_VARIED)
-@options_from(CompareOptions, into="options", preset=False, limits=False)
+@options_from(StudyOptions, into="options", preset=False, limits=False)
 def compare(
     stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, a text, or a folder of them.")],
     given: Given,
@@ -359,7 +352,6 @@ def compare(
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
     dry_run: DryRun = False,
-    metrics: Metrics = None,
     as_json: Json = False,
 ) -> None:
     """Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).
@@ -385,7 +377,6 @@ def compare(
             budget=given.budget,
             on_progress=on_progress,
             **own,
-            metrics=metrics or (),
         )
     _conclude(result, _tell_comparison, as_json, {"reused": result.reused})
 
