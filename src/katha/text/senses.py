@@ -33,7 +33,8 @@ class _Sense:
         """Return the text with what the words mean here."""
         for word, phrase in self.said.items():
             before = "".join(rf"(?<!{re.escape(one)} )" for one in dict.fromkeys(phrase.split()[:-1]))
-            text = re.sub(rf"{before}\b{word}((?:e?s)?)\b", lambda found, to=phrase: _plural(to, found[1]), text)
+            for ending in ("", "s", "es"):
+                text = re.sub(rf"{before}\b{word}{ending}\b", _plural(phrase, ending), text)
         return text
 
 
