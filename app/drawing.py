@@ -20,6 +20,7 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.packets.instructions import require_variant
 from katha.jsonio import MOST_JSON, read_json
+from katha.mapping import RecordMapping
 from katha.planners.base import validate_plan
 from katha.planners.renewal import read_plan
 from katha.schema import Event, Plan, StoryRecord
@@ -70,8 +71,8 @@ def run_story(
     """
     config = settings_for(settings, changes)
     require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
-    record = read_story(story)
-    given = plan if plan is None or isinstance(plan, Plan) else _read_plan(Path(plan), record)
+    record = read_story(story, config.mapping)
+    given = plan if plan is None or isinstance(plan, Plan) else load_plan(Path(plan), record)
     if given is not None:
         config = config.model_copy(update={"panels": len(given.panels)})
     if config.panels is not None:
@@ -104,7 +105,7 @@ def plan_story(story: StoryRecord | Path | str, settings: Settings | str | None 
         >>> [panel.prompt for panel in plan.panels]
     """
     config = settings_for(settings, changes)
-    record = read_story(story)
+    record = read_story(story, config.mapping)
     if config.panels is not None:
         check_scene_count(record, config.panels)
     return make_plan(record, config)
@@ -159,7 +160,7 @@ def settings_for(settings: Settings | str | None, changes: Mapping[str, Any], *,
     return config
 
 
-def read_story(story: StoryRecord | Path | str) -> StoryRecord:
+def read_story(story: StoryRecord | Path | str, mapping: Path | None = None) -> StoryRecord:
     """Return the story that is meant: a record as it is, a path (with `#story_id`), or a text of whole sentences.
 
     Raises:
@@ -169,11 +170,11 @@ def read_story(story: StoryRecord | Path | str) -> StoryRecord:
         return story
     if isinstance(story, str) and ("\n" in story.strip() or (" " in story and _SENTENCE_END.search(story))):
         return story_of_text(story)
-    return load_story(str(story))
+    return load_story(str(story), RecordMapping(mapping))
 
 
-def _read_plan(path: Path, record: StoryRecord) -> Plan:
-    """The plan in `path`, checked against the story it is for.
+def load_plan(path: Path, record: StoryRecord) -> Plan:
+    """Return the plan in `path`, checked against the story it is for.
 
     Raises:
         PlanError: it is not a plan of this version, or does not fit the story; the field is named.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from katha.app.reports.people_page import write_people_report
 from katha.app.reports.rater_pages import write_rater_pages
+from katha.app.reports.study_tables import people_tables
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import parse_boards
 from katha.eval_bridge.people.study import PAGES, STUDY, Study
@@ -26,6 +27,7 @@ from katha.experiments.people import (
 from katha.jsonio import write_bytes_atomic
 from katha.store import Workspace
 from katha.stories import load_stories
+from katha.tables import write_tables
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ def pack_study(stories: str, boards: Sequence[str], out: Path, options: StudyOpt
 
 
 def score_study(answers: Sequence[Path], out: Path, options: PeopleOptions) -> tuple[Scored, Path]:
-    """Score what people handed back: `people.json`, `judgments.jsonl`, figures and `report.html` in `out`.
+    """Score what people handed back: `people.json`, `judgments.jsonl`, tables (CSV, LaTeX), figures and `report.html`
+    in `out`.
 
     Returns:
         The scores with the judgments that they are made of, and the report.
@@ -78,4 +81,5 @@ def score_study(answers: Sequence[Path], out: Path, options: PeopleOptions) -> t
     with Workspace(out, SCORES).claim():
         write_scored(out, scored)
         report = write_people_report(out, scored.scores)
+        write_tables(out, people_tables(scored.scores))
     return scored, report

@@ -10,9 +10,11 @@ from typing import Any
 
 from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import given_names, settings_for
+from katha.app.measuring import OnProgress, measure_beside
+from katha.app.reports.data_tables import score_tables
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
-from katha.compass.lock import TEST_SPLITS
+from katha.app.reports.study_tables import ablation_tables, compare_tables, tuning_tables
 from katha.compass.modes import Suite, load_suite
 from katha.config import Settings, cache_folder, read_settings
 from katha.errors import UsageError
@@ -32,17 +34,26 @@ from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.compare import CompareJob
 from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.inputs import EvalOptions, choose_questions, prepare_stories, read_pairs
+from katha.experiments.inputs import (
+    CompareOptions,
+    EvalOptions,
+    choose_questions,
+    choose_stories,
+    prepare_stories,
+    read_pairs,
+)
 from katha.experiments.methods import Method, cross_methods, read_methods
+from katha.experiments.needs import countable_judges
 from katha.jsonio import refuse_overwriting
+from katha.models.client import keyless
+from katha.protocols import Judge
 from katha.registry import read_options
 from katha.schema import StoryRecord
 from katha.store import Store
 from katha.stories import load_stories
+from katha.tables import write_tables
 
 Stories = str | Path | Sequence[StoryRecord]
-OnProgress = Callable[[str, int, int], None]
-"""Hears what was done last, how much is done, and of how much."""
 
 
 def evaluate(
@@ -69,8 +80,8 @@ def evaluate(
         on_progress: Hears each story's id, how many stories are done, and of how many.
         on_batch: Hears of a judge's batches: its name, how many have ended, of how many.
         **changes: Settings by name (`judges=["openai:gpt-4o"]`, `answers="free"`), and those of `EvalOptions`:
-            `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `reference`, `resamples`, `concurrency`,
-            `batch`.
+            `split`, `ids`, `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `reference`, `resamples`,
+            `concurrency`, `batch`.
 
     Returns:
         The scores, and what was asked, kept and left out; the files, with `report.html`, are in `result.out`.
@@ -97,6 +108,7 @@ def evaluate(
         )
     if not (result.reused and (place / "report.html").is_file()):
         write_eval_report(place)
+        write_tables(place, score_tables(result.scores))
     return result
 
 
@@ -109,13 +121,13 @@ def estimate(
     on_progress: OnProgress | None = None,
     **changes: Any,
 ) -> tuple[Mapping[str, Estimate], Mapping[str, Mapping[str, str]]]:
-    """Say what `evaluate` would ask of each judge beyond what the cache holds. Asks nothing and writes nothing.
+    """Say what `evaluate` would ask of each judge beyond what the cache holds. Needs no key, asks and writes nothing.
 
     Returns:
         The estimate by judge, and why boards would not be judged, by board and story.
     """
-    options, job = _eval_job(stories, boards, settings, changes)
-    with Store(cache_folder(), owner=str(out)) as store:
+    options, job = _eval_job(stories, boards, settings, changes, dry=True)
+    with Store(cache_folder(), owner=str(out)) as store, keyless():
         sums, asked = evaluating.estimate(job, store, _counted(on_progress, len(job.records)), batch=options.batch)
     return sums, asked.invalid
 
@@ -125,8 +137,10 @@ def _eval_job(
     boards: str | Path | Sequence[str],
     settings: Settings | str | None,
     changes: Mapping[str, Any],
+    *,
+    dry: bool = False,
 ) -> tuple[EvalOptions, evaluating.EvalJob]:
-    """Check every option before any work."""
+    """Check every option before any work. dry: nothing will be asked, so no key and no weights are needed."""
     own = {name: value for name, value in changes.items() if name in EvalOptions.model_fields}
     options = read_settings(EvalOptions, own)
     config = settings_for(
@@ -137,7 +151,7 @@ def _eval_job(
         raise UsageError(f"The evaluator {options.evaluator!r} asks for choices.", hint="Leave --answers free out.")
     methods = parse_boards([str(boards)] if isinstance(boards, (str, Path)) else boards, reserved=CONTROLS)
     controls = parse_controls(options.controls)
-    records = _records(stories)
+    records = choose_stories(read_records(stories, config.mapping), options.split, options.ids, stories)
     asked = EvalSettings(
         answers=config.answers,
         variant=config.variant,
@@ -148,14 +162,7 @@ def _eval_job(
         evaluator=options.evaluator,
         reference=require_reference(options.reference, [method.name for method in methods]),
     )
-    judges = make_judges(
-        config.judges,
-        base_url=config.base_url,
-        verify_reuse=config.verify_reuse,
-        concurrency=options.concurrency,
-        patience=config.patience,
-        options=config.judge_options,
-    )
+    judges = countable_judges(config, options.concurrency) if dry else _judges(config, options.concurrency)
     job = evaluating.EvalJob(
         records=records,
         methods=methods,
@@ -167,6 +174,17 @@ def _eval_job(
         command=("katha", *sys.argv[1:]),
     )
     return options, replace(job, scanner=WordScanner()) if options.scan_words else job
+
+
+def _judges(config: Settings, concurrency: int | None) -> list[tuple[str, Judge]]:
+    return make_judges(
+        config.judges,
+        base_url=config.base_url,
+        verify_reuse=config.verify_reuse,
+        concurrency=concurrency,
+        patience=config.patience,
+        options=config.judge_options,
+    )
 
 
 def ablate(
@@ -186,7 +204,7 @@ def ablate(
 ) -> AblationResult:
     """Run every row of a suite over stories, and say what the differences support.
 
-    Each distinct frame is drawn once and each distinct question asked once, however the rows overlap.
+    Each distinct frame is drawn once and each distinct question asked once.
 
     Args:
         stories: A JSON Lines file, a record, a text, a folder of them, or records.
@@ -200,7 +218,7 @@ def ablate(
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        **changes: Single settings by name, over `settings`; `reference`, the row that others are held against.
+        **changes: Single settings by name, over `settings`; `reference`, a row; `metrics`, other papers' measures.
 
     Returns:
         The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
@@ -213,13 +231,13 @@ def ablate(
         >>> result = ablate("stories.jsonl", suite="length", rows=["base", "full"], out="out/length")
         >>> result.table
     """
-    reference = changes.pop("reference", None)
+    reference, metrics = changes.pop("reference", None), changes.pop("metrics", ())
     config = settings_for(settings, changes)
-    chosen = _suite(suite, config, rows, reference)
+    chosen = choose_suite(suite, config, rows, reference)
     require_memory(
         changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
     )
-    records = _of_split(_records(stories), split, stories)
+    records = choose_stories(read_records(stories, config.mapping), split, source=stories)
     plugins, frozen = load_plugins(config, budget), None
     if lock is not None:
         config = freeze(config, Path(lock), plugins, records, given_names(changes))
@@ -227,11 +245,12 @@ def ablate(
     job = AblationJob(records, chosen, config, plugins, frozen, resamples, strict=rows is not None, human=human)
     folder = Path(out) if out is not None else Path("out") / chosen.name
     result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
-    write_ablation_report(result.out)
+    write_ablation_report(measure_beside(result.out, metrics, config, budget))
+    write_tables(result.out, ablation_tables(result.table))
     return result
 
 
-def _suite(name: str, config: Settings, rows: Sequence[str] | None, reference: str | None) -> Suite:
+def choose_suite(name: str, config: Settings, rows: Sequence[str] | None, reference: str | None) -> Suite:
     """Return the suite with the rows that are asked for, each held against the reference.
 
     Raises:
@@ -253,8 +272,6 @@ def compare(
     planners: Sequence[str] = (),
     modes: Sequence[str] = (),
     methods: Path | str | Sequence[Method] | None = None,
-    reference: str | None = None,
-    resamples: int = 10_000,
     out: Path | str = "out/compare",
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
@@ -269,12 +286,12 @@ def compare(
         planners: The planners to compare.
         modes: The repair modes to compare; `base` unless told.
         methods: A YAML list of methods, each with options of its own, or the methods themselves.
-        reference: The method that the others are held against, not every pair.
-        resamples: Bootstrap resamples of stories.
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
         **changes: Single settings by name, over `settings`; each renderer gets those `renderer_options` that it has.
+            `split`, `ids`, `reference` and `resamples` (10,000), as `CompareOptions` has them;
+            `metrics`, others' measures.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
@@ -287,24 +304,39 @@ def compare(
         >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
         >>> result.table
     """
-    options = changes.pop("renderer_options", None)
-    config = settings_for(settings, {**changes, "mode": "base"})
-    found = _methods(config, methods, (planners, renderers, modes), options)
+    metrics = changes.pop("metrics", ())
+    own, rest, options = compare_options(changes)
+    config = settings_for(settings, {**rest, "mode": "base"})
+    records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
+    found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_memory(changes.get("memory"), drawn_by)
     job = CompareJob(
-        records=_records(stories),
+        records=records,
         methods=found,
         config=config,
         prepare=_prepare_alike(stories),
-        resamples=resamples,
+        resamples=own.resamples,
         command=("katha", *sys.argv[1:]),
         budget=budget,
-        reference=require_reference(reference, [one.name for one in found]),
+        reference=require_reference(own.reference, [one.name for one in found]),
     )
     result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
-    write_compare_report(result.out)
+    write_compare_report(measure_beside(result.out, metrics, config, budget))
+    write_tables(result.out, compare_tables(result.table))
     return result
+
+
+def compare_options(changes: Mapping[str, Any]) -> tuple[CompareOptions, Mapping[str, Any], Any]:
+    """Return what of `changes` is a comparison's own, the settings among them, and the renderers' options.
+
+    Raises:
+        UsageError: one has a value that it cannot have.
+    """
+    own = {name: value for name, value in changes.items() if name in CompareOptions.model_fields and value is not None}
+    rest = {name: value for name, value in changes.items() if name not in CompareOptions.model_fields}
+    options = rest.pop("renderer_options", None)
+    return read_settings(CompareOptions, own), rest, options
 
 
 def tune(
@@ -350,9 +382,9 @@ def tune(
     config = settings_for(settings, changes)
     require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
     refuse_overwriting(Path(lock), _read_files(stories))
-    records = _records(stories)
+    records = read_records(stories, config.mapping)
     wanted = split or ("validation" if any(record.split for record in records) else None)
-    chosen = _of_split(records, wanted, stories)
+    chosen = choose_stories(records, wanted, source=stories)
     inside = {record.story_id for record in chosen}
     job = tuning.TuneJob(
         chosen,
@@ -365,10 +397,11 @@ def tune(
     )
     result = tuning.tune(job, Path(out), Path(lock), on_story=_counted(on_progress, len(chosen)))
     write_tuning_report(Path(out))
+    write_tables(Path(out), tuning_tables(result.chosen))
     return result
 
 
-def _methods(
+def choose_methods(
     config: Settings,
     methods: Path | str | Sequence[Method] | None,
     varied: tuple[Sequence[str], Sequence[str], Sequence[str]],
@@ -403,8 +436,9 @@ def _prepare_alike(stories: Stories) -> Callable[[Sequence[StoryRecord]], list[S
     return prepare
 
 
-def _records(stories: Stories) -> list[StoryRecord]:
-    return load_stories(stories) if isinstance(stories, (str, Path)) else list(stories)
+def read_records(stories: Stories, mapping: Path | None = None) -> list[StoryRecord]:
+    """Return the stories of a file, a folder or a list; `mapping`: how records name things."""
+    return load_stories(stories, mapping) if isinstance(stories, (str, Path)) else list(stories)
 
 
 def _read_files(stories: Stories) -> list[Path]:
@@ -416,24 +450,6 @@ def _read_files(stories: Stories) -> list[Path]:
 def _source(stories: Stories) -> str | Path | None:
     """The file that stories came from: contrastive variants may lie beside it."""
     return stories if isinstance(stories, (str, Path)) else None
-
-
-def _of_split(records: list[StoryRecord], split: str | None, stories: Stories) -> list[StoryRecord]:
-    """The stories of `split`; `test` holds public and hidden test together.
-
-    Raises:
-        UsageError: no story is in it.
-    """
-    if split is None:
-        return records
-    wanted = TEST_SPLITS if split == "test" else (split,)
-    kept = [record for record in records if record.split in wanted]
-    if not kept:
-        known = sorted({record.split for record in records if record.split})
-        there = f"There is {', '.join(known)}." if known else "No story names a split: see `katha bench split`."
-        source = repr(str(stories)) if isinstance(stories, (str, Path)) else "The list"
-        raise UsageError(f"{source} has no story of the split {split!r}.", hint=there)
-    return kept
 
 
 def _counted(on_progress: OnProgress | None, total: int) -> Callable[[str, int], None] | None:

@@ -4,15 +4,18 @@ measure what planners make of stories before anything is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from katha.agents.context import make_plan
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.eval_bridge.bench.mix import Mauve, continue_stories, mauve, mix_stories, vocabulary_size
+from katha.eval_bridge.bench.vistorybench import Language, copy_references, copy_results, read_dataset
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.questions.build import build_questions
 from katha.eval_bridge.questions.writing import (
@@ -22,13 +25,14 @@ from katha.eval_bridge.questions.writing import (
     write_questions,
     write_variants,
 )
+from katha.eval_bridge.scoring.contrastive import TWIN_OF, iter_variants
 from katha.jsonio import refuse_overwriting, write_bytes_atomic
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality
 from katha.protocols import Judge, PlanRequest
 from katha.registry import default_registry
-from katha.schema import ContrastiveVariant, Question, StoryRecord
-from katha.stories import iter_records
+from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, StoryRecord
+from katha.stories import iter_records, load_stories
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,195 @@ def write_story_variants(stories: Path, out: Path, *, by: str, judge: str | None
         rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]
     _write(out, kept)
     return Built(len(kept), rejected)
+
+
+@dataclass(frozen=True)
+class MixedSet:
+    """An evaluation set at a mixing ratio: how many stories of which source, what could not be written, how near it is
+    to the closed stories (MAUVE, Table 1) and how many different words either has."""
+
+    ratio: float
+    generator: str
+    stories: int
+    closed: int
+    opened: int
+    failed: dict[str, str]
+    mauve: Mauve
+    words_before: int
+    words: int
+
+
+def write_mixed_set(
+    closed: Path,
+    opened: Path,
+    out: Path,
+    *,
+    ratio: float,
+    by: str | None,
+    base_url: str | None,
+    seed: int,
+    mauve_model: str,
+) -> MixedSet:
+    """Write as many stories as `closed` has into `out`, mixed with `opened` at a ratio (VCMS, Sec. 4).
+
+    by: the model that goes on from the closed stories' beginnings; None writes the mix as it is drawn.
+
+    Raises:
+        UsageError: the ratio, the stories or the model are wrong. ModelError: the model cannot be used.
+    """
+    refuse_overwriting(out, [closed, opened])
+    before, others = list(iter_records(closed)), list(iter_records(opened))
+    mixed = mix_stories(before, others, ratio, seed)
+    made, failed = list(mixed.stories), dict[str, str]()
+    if by is not None:
+        made, failed = continue_stories(make_model(by, base_url=base_url), before, mixed, ratio=ratio, seed=seed)
+    _write(out, made)
+    texts, written = [story.story_text for story in before], [story.story_text for story in made]
+    opened_count = sum(source == "open" for source in mixed.sources.values())
+    return MixedSet(
+        ratio=ratio,
+        generator=by or "none: the mix as it is drawn",
+        stories=len(made),
+        closed=len(mixed.sources) - opened_count,
+        opened=opened_count,
+        failed=failed,
+        mauve=mauve(texts, written, model=mauve_model, seed=seed),
+        words_before=vocabulary_size(texts),
+        words=vocabulary_size(written),
+    )
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What was read of ViStoryBench: stories, shots, characters' pictures, boards, and which boards are missing."""
+
+    stories: int
+    shots: int
+    pictures: int
+    boards: int
+    missing: dict[str, str]
+
+
+def write_vistorybench(dataset: Path, out: Path, *, results: Path | None, language: str, lite: bool) -> Dataset:
+    """Write `stories.jsonl`, `characters/` and, of a method's results, `boards/` into the new folder `out`.
+
+    Raises:
+        UsageError: the language is not known, or `out` holds something. InputFileError, RecordError: the dataset cannot
+        be read.
+    """
+    if language not in get_args(Language):
+        raise UsageError(f"--language is {' or '.join(get_args(Language))}, not {language!r}.")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"--out {str(out)!r} exists and is not an empty folder.", hint="Name a new one.")
+    records = list(read_dataset(dataset, language=cast(Language, language), lite=lite))
+    out.mkdir(parents=True, exist_ok=True)
+    _write(out / "stories.jsonl", records)
+    pictures = copy_references(dataset, records, out / "characters")
+    missing = copy_results(results, records, out / "boards") if results is not None else {}
+    boards = len(records) - len(missing) if results is not None else 0
+    return Dataset(len(records), sum(len(record.scenes) for record in records), pictures, boards, missing)
+
+
+def write_contrasts(stories: Path, variants: Path, out: Path) -> Built:
+    """Write the stories, and each one's active contrastive variants as stories of their own beside it, into `out`.
+
+    A twin has the variant's text and changed scene, its transitions around that scene read anew, and the story's own
+    questions but for those that the change is about: these are asked of the changed transitions, and the moral question
+    takes the variant's moral. Questions that a variant brings itself are used as they are. Drawn and judged as any
+    other story, twins stand beside their sources in `scores.json` under `contrasts` (Table 4).
+
+    Raises:
+        UsageError: a file cannot be read, or is `out`; no variant belongs to a story.
+    """
+    refuse_overwriting(out, [stories, variants])
+    known: dict[str, list[ContrastiveVariant]] = {}
+    for variant in iter_variants(variants):
+        known.setdefault(variant.base_story_id, []).append(variant)
+    records, rejected, twins = load_stories(stories), [], 0
+    made: list[StoryRecord] = []
+    for record in records:
+        made.append(record)
+        for variant in known.get(record.story_id, ()):
+            twin = _twin(record, variant) if variant.has_variant else "it is marked as inactive (has_variant)"
+            if isinstance(twin, str):
+                rejected.append(Rejection(record.story_id, variant.variant_id, variant.change_type, twin))
+            else:
+                made.append(twin)
+                twins += 1
+    if not twins:
+        raise UsageError(f"{str(variants)!r} holds no variant of these stories that changes a text.")
+    _write(out, made)
+    return Built(twins, rejected)
+
+
+def _twin(record: StoryRecord, variant: ContrastiveVariant) -> StoryRecord | str:
+    """Return a variant as a story of its own, or why it cannot be one."""
+    at, text = variant.changed_scene_id, variant.contrastive_scene_text.strip()
+    scenes = [
+        item.model_copy(
+            update={"scene_text": text, "action": text, "visual_must_show": [], "story_id": variant.variant_id}
+        )
+        if item.scene_index == at and text
+        else item.model_copy(update={"story_id": variant.variant_id})
+        for item in record.scenes
+    ]
+    told = variant.contrastive_story_text.strip() or " ".join(item.scene_text for item in scenes)
+    if not told or told == record.story_text:
+        return "it changes no text"
+    bare = record.model_copy(
+        update={
+            "story_id": variant.variant_id,
+            "story_text": told,
+            "scenes": scenes,
+            "transitions": [],
+            "recoverability_questions": [],
+            "moral_label": variant.contrastive_moral or record.moral_label,
+            "provenance": {**record.provenance, TWIN_OF: record.story_id, "change_type": variant.change_type},
+        }
+    )
+    try:
+        plan = make_plan(bare, Settings(panels=len(scenes) or Settings().panels))
+    except UsageError as error:
+        return error.message
+    own = {item.pair: item for item in record.transitions}
+    touched = {item.pair for item in plan.transitions if not own or at is None or at in item.pair}
+    transitions = [item if item.pair in touched else own.get(item.pair, item) for item in plan.transitions]
+    twin = bare.model_copy(update={"transitions": transitions if own else []})
+    given = (variant.model_extra or {}).get("recoverability_questions")
+    if isinstance(given, list):
+        try:
+            asked = [Question.model_validate(item) for item in given]
+        except ValidationError as error:
+            first = error.errors()[0]
+            return f"its question field {'.'.join(map(str, first['loc']))!r}: {first['msg']}"
+    else:
+        asked = _twin_questions(record, twin, variant, build_questions(twin, plan), touched)
+    owned = [item.model_copy(update={"story_id": variant.variant_id}) for item in asked]
+    return twin.model_copy(update={"recoverability_questions": owned}) if owned else "no question can be asked of it"
+
+
+def _twin_questions(
+    record: StoryRecord,
+    twin: StoryRecord,
+    variant: ContrastiveVariant,
+    built: Sequence[Question],
+    touched: Collection[tuple[int, int]],
+) -> list[Question]:
+    """Return the story's questions that the change leaves alone, the moral's, and those of the changed transitions."""
+    kept = []
+    for item in record.recoverability_questions:
+        about = {item.target_scene, *item.evidence_scenes}
+        if item.question_type == "moral":
+            moral = variant.contrastive_moral
+            change = {"gold_answer": moral, "accepted_answers": [moral], "options": None}
+            kept += [item.model_copy(update=change)] if moral and item.gold_answer in MORAL_LABELS else []
+        elif item.target_transition not in touched and variant.changed_scene_id not in about:
+            kept.append(item)
+    names = {item.question_id for item in kept}
+    fresh = [item for item in built if item.target_transition in touched and item.question_type != "moral"]
+    if not record.recoverability_questions:
+        fresh = list(built)
+    return kept + [item for item in fresh if item.question_id not in names]
 
 
 def measure_planners(stories: Path, planners: Sequence[str], panels: int | None = None) -> dict[str, PlannerQuality]:

@@ -22,9 +22,11 @@ from katha.eval_bridge.matching.match import Decider, Rule
 from katha.eval_bridge.matching.rules import RecordingRule, open_rule, recording, settle
 from katha.eval_bridge.packets.instructions import prompt_hashes
 from katha.eval_bridge.packets.packets import WordScanner
+from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.scoring.audit import question_ledger, summarise
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions
 from katha.eval_bridge.scoring.controls import control_results
+from katha.eval_bridge.scoring.moral import label_questions
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
@@ -77,10 +79,16 @@ class EvalJob:
             settings=self.settings,
             settled=settled,
             pairs=pair_questions(records, self.variants, self.settings.seed),
+            labels=self.labels(records),
             scanner=self.scanner,
             log=logs[0],
             control_log=logs[1],
         )
+
+    def labels(self, records: Sequence[StoryRecord]) -> dict[str, list[Question]]:
+        """Return the questions for moral labels, where the stories' own questions are what is asked and reported."""
+        own = self.settings.questions != "steering" and load_evaluator(self.settings.evaluator).own
+        return label_questions(records, self.settings.seed) if own else {}
 
     def state(self) -> EvalState:
         """Return what the evaluation's folder begins with.
@@ -92,7 +100,7 @@ class EvalJob:
         for item in (*self.records, *self.variants):
             hashed.update(canonical(item.model_dump(mode="json")))
         asked = (settings.answers, settings.variant, settings.questions, settings.seed, settings.evaluator)
-        identity = digest([hashed.hexdigest(), asked, prompt_hashes()])
+        identity = digest([hashed.hexdigest(), asked, prompt_hashes(settings.variant)])
         boards = [
             [method.name, str(method.folder.resolve()), record.story_id, method.files(record.story_id)]
             for method in self.methods
@@ -110,7 +118,7 @@ class EvalJob:
             config=self.settings,
             boards={method.name: str(method.folder) for method in self.methods},
             judges=self.specs(),
-            prompts=prompt_hashes(),
+            prompts=prompt_hashes(settings.variant),
         )
 
 
@@ -268,7 +276,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
         """Put the logs in order, score them, and write every file."""
         job, folder, evaluator, settings = self._job, self.folder, self._evaluator, self._job.settings
         records, judges, invalid = evaluator.records, list(job.judges), evaluator.invalid
-        place = row_order(records, [None, *(item.name for item in job.methods)], judges, settings, evaluator.pairs)
+        place = row_order(records, [None, *(item.name for item in job.methods)], judges, settings, evaluator.beside)
         rows = folder.tidy(
             folder.answers, lambda row: None if row.story_id in invalid.get(row.method or "", {}) else place(row)
         )

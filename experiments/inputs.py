@@ -9,18 +9,21 @@ from typing import get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents.context import make_plan
+from katha.compass.lock import TEST_SPLITS
 from katha.config import Settings
-from katha.errors import InputFileError, UsageError
+from katha.errors import InputFileError, RecordError, UsageError
 from katha.eval_bridge.questions.build import build_questions, fill_options
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, EvaluatorSpec, evaluator_questions
 from katha.eval_bridge.scoring.contrastive import iter_variants
-from katha.jsonio import digest, iter_lines
+from katha.jsonio import digest, iter_lines, loads, read_text
 from katha.protocols import PlanRequest
 from katha.schema import ContrastiveVariant, Question, Scene, StoryRecord
 from katha.schema.scores import Selection
 from katha.stories import VARIANTS_FILE
 
 _POOL = 240
+SPLIT_HELP = "Only the stories of this split (the record's field); test is public and hidden test together."
+IDS_HELP = "Only these stories: ids with commas, or a file of them (one a line, or JSON Lines with story_id)."
 
 
 class EvalOptions(BaseModel):
@@ -38,6 +41,8 @@ class EvalOptions(BaseModel):
         default=DEFAULT_EVALUATOR,
         description="kathatrace (unless told), or a baseline: object-overlap, generic-qa, tifa, dsg, ...",
     )
+    split: str | None = Field(default=None, description=SPLIT_HELP)
+    ids: str | None = Field(default=None, description=IDS_HELP)
     variants: Path | None = Field(default=None, description="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
     scan_words: bool = Field(default=False, description="Look for words of the story drawn into the pictures (OCR).")
     reference: str | None = Field(
@@ -52,6 +57,70 @@ class EvalOptions(BaseModel):
     batch: bool = Field(
         default=False, description="Ask APIs by their batches: cheaper, within a day. The command waits."
     )
+
+
+class CompareOptions(BaseModel):
+    """Which stories methods are compared on, and how their differences are tested."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    split: str | None = Field(default=None, description=SPLIT_HELP)
+    ids: str | None = Field(default=None, description=IDS_HELP)
+    reference: str | None = Field(
+        default=None, description="The method that the others are held against, not every pair."
+    )
+    resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")
+
+
+def choose_stories(
+    records: Sequence[StoryRecord], split: str | None, ids: str | None = None, source: object = None
+) -> list[StoryRecord]:
+    """Return the stories of `split` whose ids are among `ids`; None of either is all of them.
+
+    split: `test` holds public and hidden test together. ids: with commas, or a file. source: where the stories came
+    from, as a refusal names it.
+
+    Raises:
+        UsageError: no story is left, or an id is no story's. InputFileError, RecordError: the file of ids is broken.
+    """
+    where = repr(str(source)) if isinstance(source, (str, Path)) else "The list"
+    kept = list(records)
+    if split is not None:
+        wanted = TEST_SPLITS if split == "test" else (split,)
+        kept = [record for record in kept if record.split in wanted]
+        if not kept:
+            known = sorted({record.split for record in records if record.split})
+            there = f"There is {', '.join(known)}." if known else "No story names a split: see `katha bench split`."
+            raise UsageError(f"{where} has no story of the split {split!r}.", hint=there)
+    if ids is not None:
+        named = dict.fromkeys(_read_ids(ids))
+        strange = [name for name in named if name not in {record.story_id for record in kept}]
+        if strange or not named:
+            told = f"no story {strange[0]!r}" if strange else "no story of --ids"
+            told += f" and {len(strange) - 1} more of --ids" if len(strange) > 1 else ""
+            raise UsageError(f"{where} has {told}{f' in the split {split!r}' if split else ''}.")
+        kept = [record for record in kept if record.story_id in named]
+    return kept
+
+
+def _read_ids(given: str) -> list[str]:
+    """Return the ids of a list with commas, or those in a file."""
+    path = Path(given)
+    if "," in given or not path.is_file():
+        return [name.strip() for name in given.split(",") if name.strip()]
+    if path.suffix != ".jsonl":
+        return [line.strip() for line in read_text(path).splitlines() if line.strip()]
+    found = []
+    for number, line in iter_lines(path):
+        try:
+            value = loads(line)
+        except ValueError as error:
+            raise InputFileError(f"{str(path)!r}, line {number}, is not JSON: {error}.") from error
+        name = value.get("story_id") if isinstance(value, dict) else value
+        if not isinstance(name, str):
+            raise RecordError(f"{str(path)!r}, line {number}, has no story_id.")
+        found.append(name)
+    return found
 
 
 def choose_questions(asked: str | None, records: Sequence[StoryRecord]) -> Selection:

@@ -118,8 +118,9 @@ class Evaluator:
     asked about several stories at once. The text-only question of a story is asked once for all methods.
 
     engine: asks the judges. log, control_log: where each answer goes as it arrives. settled: marks of questions that
-    need no asking. pairs: contrastive questions by story, chosen from the images alone. scanner: reads words in the
-    pictures. After `run`, `invalid` says by method which stories left and why.
+    need no asking. pairs: contrastive questions by story, chosen from the images alone. labels: those for a story's
+    moral label, chosen under each condition. scanner: reads words in the pictures. After `run`, `invalid` says by
+    method which stories left and why.
     """
 
     records: Sequence[StoryRecord]
@@ -130,6 +131,7 @@ class Evaluator:
     control_log: Sink
     settled: Collection[bytes] = ()
     pairs: Mapping[str, Sequence[Question]] = field(default_factory=dict)
+    labels: Mapping[str, Sequence[Question]] = field(default_factory=dict)
     scanner: WordScanner | None = None
     invalid: dict[str, dict[str, str]] = field(default_factory=dict)
     leakage: Leakage = field(default_factory=Leakage)
@@ -137,6 +139,12 @@ class Evaluator:
     _shown: ControlBoards | None = field(default=None, repr=False)
     _stopping: threading.Event = field(default_factory=threading.Event, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def beside(self) -> dict[str, list[Question]]:
+        """What is asked of each story beside its questions."""
+        stories = {**self.pairs, **self.labels}
+        return {story: [*self.pairs.get(story, ()), *self.labels.get(story, ())] for story in stories}
 
     def run(self, on_story: OnStep | None = None) -> None:
         """Ask everything that is not settled.
@@ -182,13 +190,15 @@ class Evaluator:
         if not boards:
             return
         text, form = load_evaluator(self.settings.evaluator).text_of(record), self.settings.answers
-        inquiries = [self._inquiry(make_packet(record.story_id, "text", (), text), questions, None, form)]
+        packet, moral = make_packet(record.story_id, "text", (), text), self.labels.get(record.story_id, ())
+        inquiries = [self._inquiry(packet, questions, None, form), self._inquiry(packet, moral, None, "choice")]
         for name, board in boards.items():
             packet = make_packet(record.story_id, "image", board.images, text)
             inquiries.append(self._inquiry(packet, questions, name, form))
-            inquiries.append(self._inquiry(packet, self.pairs.get(record.story_id, ()), name, "choice"))
+            inquiries.append(self._inquiry(packet, [*self.pairs.get(record.story_id, ()), *moral], name, "choice"))
             packet = make_packet(record.story_id, "text+image", board.images, text)
             inquiries.append(self._inquiry(packet, questions, name, form))
+            inquiries.append(self._inquiry(packet, moral, name, "choice"))
         for judge in lane.judges:
             for inquiry in inquiries:
                 self._put(judge, inquiry, self.log)
@@ -246,14 +256,14 @@ def row_order(
     names: Sequence[str | None],
     judges: Sequence[str],
     settings: EvalSettings,
-    pairs: Mapping[str, Sequence[Question]] | None = None,
+    beside: Mapping[str, Sequence[Question]] | None = None,
 ) -> Callable[[Answer], tuple[int, ...] | None]:
     """Return what gives a row its place in a finished log: by story, judge, method of `names`, condition, question."""
     stories = {record.story_id: place for place, record in enumerate(records)}
     questions = {
         (record.story_id, item.question_id): at
         for record in records
-        for at, item in enumerate([*settings.selected(record), *(pairs or {}).get(record.story_id, ())])
+        for at, item in enumerate([*settings.selected(record), *(beside or {}).get(record.story_id, ())])
     }
 
     def place_of(row: Answer) -> tuple[int, ...] | None:

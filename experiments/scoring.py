@@ -21,7 +21,9 @@ from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scori
 from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
 from katha.eval_bridge.scoring.rows import power_estimate
 from katha.eval_bridge.scoring.scores import score as score_answers
+from katha.experiments.inputs import IDS_HELP, SPLIT_HELP, choose_stories
 from katha.jsonio import refuse_overwriting, write_json
+from katha.mapping import RecordMapping
 from katha.schema import Answer, StoryRecord
 from katha.schema.scores import PowerEstimate, Scores, Selection
 from katha.stories import iter_records
@@ -42,6 +44,8 @@ class ScoreOptions(BaseModel):
     questions: Selection = Field(
         default="reporting", description="Which half of the questions counts: reporting (unless told), steering, all."
     )
+    split: str | None = Field(default=None, description=SPLIT_HELP)
+    ids: str | None = Field(default=None, description=IDS_HELP)
     before: Annotated[Path | None, Flag("--before", "--answers-before")] = Field(
         default=None, description="An earlier scores.json: print which verdicts changed."
     )
@@ -70,6 +74,7 @@ class ScoreOptions(BaseModel):
     reference: str | None = Field(
         default=None, description="The method that the others are held against, instead of every pair."
     )
+    mapping: Path | None = Field(default=None, description=Settings.model_fields["mapping"].description)
     resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")
     seed: int = Field(default=42, description="The seed of the bootstrap; 42 unless told.")
 
@@ -140,12 +145,18 @@ def score_archives(
     decider = make_decider(options.matching, options.base_url) if options.decide else None
     rule = recording(open_rule(options.matching, archives, decider=decider, keep=archives[-1]))
     earlier = read_scoring(options.before, archives) if options.before is not None else None
-    records = read_scored_stories(stories)
-    unsettled = settle(rule, records, read_archive(answers))
-    pairs = PairScorer(records, iter_variants(options.variants) if options.variants is not None else ())
+    records = choose_stories(read_scored_stories(stories, options.mapping), options.split, options.ids, stories)
+    inside = None if options.split is None and options.ids is None else {record.story_id for record in records}
+
+    def kept(archive: Sequence[Path] = answers) -> Iterator[Answer]:
+        return (row for row in read_archive(archive) if inside is None or row.story_id in inside)
+
+    unsettled = settle(rule, records, kept())
+    variants = iter_variants(options.variants) if options.variants is not None else ()
+    pairs = PairScorer(records, (item for item in variants if inside is None or item.base_story_id in inside))
 
     def rows(archive: Sequence[Path] = answers) -> Iterator[Answer]:
-        return pairs.others(read_archive(archive))
+        return pairs.others(kept(archive))
 
     scores = _scores(records, rows, pairs, rule, options).with_notes(unsettled)
     if out is not None:
@@ -198,8 +209,8 @@ def _scores(
     return scores.model_copy(update=more)
 
 
-def read_scored_stories(path: Path) -> list[StoryRecord]:
-    """Return the stories of a file or folder that have questions.
+def read_scored_stories(path: Path, mapping: Path | None = None) -> list[StoryRecord]:
+    """Return the stories of a file or folder that have questions; `mapping`: how its records name things.
 
     Raises:
         InputFileError: no such file. RecordError: a record is broken, or none has a question.
@@ -208,7 +219,7 @@ def read_scored_stories(path: Path) -> list[StoryRecord]:
     if not inside:
         raise InputFileError(f"{str(path)!r} holds no stories.", hint=f"Looked for {', '.join(_STORY_FILES)}.")
     path = inside[0]
-    records = list(iter_records(path))
+    records = list(iter_records(path, RecordMapping(mapping)))
     if not any(record.recoverability_questions for record in records):
         raise RecordError(
             f"{str(path)!r} has no recoverability question.",

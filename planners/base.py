@@ -119,6 +119,7 @@ ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "caption": ("story_text", "scene_count", *_SCENES),
         "scene": ("story_text", "scene_count", *_STRUCTURE),
         "gemma-st": ("story_text", "scene_count", *_SCENES),
+        "fragments": ("story_text", "scene_count", *_SCENES),
         "oracle": ("story_text", "scene_count", *_GOLD, *_OF_STORY),
     }
 )

@@ -12,8 +12,11 @@ import typer
 
 from katha.app.cli.console import echo_json, points
 from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed
+from katha.app.cli.tables import tables
 from katha.config import resolve
 from katha.eval_bridge.bench.convert import convert as convert_stories
+from katha.eval_bridge.bench.publish import publish as publish_release
+from katha.eval_bridge.bench.publish import require_repository
 from katha.eval_bridge.bench.split import save_split
 from katha.eval_bridge.bench.validate import Inspection, Summary
 from katha.eval_bridge.matching.report import measure_file
@@ -21,8 +24,17 @@ from katha.eval_bridge.matching.rules import folder_rule, make_decider, open_rul
 from katha.eval_bridge.people.analysis import calibrate as compare
 from katha.eval_bridge.people.ensemble import fit_ensemble
 from katha.eval_bridge.people.judgments import read_judgments
+from katha.eval_bridge.scoring.contrastive import iter_variants
 from katha.eval_bridge.scoring.outcomes import collect
-from katha.experiments.building import Built, measure_planners, write_story_questions, write_story_variants
+from katha.experiments.building import (
+    Built,
+    measure_planners,
+    write_contrasts,
+    write_mixed_set,
+    write_story_questions,
+    write_story_variants,
+    write_vistorybench,
+)
 from katha.experiments.scoring import read_archive, read_scored_stories
 from katha.jsonio import refuse_overwriting, write_json
 from katha.mapping import RecordMapping
@@ -33,6 +45,7 @@ bench = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+bench.command()(tables)
 _SHOWN = 40
 
 Release = Annotated[Path, typer.Argument(help="A release's folder, or one of its files (.jsonl).")]
@@ -129,6 +142,30 @@ def convert(
         typer.echo(f"{found.records:,} stories with {found.questions:,} questions: {out}")
     if found.problems:
         raise typer.Exit(1)
+
+
+@bench.command()
+def publish(
+    path: Release,
+    name: Annotated[str, typer.Option("--name", help="The repository on the Hugging Face Hub: ORGANISATION/NAME.")],
+    out: Annotated[Path, typer.Option("--out", help="A new folder, for `hf upload NAME OUT --repo-type dataset`.")],
+    variants: Annotated[Path | None, typer.Option("--variants", help="Contrastive variants to go with it.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Lay stories out as a dataset of the Hugging Face Hub, with a card and `eval.yaml`. Nothing is sent.
+
+    Stories of the hidden test stay out: their answers are not for a public place.
+    """
+    kept = list(iter_variants(variants)) if variants is not None else []
+    made = publish_release(path, out, require_repository(name), kept)
+    if as_json:
+        echo_json({"out": str(out), **asdict(made)})
+        return
+    for split_name, count in made.stories.items():
+        typer.echo(f"  {split_name:<14}{count:>7,} stories")
+    if made.hidden:
+        typer.echo(f"  {made.hidden:,} stories of the hidden test are left out.")
+    typer.echo(f"{made.questions:,} questions, {made.variants:,} variants: {out}")
 
 
 @bench.command()
@@ -303,6 +340,86 @@ def variants(
 ) -> None:
     """Write two contrastive variants of each story with scenes; what fails a check is listed, not kept."""
     _tell(write_story_variants(stories, out, by=by, judge=judge, base_url=base_url), "variants", out, as_json)
+
+
+@bench.command()
+def contrasts(
+    stories: Records,
+    variants: Annotated[Path, typer.Option("--variants", help="contrastive_variants.jsonl of the stories.")],
+    out: Annotated[Path, typer.Option("--out", help="The stories with their twins, as JSON Lines.")],
+    as_json: Json = False,
+) -> None:
+    """Write STORIES with their contrastive variants as stories of their own, to set their STG beside the sources'.
+
+    Draw and judge OUT as any stories; `scores.json` then has `contrasts`.
+    """
+    _tell(write_contrasts(stories, variants, out), "twins", out, as_json)
+
+
+@bench.command()
+def mix(
+    closed: Annotated[Path, typer.Argument(help="The closed-ended stories: the evaluation set as it is (.jsonl).")],
+    opened: Annotated[Path, typer.Argument(metavar="OPEN", help="Open-ended stories to mix in (.jsonl).")],
+    out: Annotated[Path, typer.Option("--out", help="The mixed set, as JSON Lines.")],
+    ratio: Annotated[float, typer.Option("--ratio", help="The share of open-ended stories, 0 to 1.")] = 0.5,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Who goes on from the beginnings: anthropic:MODEL, openai:MODEL, PATH.")
+    ] = None,
+    base_url: Url = None,
+    mauve_model: Annotated[str, typer.Option("--mauve-model", help="Whose features MAUVE compares.")] = "gpt2-large",
+    seed: Seed = 42,
+    as_json: Json = False,
+) -> None:
+    """Write an evaluation set of as many stories as CLOSED has, with open-ended ones at a ratio (VCMS, Sec. 4).
+
+    With --by, each story is a new one that begins as a closed one does, written after the example of the mix. What
+    cannot be written is listed and left out; the exit code is then 1.
+    """
+    found = write_mixed_set(
+        closed, opened, out, ratio=ratio, by=by, base_url=base_url, seed=seed, mauve_model=mauve_model
+    )
+    if as_json:
+        echo_json({"out": str(out), **asdict(found)})
+    else:
+        for story, reason in found.failed.items():
+            typer.echo(f"Not written: {story}: {reason}")
+        typer.echo(f"{found.stories} stories of a mix of {found.closed} closed and {found.opened} open ones: {out}")
+        near = f"{found.mauve.value:.4f}" if found.mauve.value is not None else f"not known, {found.mauve.reason}"
+        typer.echo(f"  MAUVE to the closed stories: {near}")
+        typer.echo(f"  different words: {found.words:,}, the closed stories {found.words_before:,}")
+    if found.failed:
+        raise typer.Exit(1)
+
+
+@bench.command()
+def vistorybench(
+    dataset: Annotated[Path, typer.Argument(help="ViStoryBench's dataset: the folder that holds 01/story.json.")],
+    out: Annotated[Path, typer.Option("--out", help="A folder for stories.jsonl, characters/ and boards/.")],
+    results: Annotated[
+        Path | None, typer.Option("--results", help="A method's pictures, METHOD/MODE/LANGUAGE: read as boards.")
+    ] = None,
+    language: Annotated[str, typer.Option("--language", help="en or ch.")] = "en",
+    lite: Annotated[bool, typer.Option("--lite", help="The 20 stories of ViStoryBench-Lite.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write ViStoryBench's scripts as stories, its characters' pictures, and a method's results as boards.
+
+    Then `katha metrics OUT/boards --stories OUT/stories.jsonl --characters OUT/characters` measures them. Stories
+    without all their pictures are listed; the exit code is then 1.
+    """
+    found = write_vistorybench(dataset, out, results=results, language=language, lite=lite)
+    if as_json:
+        echo_json({"out": str(out), **asdict(found)})
+    else:
+        for story, reason in found.missing.items():
+            typer.echo(f"No board: {story}: {reason}")
+        typer.echo(
+            f"{found.stories} stories with {found.shots} shots and {found.pictures} pictures of characters: {out}"
+        )
+        if results is not None:
+            typer.echo(f"  {found.boards} boards: {out / 'boards'}")
+    if found.missing:
+        raise typer.Exit(1)
 
 
 def _tell(built: Built, what: str, out: Path, as_json: bool) -> None:

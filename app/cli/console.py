@@ -18,9 +18,12 @@ from katha.eval_bridge.judging.answers import Outcome
 from katha.schema import Event, Stage
 from katha.schema.scores import Comparison
 from katha.store import Status
+from katha.tables import DataTable, Estimate, number_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+    from katha.experiments.needs import Needs
 
 _TITLES: dict[Stage, str] = {
     "plan": "Planning",
@@ -124,6 +127,44 @@ def comparison(row: Comparison, judge: str = "") -> str:
     ]
     beside = f"; {', '.join(others)}" + (": the blocks disagree in sign" if row.disagree else "") if others else ""
     return f"{pair}: STG differs by {row.difference:+.1f}{span}{p} ({row.n_stories:,} stories{beside})"
+
+
+_UNLOCKED = "The lock is not looked into: seeds and candidates are counted as the settings have them."
+
+
+def tell_needs(needs: Needs, as_json: bool, *, locked: bool = False) -> None:
+    """Print what a command would draw and ask, and that nothing was done."""
+    if locked:
+        needs = needs.model_copy(update={"notes": (*needs.notes, _UNLOCKED)})
+    if as_json:
+        echo_json(needs.model_dump(mode="json") | {"cost": needs.cost})
+        return
+    for need in needs.needs:
+        tokens = f", about {need.input_tokens:,} tokens in and {need.output_tokens:,} out" if need.input_tokens else ""
+        price = "" if need.cost == 0.0 else ", price unknown" if need.cost is None else f", about ${need.cost:.2f}"
+        typer.echo(f"  {need.kind:<10}{need.name}: {need.calls:,}{tokens}{price}")
+        if need.note:
+            typer.echo(f"            not on this machine: {need.note}")
+    total = "unknown, since a price is" if needs.cost is None else f"about ${needs.cost:.2f}"
+    typer.echo(f"{needs.stories:,} stories, dollars in all: {total}.")
+    for note in needs.notes:
+        typer.echo(note)
+    typer.echo("Nothing was drawn or asked.")
+
+
+def tell_table(table: DataTable) -> None:
+    """Print a table's texts and numbers, a row a line."""
+    typer.echo(table.title)
+    for row in table.rows:
+        words = ", ".join(cell for cell in row if isinstance(cell, str))
+        numbers = []
+        for column, cell in zip(table.columns, row, strict=True):
+            value = number_of(cell)
+            if value is not None:
+                span = interval(cell.ci95, f".{column.digits}f") if isinstance(cell, Estimate) else "-"
+                told = f"{value:.{column.digits}f}" + (f" ({span})" if span != "-" else "")
+                numbers.append(f"{column.heading} {told}")
+        typer.echo(f"  {words}: {', '.join(numbers) or '-'}")
 
 
 def tell_outcome(outcome: Outcome) -> None:

@@ -9,21 +9,21 @@ import typer
 
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Given, Json, options_from
-from katha.app.exports import FORMATS, ExportOptions, export_board
+from katha.app.exports import ARCHIVES, FORMATS, ExportOptions, export_board
 from katha.config import read_settings
 
 
 @options_from(ExportOptions, into="options", preset=False, limits=False)
 def export(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
-    to: Annotated[str, typer.Option("--to", help=f"What is written: {', '.join(FORMATS)}.")],
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run; of anything judged, for answers.")],
+    to: Annotated[str, typer.Option("--to", help=f"What is written: {', '.join((*FORMATS, *ARCHIVES))}.")],
     options: Given,
     out: Annotated[
         Path | None, typer.Option("--out", help="The file or folder; STORY_ID with the format's ending unless told.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Take the board of RUN to another tool: pages, a book, pictures, a film, an edit timeline.
+    """Take the board of RUN to another tool: pages, a book, pictures, a film, an edit timeline; or its answers.
 
     A panel's dialogue, action, notes and duration (seconds) are read from RUN/plan.json.
     """

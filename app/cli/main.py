@@ -44,12 +44,16 @@ VERBS = {
         "Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).",
     ),
     "export": _Verb(
-        "export:export", "Take the board of RUN to another tool: pages, a book, pictures, a film, an edit timeline."
+        "export:export",
+        "Take the board of RUN to another tool: pages, a book, pictures, a film, an edit timeline; or its answers.",
     ),
     "report": _Verb("run:report", "Write RUN/report.html again and print where it is."),
     "eval": _Verb(
         "studies:evaluate",
         "Judge the boards of STORIES under text, image and text+image, and write scores and a report.",
+    ),
+    "metrics": _Verb(
+        "metrics:metrics", "Measure BOARDS by the metrics of other papers, and hold them against STG where it is known."
     ),
     "ablate": _Verb("studies:ablate", "Run every row of a suite over STORIES, and say what the differences support."),
     "tune": _Verb(

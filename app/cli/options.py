@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from katha.config import Flag, Settings
 from katha.eval_bridge.judging.budget import Budget
+from katha.experiments.inputs import SPLIT_HELP
 
 Story = Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")]
 Stories = Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")]
@@ -25,11 +26,16 @@ Adapter = Annotated[
     str | None, typer.Option("--adapter", help="A LoRA adapter for --planner gemma-st (`katha train planner`).")
 ]
 Lock = Annotated[Path | None, typer.Option("--lock", help="compass.lock.yaml of `katha tune`: frozen settings.")]
-Split = Annotated[str | None, typer.Option("--split", help="Only the stories of this split (the record's field).")]
+Split = Annotated[str | None, typer.Option("--split", help=SPLIT_HELP)]
 Panels = Annotated[int | None, typer.Option("--panels", help=Settings.model_fields["panels"].description)]
 Matching = Annotated[str | None, typer.Option("--matching", help=Settings.model_fields["matching"].description)]
 Resamples = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")]
 Seed = Annotated[int, typer.Option("--seed", help="The seed of the bootstrap.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Draw and ask nothing; print calls, tokens and dollars.")]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metrics", help="Other papers' measures of the boards, with commas; `katha metrics --list`."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]
 
 _PRESET = Annotated[str | None, typer.Option("--preset", help="Settings by name, or a YAML file of your own.")]

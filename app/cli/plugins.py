@@ -30,10 +30,15 @@ from katha.store import Store
 _REQUIREMENT, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
-Kind = Literal["renderer", "judge", "planner"]
+Kind = Literal["renderer", "judge", "planner", "metric"]
 Name = Annotated[str, typer.Argument(help="What it is called: small letters, digits, hyphens.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The package's folder; katha-NAME unless told.")]
-_FAMILIES: Mapping[Kind, Family] = {"renderer": "renderers", "judge": "judges", "planner": "planners"}
+_FAMILIES: Mapping[Kind, Family] = {
+    "renderer": "renderers",
+    "judge": "judges",
+    "planner": "planners",
+    "metric": "metrics",
+}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 

@@ -11,8 +11,9 @@ import typer
 
 import katha
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
-from katha.app.cli.console import echo_json, end, live_view, points, tell_outcome
-from katha.app.cli.options import Adapter, Given, Json, Lock, Story, options_from
+from katha.app.cli.console import echo_json, end, live_view, points, tell_needs, tell_outcome
+from katha.app.cli.options import Adapter, DryRun, Given, Json, Lock, Story, options_from
+from katha.app.needs import needs_of_run
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
@@ -33,6 +34,7 @@ def run(
     plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
     lock: Lock = None,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Draw STORY, find the transition that cannot be read from the images, and repair it.
@@ -40,6 +42,9 @@ def run(
     The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on.
     """
     changes = with_adapter(given, adapter)
+    if dry_run:
+        tell_needs(needs_of_run(story, given.preset, plan=plan, **changes), as_json, locked=lock is not None)
+        return
     reviews = resolve(changes, preset=given.preset).review
     with live_view(quiet=as_json or reviews) as on_event:
         result = katha.run_story(

@@ -4,19 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel
 
 import katha
-from katha.app.cli.console import comparison, echo_json, end, interval, points, progress_bar, tell_outcome
-from katha.app.cli.options import Boards, Given, Json, Lock, Resamples, Split, Stories, options_from
+from katha.app.cli.console import (
+    comparison,
+    echo_json,
+    end,
+    interval,
+    points,
+    progress_bar,
+    tell_needs,
+    tell_outcome,
+    tell_table,
+)
+from katha.app.cli.metrics import tell_measures
+from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Metrics, Resamples, Split, Stories, options_from
+from katha.app.evaluator_tables import evaluate_table
+from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tuning
+from katha.app.reports.metrics_page import read_measures
 from katha.app.reports.page import change, headline, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
 from katha.app.studies import estimate
 from katha.config import Settings
-from katha.experiments.inputs import EvalOptions
+from katha.errors import UsageError
+from katha.experiments.evaluator_tables import load_table
+from katha.experiments.inputs import CompareOptions, EvalOptions
 from katha.experiments.runner import ExperimentState, Result
 from katha.schema.tables import AblationRow, AblationTable, CompareTable, HumanColumns, TuningResult
 
@@ -24,7 +40,9 @@ if TYPE_CHECKING:
     from katha.eval_bridge.judging.budget import Estimate
     from katha.experiments.evaluate import EvalResult
 
-_JUDGED = ("judges", "judge_options", "answers", "matching", "variant", "base_url", "patience", "verify_reuse")
+_JUDGED = (
+    *("judges", "judge_options", "answers", "matching", "variant", "base_url", "patience", "verify_reuse", "mapping"),
+)
 _VARIED = (
     "steering_judges",
     "planner",
@@ -48,12 +66,15 @@ def _conclude(
     result: Result[S, T], tell: Callable[[T], None], as_json: bool, told: Mapping[str, object] | None = None
 ) -> None:
     """Print the table that a study gave, as text or as one JSON object, and leave with the study's exit code."""
-    report = str(result.out / "report.html")
+    report, measured = str(result.out / "report.html"), read_measures(result.out)
     if as_json:
         table = {"table": result.table.model_dump(mode="json")}
+        table |= {"metrics": measured.model_dump(mode="json")} if measured is not None else {}
         echo_json({"out": str(result.out), "report": report, **(told or {}), **table})
     else:
         tell(result.table)
+        if measured is not None:
+            tell_measures(measured)
         tell_outcome(result.outcome)
         typer.echo(f"Report: {report}")
     end(result.outcome, result.status)
@@ -67,7 +88,13 @@ def evaluate(
     out: Annotated[Path, typer.Option("--out", help="The folder of the evaluation.")],
     given: Given,
     options: Given,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars.")] = False,
+    table: Annotated[
+        int | None, typer.Option("--table", help="58 or 60: evaluate by each evaluator of the table's rows, too.")
+    ] = None,
+    human: Annotated[
+        Path | None, typer.Option("--human", help="With --table: people's judgments (failing, human_score, right).")
+    ] = None,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Judge the boards of STORIES under text, image and text+image, and write scores and a report.
@@ -75,6 +102,11 @@ def evaluate(
     The same command again asks nothing. After a kill, or with a larger budget, it goes on where it stopped.
     """
     changes = {**given.changes, **options.changes}
+    if table is not None:
+        _evaluate_table(stories, boards, out, given, changes, table=table, human=human, plain=not as_json, dry=dry_run)
+        return
+    if human is not None:
+        raise UsageError("--human goes with --table.", hint="For scores beside people: katha score --human FILE.")
     with progress_bar("Judging", "Judging {}", quiet=as_json) as on_progress:
         if dry_run:
             _tell_estimate(*estimate(stories, boards, out, given.preset, on_progress=on_progress, **changes), as_json)
@@ -90,6 +122,50 @@ def evaluate(
             **changes,
         )
     _tell_evaluation(result, out / "report.html", as_json)
+
+
+def _evaluate_table(
+    stories: str,
+    boards: list[str],
+    out: Path,
+    given: Given,
+    changes: Mapping[str, Any],
+    *,
+    table: int,
+    human: Path | None,
+    plain: bool,
+    dry: bool,
+) -> None:
+    """Evaluate by each evaluator of a table, and print the table; or what that would ask."""
+    if dry:
+        for name in load_table(table).evaluators:
+            if plain:
+                typer.echo(f"{name}:")
+            told = {**changes, "evaluator": name}
+            _tell_estimate(*estimate(stories, boards, out / name, given.preset, **told), not plain)
+        return
+    with progress_bar("Judging", "Judging {}", quiet=not plain) as on_progress:
+        made = evaluate_table(
+            stories,
+            boards,
+            out,
+            given.preset,
+            table=table,
+            human=human,
+            budget=given.budget,
+            on_progress=on_progress,
+            **changes,
+        )
+    if plain:
+        tell_table(made.table)
+        typer.echo(f"Tables: {out}")
+    else:
+        echo_json({"out": str(out), "table": made.rows.model_dump(mode="json")})
+    for outcome in made.outcomes.values():
+        if plain:
+            tell_outcome(outcome)
+    for outcome in made.outcomes.values():
+        end(outcome)
 
 
 def _tell_batch(judge: str, ended: int, of: int) -> None:
@@ -181,6 +257,8 @@ def ablate(
     ] = None,
     resamples: Resamples = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
+    dry_run: DryRun = False,
+    metrics: Metrics = None,
     as_json: Json = False,
 ) -> None:
     """Run every row of a suite over STORIES, and say what the differences support.
@@ -188,12 +266,17 @@ def ablate(
     Each distinct frame is drawn once and each distinct question asked once, however the rows overlap. The same command
     again does nothing; after a kill it goes on.
     """
+    named = [part.strip() for part in rows.split(",") if part.strip()] if rows is not None else None
+    if dry_run:
+        needs = needs_of_ablation(stories, given.preset, suite=suite, rows=named, split=split, **given.changes)
+        tell_needs(needs, as_json, locked=lock is not None)
+        return
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
         result = katha.ablate(
             stories,
             given.preset,
             suite=suite,
-            rows=[part.strip() for part in rows.split(",") if part.strip()] if rows is not None else None,
+            rows=named,
             split=split,
             lock=lock,
             human=human,
@@ -202,6 +285,7 @@ def ablate(
             out=out,
             budget=given.budget,
             on_progress=on_progress,
+            metrics=metrics or (),
             **given.changes,
         )
     _conclude(result, _tell_ablation, as_json)
@@ -252,9 +336,11 @@ def _people(mode: str, human: HumanColumns) -> str:
 
 
 @options_from(Settings, leave_out=_VARIED)
+@options_from(CompareOptions, into="options", preset=False, limits=False)
 def compare(
     stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, a text, or a folder of them.")],
     given: Given,
+    options: Given,
     renderer: Annotated[
         list[str] | None, typer.Option("--renderer", help="A renderer to compare; give it several times.")
     ] = None,
@@ -271,11 +357,9 @@ def compare(
         list[str] | None,
         typer.Option("--renderer-option", help="KEY=VALUE for those of the renderers that have it."),
     ] = None,
-    reference: Annotated[
-        str | None, typer.Option("--reference", help="The method that the others are held against, not every pair.")
-    ] = None,
-    resamples: Resamples = 10_000,
     out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
+    dry_run: DryRun = False,
+    metrics: Metrics = None,
     as_json: Json = False,
 ) -> None:
     """Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).
@@ -283,21 +367,25 @@ def compare(
     Every method gets the same plans, questions and judges. A story that a method cannot draw is counted as invalid,
     with the reason. The same command again does nothing; after a kill it goes on.
     """
+    varied = (planner or (), renderer or (), mode or ())
+    own = {**given.changes, **options.changes, "renderer_options": renderer_option}
+    if dry_run:
+        needs = needs_of_comparison(stories, given.preset, methods=methods, varied=varied, **own)
+        tell_needs(needs, as_json)
+        return
     with progress_bar("Drawing", quiet=as_json) as on_progress:
         result = katha.compare(
             stories,
             given.preset,
-            renderers=renderer or (),
-            planners=planner or (),
-            modes=mode or (),
+            planners=varied[0],
+            renderers=varied[1],
+            modes=varied[2],
             methods=methods,
-            reference=reference,
-            resamples=resamples,
             out=out,
             budget=given.budget,
             on_progress=on_progress,
-            **given.changes,
-            renderer_options=renderer_option,
+            **own,
+            metrics=metrics or (),
         )
     _conclude(result, _tell_comparison, as_json, {"reused": result.reused})
 
@@ -345,6 +433,7 @@ def tune(
         bool, typer.Option("--keep", help="Write the lock even if nothing better than the settings before is found.")
     ] = False,
     out: Annotated[Path, typer.Option("--out", help="The folder of features and of the curve.")] = Path("out/tune"),
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Choose candidate count, weights and thresholds on validation STORIES, and freeze them with what they rest on.
@@ -352,6 +441,9 @@ def tune(
     Stories are drawn and judged once; then thousands of settings a second are tried on what was measured. Where stories
     carry splits, `validation` is tuned on unless told.
     """
+    if dry_run:
+        tell_needs(needs_of_tuning(stories, given.preset, split=split, **given.changes), as_json)
+        return
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
         result = katha.tune(
             stories,

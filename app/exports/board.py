@@ -57,6 +57,10 @@ class ExportOptions(BaseModel):
         description="The words' language, as in BCP 47; en unless told.",
     )
     audio: Path | None = Field(default=None, description="A sound file that is laid under an mp4.")
+    dataset: str | None = Field(
+        default=None,
+        description="Of hub-results: the benchmark's repository on the Hugging Face Hub, ORGANISATION/NAME.",
+    )
 
 
 @dataclass(frozen=True)

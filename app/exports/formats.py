@@ -9,13 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
-from katha.app.exports import books, documents, films, pictures, projects, timelines
+from katha.app.exports import books, documents, films, inspect_logs, pictures, projects, timelines
+from katha.app.exports.archives import JudgedFolder, write_hub_results
 from katha.app.exports.board import ExportOptions, Sheet, read_sheet
 from katha.errors import MissingExtraError, StoreError, UsageError
 from katha.jsonio import refuse_overwriting
 
-Write = Callable[[Sheet, Path, ExportOptions], None]
+Source = Sheet | JudgedFolder
+"""What is exported: a run's board, or the answers of a judged folder."""
+Write = Callable[[Any, Path, ExportOptions], None]
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Format:
 
     Args:
         suffix: How its file ends; empty for a folder.
-        write: Writes a sheet to a path that does not exist.
+        write: Writes a sheet, or a judged folder, to a path that does not exist.
         about: What it is for, in a few words.
         extra: The extra of this package that it needs.
     """
@@ -53,16 +57,27 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "vistorybench": Format("", projects.write_vistorybench, "the results layout of ViStoryBench"),
     }
 )
-"""Every format by the name that `--to` takes."""
+"""Every format of a board by the name that `--to` takes."""
+
+ARCHIVES: Mapping[str, Format] = MappingProxyType(
+    {
+        "inspect": Format(
+            "", inspect_logs.write_inspect, "logs of inspect_ai, each half, judge and board apart", "inspect"
+        ),
+        "hub-results": Format("", write_hub_results, "`.eval_results` for model repositories of the Hugging Face Hub"),
+    }
+)
+"""Every format of a judged folder's answers by the name that `--to` takes."""
 
 
 def export_board(run: Path | str, to: str, out: Path | str | None = None, options: ExportOptions | None = None) -> Path:
-    """Write the board of a finished run for another tool.
+    """Write the board of a finished run, or the answers of a judged folder, for another tool.
 
     Args:
-        run: The folder of a finished run.
-        to: A name of `FORMATS`.
-        out: The file or folder that is written; `STORY_ID` with the format's ending, here, unless told.
+        run: The folder of a finished run; for a name of `ARCHIVES` any folder with answers and scores.
+        to: A name of `FORMATS` or `ARCHIVES`.
+        out: The file or folder that is written; `STORY_ID` (or the folder's name) with the format's ending, here,
+            unless told.
         options: Layout and times.
 
     Returns:
@@ -77,12 +92,13 @@ def export_board(run: Path | str, to: str, out: Path | str | None = None, option
         >>> export_board("out/fox_and_crow", "pdf", "fox.pdf", ExportOptions(layout="book"))
     """
     chosen = options or ExportOptions()
-    form = FORMATS.get(to)
+    form = FORMATS.get(to) or ARCHIVES.get(to)
     if form is None:
-        raise UsageError(f"There is no export {to!r}.", hint=f"Known: {', '.join(FORMATS)}.")
+        raise UsageError(f"There is no export {to!r}.", hint=f"Known: {', '.join((*FORMATS, *ARCHIVES))}.")
     place = Path(run)
-    sheet = read_sheet(place, chosen)
-    target = Path(out) if out is not None else Path(f"{sheet.story_id}{form.suffix or f'_{to}'}")
+    source: Source = JudgedFolder(place) if to in ARCHIVES else read_sheet(place, chosen)
+    name = source.name if isinstance(source, JudgedFolder) else source.story_id
+    target = Path(out) if out is not None else Path(f"{name}{form.suffix or f'_{to}'}")
     refuse_overwriting(target, [chosen.audio, *chosen.font])
     _check(target, place, form)
     try:
@@ -90,7 +106,7 @@ def export_board(run: Path | str, to: str, out: Path | str | None = None, option
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as beside:
             made = Path(beside) / (target.name if target.suffix else target.name + form.suffix)
             try:
-                form.write(sheet, made, chosen)
+                form.write(source, made, chosen)
             except ImportError as error:
                 hint = f"Install it: pip install 'katha[{form.extra}]'."
                 raise MissingExtraError(

@@ -1,4 +1,4 @@
-"""The paper's figures of a study with people (Figs. 4 to 10) as SVG and PNG, one set a comparison, never pooled."""
+"""Figures as SVG and PNG: tables, and those of a study with people (Figs. 4 to 10), which are never pooled."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from katha.eval_bridge.people.preferences import criteria
 from katha.jsonio import write_bytes_atomic
 from katha.models.checkpoints import need
 from katha.schema.people import PeopleScores, PreferencePair, PreferenceTest
+from katha.tables import DataTable, Estimate, number_of
 
 _COLOURS = ("#8a2c20", "#d98b6a", "#d9d3c4", "#7fa8c9", "#2f5f8f")
 _INK, _SOFT, _GOOD = "#2b2a33", "#8d8794", "#2c7a4b"
@@ -45,15 +46,16 @@ def people_figures(scores: PeopleScores) -> list[Drawn]:
     return [drawn for drawn in _figures(scores) if drawn is not None]
 
 
-def write_figures(folder: Path, drawn: Sequence[Drawn]) -> None:
-    """Write each figure as SVG and PNG, and take away those of an earlier scoring."""
-    names = {f"{item.name}{end}" for item in drawn for end in (".svg", ".png")}
+def write_figures(folder: Path, drawn: Sequence[Drawn]) -> list[Path]:
+    """Write each figure as SVG and PNG, take away the `fig*` of an earlier scoring, and return the files."""
+    names = [f"{item.name}{end}" for item in drawn for end in (".svg", ".png")]
     for old in folder.glob("fig*"):
         if old.name not in names:
             old.unlink()
     for item in drawn:
         write_bytes_atomic(folder / f"{item.name}.svg", item.svg)
         write_bytes_atomic(folder / f"{item.name}.png", item.png)
+    return [folder / name for name in names]
 
 
 def _figures(scores: PeopleScores) -> Iterator[Drawn | None]:
@@ -85,13 +87,56 @@ def _drawn(name: str, title: str, rows: Rows, draw: Callable[[Any, Rows], None])
     return _rendered(name, title, alt, (7.2, 1.2 + 0.32 * len(rows)), lambda axes: draw(axes, rows))
 
 
-def _rendered(name: str, title: str, alt: str, size: tuple[float, float], draw: Callable[[Any], None]) -> Drawn:
+def table_figure(table: DataTable) -> Drawn | None:
+    """Return a table's columns that have intervals, a panel each, and the rows with a number there from the top down;
+    None without such a column.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    spans = [[isinstance(cell, Estimate) and cell.ci95 is not None for cell in row] for row in table.rows]
+    shown = [at for at in range(len(table.columns)) if any(row[at] for row in spans)]
+    if not shown:
+        return None
+    rows = [row for row in table.rows if any(number_of(row[at]) is not None for at in shown)]
+    cells = list(zip(*rows, strict=True))
+    texts = [own for own in cells if all(isinstance(cell, str) for cell in own)]
+    labels = [", ".join(str(cell) for cell in row if cell) for row in zip(*texts, strict=True)]
+    alt = "; ".join(
+        f"{label}: {', '.join(f'{table.columns[at].heading} {value:.1f}' for at, value in told)}"
+        for label, row in zip(labels, rows, strict=True)
+        if (told := [(at, value) for at in shown if (value := number_of(row[at])) is not None])
+    )
+
+    def draw(panels: Any) -> None:
+        places = np.arange(len(labels))[::-1]
+        for axes, at in zip(np.atleast_1d(panels), shown, strict=True):
+            for place, cell in zip(places, cells[at], strict=True):
+                value, ends = number_of(cell), cell.ci95 if isinstance(cell, Estimate) else None
+                if ends is not None:
+                    axes.plot(ends, [place, place], color=_COLOURS[4], linewidth=2)
+                if value is not None:
+                    axes.plot([value], [place], "o", color=_COLOURS[4], markersize=5)
+            axes.set_xlabel(table.columns[at].heading)
+            axes.set_yticks(places, labels)
+            axes.set_ylim(-0.6, len(labels) - 0.4)
+
+    size = (4.2 + 2.6 * len(shown), 1.4 + 0.32 * len(labels))
+    return _rendered(table.name, table.title, alt, size, draw, panels=len(shown))
+
+
+def _rendered(
+    name: str, title: str, alt: str, size: tuple[float, float], draw: Callable[[Any], None], *, panels: int = 1
+) -> Drawn:
     matplotlib, figures = need("matplotlib", "Drawing figures"), need("matplotlib.figure", "Drawing figures")
     with matplotlib.rc_context(_STYLE):
         figure = figures.Figure(figsize=size, layout="constrained")
-        axes = figure.subplots()
+        axes = figure.subplots(1, panels, sharey=True)
         draw(axes)
-        axes.set_title(title, fontsize=10, loc="left", color=_INK)
+        if panels > 1:
+            figure.suptitle(title, fontsize=10, x=0.01, ha="left", color=_INK)
+        else:
+            axes.set_title(title, fontsize=10, loc="left", color=_INK)
         svg, png = io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None})
         figure.savefig(png, format="png", dpi=_DPI)

@@ -161,8 +161,8 @@ def _status(record: StoryRecord) -> Iterator[Finding]:
     yield from _one_of("provenance.dataset_license", origin.get("dataset_license"), license_)
     yield from _one_of("validation_status", record.validation_status, VALIDATION_STATUSES)
     yield from _one_of("evidence_status.resolution", evidence.get("resolution"), RESOLUTIONS)
-    if evidence.get("human_evidence_accepted") is not True:
-        yield "evidence_status.human_evidence_accepted", "it must be true."
+    if not isinstance(evidence.get("human_evidence_accepted"), bool):
+        yield "evidence_status.human_evidence_accepted", "it must be true or false."
 
 
 def _variant(record: ContrastiveVariant, value: Mapping[str, Any]) -> Iterator[Finding]:

@@ -13,14 +13,15 @@ from katha.eval_bridge.packets.instructions import prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import read_bytes, sha256_hex
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
-from katha.schema import Answer
+from katha.schema import Answer, Condition
 
 
 class RecordedJudge:
     """Answers from `FILE` (`answers.jsonl`), or from one of its judges: `FILE#JUDGE`.
 
-    An answer is found by the hashes of the evidence and of the prompt that it was given for, whichever board or story
-    shows them. Answers keep the name of the judge who gave them.
+    A row that katha wrote is found by the hashes of the evidence and of the prompt that it was given for, whichever
+    board or story shows them. A row without hashes, as other programs write them, is found by its method, story,
+    question and condition. Answers keep the name of the judge who gave them.
     """
 
     def __init__(self, source: str | None = None) -> None:
@@ -28,29 +29,56 @@ class RecordedJudge:
 
         Raises:
             UsageError: no file is named, or it holds several judges and none is chosen.
-            InputFileError: it cannot be read, or none of its rows carries the hashes that a replay needs.
+            InputFileError: it cannot be read, or holds no answer.
         """
         if not source:
             raise UsageError("The judge 'recorded' needs an archive.", hint="Write recorded:answers.jsonl.")
         path, _, wanted = source.partition("#") if not Path(source).exists() else (source, "", "")
-        rows = [row for row in iter_answers(Path(path)) if row.prompt_sha256 and row.packet_sha256]
+        rows = list(iter_answers(Path(path)))
         names = sorted({row.judge for row in rows})
         if not rows:
-            raise InputFileError(
-                f"{path!r} holds no row with prompt_sha256 and packet_sha256, so nothing can be replayed.",
-                hint="Score it with `katha score` instead.",
-            )
+            raise InputFileError(f"{path!r} holds no answer, so nothing can be replayed.")
         if (wanted and wanted not in names) or (not wanted and len(names) > 1):
             raise UsageError(
                 f"{path!r} holds the judges {', '.join(names)}.", hint=f"Choose one: recorded:{path}#{names[0]}."
             )
         self._name = wanted or names[0]
-        self._answers = {(row.packet_sha256, row.prompt_sha256): row for row in rows if row.judge == self._name}
+        self._answers: dict[tuple[str, str], Answer] = {}
+        self._named: dict[tuple[str, str, Condition], dict[str | None, Answer]] = {}
+        for row in rows:
+            if row.judge != self._name:
+                continue
+            if row.prompt_sha256 and row.packet_sha256:
+                self._answers[row.packet_sha256, row.prompt_sha256] = row
+            else:
+                self._named.setdefault((row.story_id, row.question_id, row.condition), {})[row.method] = row
+        self._boards = sorted({name for found in self._named.values() for name in found if name is not None})
         self._archive = sha256_hex(read_bytes(Path(path)))
 
     def spec(self) -> Mapping[str, Any]:
         """Return the recorded judge's name and the archive's hash."""
         return {"name": self._name, "recorded": self._archive}
+
+    def recall(self, method: str | None, story_id: str, question_id: str, condition: Condition) -> JudgeReply | None:
+        """Return the archived reply of a row without hashes; None where the archive has none, or all are hashed.
+
+        A text that was asked for each board stands for all where the answers are one; else none of them does.
+        """
+        found = self._named.get((story_id, question_id, condition), {})
+        if method in found:
+            return _reply(found[method])
+        if method is None and found:
+            said = {(row.status, row.answer): row for row in found.values()}
+            if len(said) == 1:
+                return _reply(next(iter(said.values())))
+            names = ", ".join(sorted(map(str, found)))
+            return JudgeReply("not_asked", error=f"the archive has other answers to the text for each of {names}")
+        if method is not None and self._boards and method not in self._boards and not self._answers:
+            there = ", ".join(self._boards)
+            return JudgeReply(
+                "not_asked", error=f"the archive has no board {method!r}, only {there} (--boards NAME=DIR)"
+            )
+        return None
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield the archived reply of each prompt, or `not_asked`."""

@@ -15,30 +15,38 @@ from pydantic import BaseModel
 
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import judge_abilities
-from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import AnswerStatus
 
 _CHARACTERS_PER_TOKEN = 4
 _PIXELS_PER_TOKEN = 750
 _MOST_IMAGE_TOKENS = 1_600
-_REPLY_TOKENS = 80
+REPLY_TOKENS = 80
+"""What a reply is reckoned at."""
 STOPPED = "the budget was used up before this question was asked"
 
 
-def estimate_tokens(evidence: Evidence, prompt: JudgePrompt) -> int:
+def estimate_tokens(evidence: Evidence, prompt: JudgePrompt | PlainPrompt) -> int:
     """Return roughly how many tokens a judge reads for one question: a token per four letters and per 750 pixels."""
-    letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
-    letters += sum(map(len, prompt.options or ()))
-    pixels = (int.from_bytes(png[16:20], "big") * int.from_bytes(png[20:24], "big") for png in evidence.images)
-    pictures = sum(min(_MOST_IMAGE_TOKENS, -(-count // _PIXELS_PER_TOKEN)) for count in pixels)
-    return letters // _CHARACTERS_PER_TOKEN + pictures
+    if isinstance(prompt, PlainPrompt):
+        letters = len(prompt.text)
+    else:
+        letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
+        letters += sum(map(len, prompt.options or ()))
+    sides = ((int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")) for png in evidence.images)
+    return letters // _CHARACTERS_PER_TOKEN + sum(picture_tokens(*side) for side in sides)
+
+
+def picture_tokens(width: int, height: int) -> int:
+    """Return roughly how many tokens a judge reads for one picture."""
+    return min(_MOST_IMAGE_TOKENS, -(-width * height // _PIXELS_PER_TOKEN))
 
 
 def expected_cost(price: Mapping[str, float] | None, tokens: int, replies: int) -> float:
     """Return what `replies` replies to prompts of `tokens` tokens in all will cost in dollars; 0 without a price."""
     if not price:
         return 0.0
-    return (tokens * price.get("input", 0.0) + replies * _REPLY_TOKENS * price.get("output", 0.0)) / 1e6
+    return (tokens * price.get("input", 0.0) + replies * REPLY_TOKENS * price.get("output", 0.0)) / 1e6
 
 
 class Budget:
@@ -188,9 +196,13 @@ class Estimate:
 class Weighed:
     """Stands in for a judge in a dry run: it asks nothing, and adds up what asking would take."""
 
-    def __init__(self, judge: Judge, estimate: Estimate, share: float = 1.0) -> None:
-        """share: of the judge's price, that of a batch for example."""
+    def __init__(
+        self, judge: Judge, estimate: Estimate, share: float = 1.0, pretended: JudgeReply | None = None
+    ) -> None:
+        """share: of the judge's price, that of a batch for example. pretended: what it replies instead of `not_asked`,
+        for whoever asks on according to what it hears."""
         self._judge, self._estimate, self._share = judge, estimate, share
+        self._reply = pretended or JudgeReply("not_asked", error="dry run")
         abilities = judge_abilities(judge)
         self.always_chooses, self._price = abilities.always_chooses, abilities.price
 
@@ -200,13 +212,20 @@ class Weighed:
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield `not_asked` for each prompt."""
+        return self._weigh(evidence, prompts)
+
+    def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
+        """Yield `not_asked` for each prompt."""
+        return self._weigh(evidence, prompts)
+
+    def _weigh(self, evidence: Evidence, prompts: Sequence[JudgePrompt | PlainPrompt]) -> Iterator[JudgeReply]:
         for prompt in prompts:
             tokens = estimate_tokens(evidence, prompt)
             self._estimate.calls += 1
             self._estimate.input_tokens += tokens
-            self._estimate.output_tokens += _REPLY_TOKENS
+            self._estimate.output_tokens += REPLY_TOKENS
             if self._price is None:
                 self._estimate.cost = None
             elif self._estimate.cost is not None:
                 self._estimate.cost += self._share * expected_cost(self._price, tokens, 1)
-            yield JudgeReply("not_asked", error="dry run")
+            yield self._reply

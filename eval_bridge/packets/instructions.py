@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Literal, get_args
 
 from katha.configs import load_prompt
 from katha.errors import UsageError
 from katha.jsonio import canonical, digest, loads, shipped_table
-from katha.protocols import JudgePrompt, JudgeReply
+from katha.protocols import JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import Condition, Confidence, Question
 
 # Order of a call: pictures first, then the instruction, then the question, so that questions about one board share
@@ -21,17 +22,24 @@ STEERING_VARIANT = "neutral"
 REPORTING_VARIANT = "strict"
 
 _TEMPLATES: Mapping[Condition, str] = {"text": "judge/text", "image": "judge/image", "text+image": "judge/text_image"}
+PAPER_VARIANT = "paper"
+"""The paper's own prompts, word for word (Sec. E.3, Table 35)."""
+_PAPER_TEMPLATES: Mapping[Condition, str] = {
+    "text": "judge/paper_text",
+    "image": "judge/paper_image",
+    "text+image": "judge/paper_text_image",
+}
 _STATUSES = ["recoverable", "unclear", "omitted", "contradicted"]
 _SUPPORT = ["supported", "omitted", "contradicted", "ambiguous"]
 
 
-def _wording() -> Any:
-    return shipped_table("katha.prompts", "judge", "wording.yaml")
+def _wording(name: str = "wording") -> Any:
+    return shipped_table("katha.prompts", "judge", f"{name}.yaml")
 
 
 def variants() -> tuple[str, ...]:
     """The names of the prompt variants: `neutral` steers, the others are held out for reporting."""
-    return tuple(_wording()["variants"])
+    return (*_wording()["variants"], PAPER_VARIANT)
 
 
 def require_variant(name: str, *, reporting: bool = False) -> str:
@@ -90,10 +98,12 @@ def judge_prompt(
     options = tuple(question.options or ()) if choice else None
     # The dimension's sentence, or the one of a question that is filed under no dimension of its own.
     undivided = (question.model_extra or {}).get("instruction") == "undivided"
-    instruction = load_prompt(_TEMPLATES[condition]).render(
+    letter = variant == PAPER_VARIANT
+    dimensions = (_wording(PAPER_VARIANT) if letter else wording)["dimensions"]
+    instruction = load_prompt((_PAPER_TEMPLATES if letter else _TEMPLATES)[condition]).render(
         count=count,
-        stance=wording["variants"][variant],
-        dimension=wording["undivided"] if undivided else wording["dimensions"][question.question_type],
+        stance=wording["variants"].get(variant, ""),
+        dimension=wording["undivided"] if undivided else dimensions[question.question_type],
         choice=choice,
     )
     return JudgePrompt(
@@ -111,10 +121,17 @@ def prompt_sha256(prompt: JudgePrompt) -> str:
     return digest([prompt.instruction, prompt.question, prompt.dimension, options, dict(prompt.schema)])
 
 
-def prompt_hashes() -> dict[str, str]:
-    """Each judge prompt file and the sha256 of its text, for `run.json`."""
-    hashes = {name: load_prompt(name).sha256 for name in _TEMPLATES.values()}
-    return hashes | {"judge/wording": digest(_wording())}
+def plain_sha256(prompt: PlainPrompt) -> str:
+    """The hash of everything that a plain prompt tells a judge, and of how its reply is drawn."""
+    return digest({"plain": 1, **asdict(prompt)})
+
+
+def prompt_hashes(variant: str = REPORTING_VARIANT) -> dict[str, str]:
+    """Each judge prompt file that a variant uses and the sha256 of its text, for `eval.json`."""
+    letter = variant == PAPER_VARIANT
+    hashes = {name: load_prompt(name).sha256 for name in (_PAPER_TEMPLATES if letter else _TEMPLATES).values()}
+    own = {"judge/paper": digest(_wording(PAPER_VARIANT))} if letter else {}
+    return hashes | {"judge/wording": digest(_wording())} | own
 
 
 # The words around a question, and the strict reading of a reply (Sec. E.5).

@@ -130,8 +130,11 @@ def moral_recoverability(rows: Iterable[tuple[str, Sequence[str]]]) -> HumanMora
     return HumanMoral(n=len(judged), hmr1=100.0 * first, hmr3=100.0 * third)
 
 
-def rating(rows: Iterable[tuple[str, str, float]], resamples: int = 10_000, seed: int = 42) -> Rating:
-    """Mean, standard deviation, intervals and ordinal alpha of ratings (Eq. 54) by (rater, story, value)."""
+def rating(
+    rows: Iterable[tuple[str, str, float]], resamples: int = 10_000, seed: int = 42, *, alpha: bool = True
+) -> Rating:
+    """Mean, standard deviation, intervals and (with `alpha`) ordinal alpha of ratings (Eq. 54) by (rater, story,
+    value)."""
     told = list(rows)
     values = [value for _, _, value in told]
     if not values:
@@ -144,9 +147,18 @@ def rating(rows: Iterable[tuple[str, str, float]], resamples: int = 10_000, seed
         mean=given.mean(),
         sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
         ci95=given.interval(1, resamples, seed),
-        krippendorff_alpha=krippendorff_alpha(table, "ordinal"),
+        krippendorff_alpha=krippendorff_alpha(table, "ordinal") if alpha else None,
         ci95_raters=given.interval(0, resamples, seed + 1),
     )
+
+
+def column_rating(
+    rows: Iterable[Mapping[str, Any]], column: str, resamples: int = 10_000, seed: int = 42
+) -> Rating | None:
+    """Return the mean of one column of judgments with its intervals; None where no row fills it in. Rows without a
+    rater are one's."""
+    told = [(row.get("rater", ""), row["story_id"], float(row[column])) for row in rows if column in row]
+    return rating(told, resamples, seed, alpha=False) if told else None
 
 
 def by_key(rows: Iterable[Mapping[str, Any]], key: str, value: str) -> dict[str, list[Any]]:
@@ -189,7 +201,7 @@ def alignment(
     """
     outcomes = collect(records, answers, matching=matching, selection=questions, calibrated=calibrated)
     rows = [row for row in judgments if "story_id" in row and ("failing" in row or "human_score" in row)]
-    placed = _placed(rows, outcomes)
+    placed = place_judgments(rows, outcomes)
     lost = len(rows) - len(placed)
     notes = [f"{lost} judgments are about stories that are not scored and are left out."] if lost else []
     judges: dict[str, JudgeAlignment] = {}
@@ -205,7 +217,7 @@ Placed = list[tuple[int, int, Mapping[str, Any]]]
 """Judgments, each with the places of its method and story in an array of counts (methods, stories, dimensions, 4)."""
 
 
-def _placed(rows: list[Mapping[str, Any]], outcomes: Outcomes) -> Placed:
+def place_judgments(rows: list[Mapping[str, Any]], outcomes: Outcomes) -> Placed:
     """Each judgment with the places of its method and story; judgments about strange stories are dropped."""
     stories = {name: at for at, name in enumerate(outcomes.stories)}
     methods = {name: at for at, name in enumerate(outcomes.methods)}

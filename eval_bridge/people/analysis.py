@@ -18,7 +18,7 @@ from katha.eval_bridge.people.preferences import by_criterion, preference_pair
 from katha.eval_bridge.people.recoverability import Answered, compare, conditions_of, recoverability
 from katha.schema.people import BoardJudgments, Calibration, LabelAgreement, PreferenceTest, RaterAgreement, Rating
 
-BOARD_SECTIONS = ("recoverability", "moral", "ncs", "mas", "ees")
+BOARD_SECTIONS = ("recoverability", "moral", "ncs", "mas", "ees", "visual")
 """What the human columns of an ablation hold."""
 Section = BaseModel | Mapping[str, BaseModel]
 

@@ -65,24 +65,61 @@ def row_counts(
     """
     if not methods:
         return RowCounts(np.zeros((0, len(stories), len(DIMENSIONS), statistics.COUNTS)), 0, 0)
+    chosen = choose_questions(
+        outcomes,
+        methods,
+        judge=judge,
+        conditions=conditions,
+        filtered=filtered,
+        dimensions=dimensions,
+        among=among,
+        without=without,
+    )
+    order = np.array([stories.index(story) for story in outcomes.stories], dtype=np.intp)
+    dimension_of = np.zeros_like(outcomes.dimension_of) if together else outcomes.dimension_of
+    cell_of = order[outcomes.story_of] * len(DIMENSIONS) + dimension_of
+    made = [
+        statistics.story_counts(right, valid, cell_of, len(stories))
+        for right, valid in zip(chosen.right, chosen.valid, strict=True)
+    ]
+    counts = np.array(made).reshape(-1, len(stories), len(DIMENSIONS), statistics.COUNTS)
+    return RowCounts(counts, int(chosen.valid.sum()), int(chosen.scored.sum()))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Questions of the boards of one row: right (boards, conditions, Q), and valid and scored (boards, Q)."""
+
+    right: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
+    scored: NDArray[np.bool_]
+
+
+def choose_questions(
+    outcomes: Outcomes,
+    methods: Sequence[str],
+    *,
+    judge: str | None = None,
+    conditions: Sequence[Condition] = CONDITIONS,
+    filtered: bool = True,
+    dimensions: Sequence[Dimension] = (),
+    among: Sequence[str] = (),
+    without: Collection[tuple[str, str]] = (),
+) -> Chosen:
+    """Return which questions of `methods` are right and which count; the options are those of `row_counts`."""
     at = outcomes.judges.index(judge) if judge is not None else len(outcomes.judges) - 1
     used = [place for place, name in enumerate(CONDITIONS) if name in conditions]
     wanted = np.isin(outcomes.dimension_of, [DIMENSIONS.index(name) for name in dimensions or DIMENSIONS])
     if without:
         named = zip(outcomes.story_of, outcomes.questions, strict=True)
         wanted &= np.array([(outcomes.stories[at], item.question_id) not in without for at, item in named], dtype=bool)
-    order = np.array([stories.index(story) for story in outcomes.stories], dtype=np.intp)
-    dimension_of = np.zeros_like(outcomes.dimension_of) if together else outcomes.dimension_of
-    cell_of = order[outcomes.story_of] * len(DIMENSIONS) + dimension_of
     places = [outcomes.methods.index(name) for name in methods]
     right = outcomes.cells[:, at] == RIGHT
     scored = (outcomes.cells[:, at][:, used] != MISSING).all(axis=1) & wanted
     valid = scored & right[:, BOTH] if filtered else scored
     shared = valid[[outcomes.methods.index(name) for name in among]].all(axis=0)
     valid = scored & shared if among else valid
-    made = [statistics.story_counts(right[place], valid[place], cell_of, len(stories)) for place in places]
-    counts = np.array(made).reshape(-1, len(stories), len(DIMENSIONS), statistics.COUNTS)
-    return RowCounts(counts, int(valid[places].sum()), int(scored[places].sum()))
+    return Chosen(right[places], valid[places], scored[places])
 
 
 def row_numbers(rows: Mapping[str, Floats], resamples: int, seed: int) -> dict[str, RowNumbers]:

@@ -17,6 +17,8 @@ from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching, moral_label, word_rule
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.scoring import statistics
+from katha.eval_bridge.scoring.contrastive import contrast_gaps, twins_of
+from katha.eval_bridge.scoring.moral import LabelAnswers, Seen, label_questions, moral_target
 from katha.eval_bridge.scoring.outcomes import (
     ENSEMBLE,
     MISSING,
@@ -65,9 +67,14 @@ class _Scorer:
     """One scoring: masks and counts of every (method, judge, block), then the numbers made from them."""
 
     def __init__(
-        self, outcomes: Outcomes, resamples: int, seed: int, pooled: Mapping[str, Sequence[str]] | None = None
+        self,
+        outcomes: Outcomes,
+        resamples: int,
+        seed: int,
+        pooled: Mapping[str, Sequence[str]] | None = None,
+        labels: LabelAnswers | None = None,
     ) -> None:
-        self.outcomes = outcomes
+        self.outcomes, self.labels = outcomes, labels
         self.methods = _pools(outcomes.methods, pooled or {})
         self.notes: list[str] = list(outcomes.notes)
         self.right = outcomes.cells == RIGHT
@@ -169,27 +176,39 @@ class _Scorer:
             inspect=stg is not None and stg < -_SMALLEST,
         )
 
+    def method_scores(self, at: int, invalid: Mapping[str, str], twins: Collection[str]) -> MethodScores:
+        """Return the scores of one method by every judge; a story without any row about its images is invalid, too.
+
+        Contrastive twins are none of its stories.
+        """
+        out, (method, members) = self.outcomes, list(self.methods.items())[at]
+        if len(members) > 1:
+            self.notes.append(f"{method}: {len(members)} boards a story count together, one a seed.")
+        bare = [story for place, story in enumerate(out.stories) if not out.answered[members, place].any()]
+        reasons = dict.fromkeys(bare, "no answer about this method's images") | dict(invalid)
+        reasons = {story: why for story, why in reasons.items() if story not in twins}
+        return MethodScores(
+            stories=len(set(out.stories) - set(reasons)),
+            invalid_stories=reasons,
+            judges={judge: self.judge_scores(at, j) for j, judge in enumerate(out.judges)},
+        )
+
     def _moral_target(self, members: Sequence[int], judge: int, where: str) -> MoralTarget:
-        """MTR (Eqs. 39 to 42) over the valid moral questions whose target is one of the twelve labels (Sec. D.8)."""
-        out = self.outcomes
-        kept = [
-            (method, at, label)
+        """MTR (Eqs. 39 to 42) over the valid moral questions whose target is one of the twelve labels (Sec. D.8), and
+        over the label questions of stories whose own moral question has another answer."""
+        out, right = self.outcomes, self.right[:, judge]
+        seen: list[Seen] = [
+            (label, bool(right[method, TEXT, at]), bool(right[method, IMAGE, at]), out.questions[at].options)
             for method in members
             for at in np.flatnonzero(self.valid[method, judge])
             if out.questions[at].question_type == "moral"
             and (label := moral_label(out.questions[at].gold_answer)) is not None
         ]
-        offered = [out.questions[at].options for _, at, _ in kept]
-        chance = _guess(offered)
-        if not kept:
+        for method in members if self.labels is not None else ():
+            seen += self.labels.seen(out.methods[method], out.judges[judge]) if self.labels is not None else []
+        if not seen:
             self.notes.append(f"{where}: no valid moral question has a label as its answer; moral_target is null.")
-            return MoralTarget(text=None, image=None, gap=None, chance=chance, majority=None)
-        labels = [label for _, _, label in kept]
-        text, image = (
-            100.0 * float(np.mean([self.right[method, judge, c, at] for method, at, _ in kept])) for c in (TEXT, IMAGE)
-        )
-        most = max(labels.count(label) for label in set(labels))
-        return MoralTarget(text=text, image=image, gap=text - image, chance=chance, majority=100.0 * most / len(labels))
+        return moral_target(seen, _guess([offered for _, _, _, offered in seen]))
 
     @property
     def shown(self) -> int:
@@ -370,6 +389,24 @@ def _tested_note(family: int, judge: str) -> str:
     )
 
 
+def _tested(
+    scorer: _Scorer, declared: Collection[str], reference: str | None, compared: Compared | None
+) -> list[Comparison]:
+    """Return the comparisons of the methods that have rows, corrected for all that are declared."""
+    methods = list(scorer.methods)
+    asked = Compared.of(methods, reference, declared) if compared is None and declared else compared
+    if asked is None:
+        return []
+    there = tuple((a, b) for a, b in asked.pairs if {a, b} <= set(methods))
+    comparisons = scorer.comparisons(Compared(there, asked.family))
+    if comparisons:
+        scorer.notes.append(_tested_note(asked.family, scorer.outcomes.judges[scorer.shown]))
+    return comparisons
+
+
+_TWINS_NOTE = "{} contrastive twins stand beside their stories in `contrasts` and count nowhere else."
+
+
 def score(
     records: Iterable[StoryRecord],
     answers: Iterable[Answer],
@@ -393,40 +430,39 @@ def score(
     `pooled` makes one method of several, the boards of one mode by seed: each story's boards count together, and a
     question counts once for each of them. `calibrated` adds the human-calibrated ensemble as one more judge.
     `reference` is the method that every other one is held against, instead of all pairs; `compared` names the pairs and
-    their number itself (pairs with a method that has no row are left out, and counted in the family).
+    their number itself (pairs with a method that has no row are left out, and counted in the family). Contrastive twins
+    among the records count in `contrasts` alone.
 
     Raises:
         RecordError: a story or question is given twice. UsageError: unknown matching rule, or no such reference.
     """
-    rule = word_rule(matching)
-    outcomes = collect(records, answers, matching=rule, selection=questions, calibrated=calibrated)
-    scorer = _Scorer(outcomes, resamples, seed, pooled)
-    scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
-    methods: dict[str, MethodScores] = {}
-    for m, (method, members) in enumerate(scorer.methods.items()):
-        if len(members) > 1:
-            scorer.notes.append(f"{method}: {len(members)} boards a story count together, one a seed.")
-        bare = [story for at, story in enumerate(outcomes.stories) if not outcomes.answered[members, at].any()]
-        reasons = dict.fromkeys(bare, "no answer about this method's images") | dict((invalid or {}).get(method, {}))
-        methods[method] = MethodScores(
-            stories=len(set(outcomes.stories) - set(reasons)),
-            invalid_stories=reasons,
-            judges={judge: scorer.judge_scores(m, j) for j, judge in enumerate(outcomes.judges)},
+    rule, records = word_rule(matching), list(records)
+    contrasts = None
+    if twins := twins_of(records):
+        answers = list(answers)
+        contrasts = contrast_gaps(
+            records, answers, matching=rule, questions=questions, resamples=resamples, seed=seed, pooled=pooled
         )
+        records = [record for record in records if record.story_id not in twins]
+        answers = (row for row in answers if row.story_id not in twins)
+    labels = LabelAnswers(label_questions(records) if questions != "steering" else {}, rule)
+    stream = labels.others(answers)
+    outcomes = collect(records, stream, matching=rule, selection=questions, calibrated=calibrated)
+    scorer = _Scorer(outcomes, resamples, seed, pooled, labels)
+    scorer.notes += [f"Matching {rule.name}, version {rule.version}.", *_choice_note(outcomes)]
+    told = [(invalid or {}).get(method, {}) for method in scorer.methods]
+    methods = {name: scorer.method_scores(at, told[at], twins) for at, name in enumerate(scorer.methods)}
     if not methods:
         scorer.notes.append("No row names a method, so there is nothing to score.")
+    scorer.notes += [_TWINS_NOTE.format(len(twins))] if twins else []
     declared = {*methods, *(invalid or {}), *(pooled or {})}
-    asked = Compared.of(list(methods), reference, declared) if compared is None and declared else compared
-    there = tuple((a, b) for a, b in asked.pairs if {a, b} <= set(methods)) if asked else ()
-    comparisons = scorer.comparisons(Compared(there, asked.family)) if asked else []
-    if comparisons and asked:
-        scorer.notes.append(_tested_note(asked.family, outcomes.judges[scorer.shown]))
     return Scores(
         frozen=frozen,
         matching=rule.name,
         questions=questions,
         bootstrap=Bootstrap(resamples=resamples, seed=seed),
         methods=methods,
-        comparisons=comparisons,
+        comparisons=_tested(scorer, declared, reference, compared),
         notes=list(dict.fromkeys(scorer.notes)),
+        contrasts=contrasts,
     )

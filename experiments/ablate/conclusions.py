@@ -311,10 +311,12 @@ def _chosen(found: Sequence[RepairCase]) -> list[RepairCase]:
 def _case(tally: Tally, row: Row, result: StoryResult, board: RowBoard, old: Board) -> RepairCase | None:
     """Return one repair; None where the board before it was not judged or no question is valid for both."""
     look, outcomes = board_key(old.frames), tally.outcomes(row)
-    before = next((item.method for item in result.boards if board_key(item.board.frames) == look), None)
+    known = [item for item in result.boards if item.judge in (None, board.judge)]
+    before = next((item.method for item in known if board_key(item.board.frames) == look), None)
     if before is None or not {before, board.method} <= set(outcomes.methods):
         return None
-    cells = [outcomes.cells[outcomes.methods.index(name), -1] for name in (before, board.method)]
+    at = -1 if board.judge is None else outcomes.judges.index(board.judge)
+    cells = [outcomes.cells[outcomes.methods.index(name), at] for name in (before, board.method)]
     own = outcomes.story_of == outcomes.stories.index(result.story_id)
     right = [item == RIGHT for item in cells]
     scored = own & (cells[0] != MISSING).all(axis=0) & (cells[1] != MISSING).all(axis=0)
@@ -329,7 +331,7 @@ def _case(tally: Tally, row: Row, result: StoryResult, board: RowBoard, old: Boa
         story_id=result.story_id,
         title=result.title,
         before=before,
-        after=board.method,
+        after=board.label,
         stg_before=100.0 * stg[0],
         stg_after=100.0 * stg[1],
         delta=100.0 * (stg[1] - stg[0]),

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -42,7 +42,8 @@ class RowBoard(Record):
 
     method: the row's name, with `@SEED` where the row reports the mean over seeds. score: the board's, by Eq. 24.
     before: the board without what was inserted, if anything was. frames, questions: short names of the distinct frames
-    and questions that this board alone would have needed.
+    and questions that this board alone would have needed. judge: who reports it, where each judge reports the boards
+    that the others chose; None: every judge that reports at all.
     """
 
     row: str
@@ -54,6 +55,12 @@ class RowBoard(Record):
     before: Board | None = None
     frames: list[str]
     questions: list[str]
+    judge: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The board's name among all boards of the story."""
+        return self.method if self.judge is None else f"{self.method}, reported by {self.judge}"
 
 
 class StoryResult(Record):
@@ -329,9 +336,21 @@ class AblationJob:
     def _shelf(self) -> Shelf:
         return Shelf.of(self.given or load_plugins(self.config), self.config)
 
-    def plugins(self, row: Row) -> Plugins:
-        """Return the row's plug-ins; what it has in common with other rows is the same object."""
-        return self._shelf.plugins(self.row_config(row))
+    def plugins(self, row: Row, reporter: str | None = None) -> Plugins:
+        """Return the row's plug-ins; what it has in common with other rows is the same object.
+
+        reporter: the judge that is held out: it reports, and all others choose.
+        """
+        made = self._shelf.plugins(self.row_config(row))
+        return made if reporter is None else replace(made, steering=tuple(n for n in made.judges if n != reporter))
+
+    def reporters(self, row: Row) -> list[str | None]:
+        """Return who reports a board of the row: None for every judge that reports; or, where there are several judges
+        and none is named for steering, each of them in turn, on the board that the others chose (leave one out)."""
+        made = self.plugins(row)
+        if made.steering is not None or len(made.judges) < 2 or not self.mode(row).steers:
+            return [None]
+        return list(made.judges)
 
     def settle(self) -> None:
         """Refuse, before any work, what could not be run, and leave out the rows whose own planner or renderer needs a
@@ -396,6 +415,7 @@ class AblationJob:
                 "lock": dict(self.lock) if self.lock else None,
                 "statistics": [self.resamples, self.seed],
             }
+            | ({"held_out": "one judge"} if any(self.reporters(row) != [None] for row in self.suite.rows) else {})
         )
 
     def story_identity(self, record: StoryRecord) -> str:

@@ -66,7 +66,7 @@ class StoryBench:
         self.record, self.job, self._store, self._graph, self._rule = record, job, store, graph, rule
         self._files, self._emit = MemoryFiles(folder), emit
         self._plans: dict[str, Plan] = {}
-        self._measured: dict[str, Measured] = {}
+        self._measured: dict[tuple[str, str | None], Measured] = {}
         self._reported: dict[tuple[object, ...], list[Answer]] = {}
 
     @property
@@ -92,18 +92,21 @@ class StoryBench:
         plan = self._plan(self.job.suite.rows[0])
         return plan.transitions_from or plan.planner
 
-    def open(self, row: Row, seeds: Sequence[int]) -> RunContext:
-        """Return the surroundings of one run of `row`, with what the story's runs share."""
+    def open(self, row: Row, seeds: Sequence[int], reporter: str | None = None) -> RunContext:
+        """Return the surroundings of one run of `row`, with what the story's runs share.
+
+        reporter: the judge that is held out, if one is.
+        """
         config = self.job.row_config(row, self.record).model_copy(update={"seeds": tuple(seeds)})
         return RunContext.open(
             self.record,
             config,
-            self.job.plugins(row),
+            self.job.plugins(row, reporter),
             self._store,
             self._files,
             mode=self.job.mode(row),
             matching=self._rule,
-            measured=self._measured.setdefault(drawn_by(config), Measured(boards={})),
+            measured=self._measured.setdefault((drawn_by(config), reporter), Measured(boards={})),
             ready=Prepared(self._plan(row), self.story),
         )
 
@@ -120,26 +123,28 @@ class StoryBench:
                 raise PlanError(error.message, hint=error.hint) from error
         return self._plans[key]
 
-    def wanted(self) -> Iterator[tuple[Row, tuple[int, ...]]]:
-        """Yield every row with the run's seeds, once for each board that the row reports: its own seed first."""
+    def wanted(self) -> Iterator[tuple[Row, tuple[int, ...], str | None]]:
+        """Yield every row with the run's seeds, once for each board that the row reports: its own seed first; and the
+        judge that reports it (see `AblationJob.reporters`)."""
         seeds = self.job.config.seeds
         for row in self.job.suite.rows:
             found = self.job.plugins(row).renderer.capabilities.source == "found"
             one = found or self.job.mode(row).report == "selected"
             for seed in seeds[:1] if one else seeds:
-                yield row, seeds if one else (seed, *(other for other in seeds if other != seed))
+                for reporter in self.job.reporters(row):
+                    yield row, seeds if one else (seed, *(other for other in seeds if other != seed)), reporter
 
     def method(self, row: Row, seeds: Sequence[int]) -> str:
         """Return the name of the board that begins with the first of `seeds`, where a row has one a seed."""
         return row.name if self.job.mode(row).report == "selected" else f"{row.name}@{seeds[0]}"
 
-    def run(self, row: Row, seeds: Sequence[int]) -> RowBoard:
-        """Return the board of `row` that begins with the first of `seeds`.
+    def run(self, row: Row, seeds: Sequence[int], reporter: str | None = None) -> RowBoard:
+        """Return the board of `row` that begins with the first of `seeds`, chosen without the judge that reports it.
 
         Raises:
             RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
         """
-        context = self.open(row, seeds)
+        context = self.open(row, seeds, reporter)
         self._store.frames.looked_up.clear()
         start = len(self.rows)
         candidates, decision, final = final_boards(self._drive(context), context)
@@ -161,6 +166,7 @@ class StoryBench:
             questions=sorted(
                 {*(name for item in measured for name in item.asked), *map(question_id, self.rows[start:])}
             ),
+            judge=reporter,
         )
 
     def _drive(self, context: RunContext) -> RunState:
@@ -177,16 +183,17 @@ class StoryBench:
 
     def judge(self, made: RowBoard, row: Row) -> list[Answer]:
         """Return the answers to the row's questions about its board; those to the text alone name no method."""
-        rows = self.report(self.open(row, self.job.config.seeds), made.board, row, made.method)
+        rows = self.report(self.open(row, self.job.config.seeds, made.judge), made.board, row, made.method)
         made.questions = sorted({*made.questions, *map(question_id, rows)})
         return rows
 
     def judge_own(self, made: RowBoard, row: Row) -> list[Answer]:
-        """Return the answers of the judges that steered to the row's reporting questions; none where all report."""
-        if self.job.plugins(row).steering is None or protocol_of(row) != HELD_OUT:
+        """Return the answers of the judges that steered to the row's reporting questions, under the board's label; none
+        where all report."""
+        if self.job.plugins(row, made.judge).steering is None or protocol_of(row) != HELD_OUT:
             return []
-        context = self.open(row, self.job.config.seeds)
-        return self.report(context, made.board, row, made.method, by="steering")
+        context = self.open(row, self.job.config.seeds, made.judge)
+        return self.report(context, made.board, row, made.label, by="steering")
 
     def report(self, context: RunContext, board: Board, row: Row, method: str, by: Role = "reporting") -> list[Answer]:
         """Return the answers about `board` under `method`; a board that was judged before is not judged again."""
@@ -195,7 +202,7 @@ class StoryBench:
         rows: list[Answer] = []
         for condition in CONDITIONS:
             seen = condition != "text"
-            key = (condition, shown if seen else (), row.half, variant, by)
+            key = (condition, shown if seen else (), row.half, variant, context.plugins.asked(by))
             if key not in self._reported:
                 self._reported[key] = ask_all(
                     context,
@@ -287,10 +294,10 @@ def _run_story(bench: StoryBench, folder: AblationFolder) -> None:
         raise  # no story can be planned
     except UsageError as error:
         lost = error
-    for row, seeds in bench.wanted():
+    for row, seeds, reporter in bench.wanted():
         made: RowBoard | KathaError
         try:
-            made = lost or bench.run(row, seeds)
+            made = lost or bench.run(row, seeds, reporter)
         except OF_ONE_STORY as error:
             made = error
         if isinstance(made, RowBoard):
@@ -303,7 +310,8 @@ def _run_story(bench: StoryBench, folder: AblationFolder) -> None:
         again = again or worth_another_try(made)
         # A network that is gone after a board's tries is gone for the next row, too: the next story comes first.
         lost = made if isinstance(made, TransientRenderError) else lost
-    steering = [item for item in bench.rows if item.role == "steering"]
+    asked = [item for item in bench.rows if item.role == "steering"]
+    steering = {(item.method, item.judge, item.question_id, item.packet_sha256): item for item in asked}.values()
     if story is not None:
         require_separate(story, answers.get(HELD_OUT, []), steering, {len(item.board.frames) for item in boards})
     result = StoryResult(

@@ -83,11 +83,18 @@ def _judges_apart(tally: Tally) -> list[str]:
     job, notes = tally.job, []
     made = job.plugins(job.suite.rows[0])
     chosen = [row.name for row in job.suite.rows if job.mode(row).steers]
-    if chosen and made.steering is None:
+    if chosen and made.steering is None and len(made.judges) > 1:
+        notes.append(
+            f"Held out by judge: {', '.join(made.judges)} each report the boards of {', '.join(chosen)} that the "
+            "others chose, so that no judge reports its own choice; the ensemble joins these reports. optimism: how "
+            "much more image recoverability a judge sees in the boards that it helped to choose than in those that it "
+            "reports."
+        )
+    elif chosen and made.steering is None:
         notes.append(
             f"Held out by question, not by judge: {', '.join(made.judges)} chose the boards of {', '.join(chosen)} and "
-            "reports them, and a judge flatters its own choice. Give --steering-judge for another one to choose; "
-            "optimism is null without."
+            "reports them, and a judge flatters its own choice. Give --steering-judge for another one to choose, or "
+            "several judges; optimism is null without."
         )
     elif chosen:
         notes.append(
@@ -112,7 +119,9 @@ def _human(tally: Tally) -> str:
         )
     unused = people.unused(tally.names)
     lost = f"; {unused:,} are about other stories or boards and are left out" if unused else ""
-    return f"human: {len(people.rows):,} judgments of {people.path.name}{lost}. What nobody judged is null."
+    crossed = [row.name for row in tally.job.suite.rows if tally.job.reporters(row) != [None]]
+    which = f" {', '.join(crossed)}: a judgment is taken to be about the boards of every judge." if crossed else ""
+    return f"human: {len(people.rows):,} judgments of {people.path.name}{lost}. What nobody judged is null.{which}"
 
 
 def write_table(tally: Tally) -> AblationTable:
@@ -222,7 +231,7 @@ def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | Non
     """Return one line of the table; its differences are to the baseline, on the stories with a board of both."""
     counts, people = tally.counts(row), tally.job.people
     boards = [board for _, board in tally.boards(row)]
-    methods = max(1, len(tally.methods(row)))
+    methods = max(1, len(tally.labels(row)))
     frames, questions = tally.needs([row])
     told, seen = "text" in row.scoring.conditions, "image" in row.scoring.conditions
     human = human_columns(people, tally, row) if people is not None else None
@@ -254,6 +263,7 @@ def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | Non
         steered=row.steered,
         given_away=tally.given_rate(row),
         optimism=tally.optimism(row),
+        stg_reliability=tally.reliability(row),
     )
     changed = _better_or_worse(tally, row) if delta and delta.same is None else {}
     return made.model_copy(update={**changed, **_moral(tally, row)})

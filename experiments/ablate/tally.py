@@ -15,17 +15,22 @@ from katha.compass.repair import BoardKey, board_key
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.people.agreement import Placed, correlation, localization
+from katha.eval_bridge.people.agreement import Placed, column_rating, correlation, localization
 from katha.eval_bridge.people.analysis import board_sections
 from katha.eval_bridge.people.judgments import Judgment
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, Outcomes, collect
-from katha.eval_bridge.scoring.rows import RowCounts, row_counts
+from katha.eval_bridge.scoring.reliability import split_half
+from katha.eval_bridge.scoring.rows import RowCounts, choose_questions, row_counts
 from katha.eval_bridge.scoring.statistics import IMAGE, averages
 from katha.experiments.ablate.job import OWN, AblationFolder, AblationJob, Judgments, RowBoard, StoryResult, protocol_of
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
 from katha.schema.tables import DefectsFound, HumanColumns, VerdictAgreement
 
 Floats = NDArray[np.float64]
+
+
+RELIABILITY = 59
+"""The table that has the reliability of STG as a column."""
 
 
 class Tally:
@@ -65,6 +70,10 @@ class Tally:
         """Return the row's boards by name: one, or one a seed."""
         return list(dict.fromkeys(board.method for _, board in self.boards(row)))
 
+    def labels(self, row: Row) -> list[str]:
+        """Return the row's boards by label: one for each name, or for each judge that reports it."""
+        return list(dict.fromkeys(board.label for _, board in self.boards(row)))
+
     def judged(self, row: Row) -> list[str]:
         """Return those of the row's boards that have answers."""
         known = self.outcomes(row).methods
@@ -72,10 +81,10 @@ class Tally:
 
     def lengths(self, row: Row) -> NDArray[np.int64]:
         """Return the displayed frames, shape (boards, stories); 0 where there is no board."""
-        methods = self.methods(row)
-        table = np.zeros((len(methods), len(self.names)), dtype=np.int64)
+        labels = self.labels(row)
+        table = np.zeros((len(labels), len(self.names)), dtype=np.int64)
         for place, board in self.boards(row):
-            table[methods.index(board.method), place] = len(board.board.frames)
+            table[labels.index(board.label), place] = len(board.board.frames)
         return table
 
     def same(self, a: Row, b: Row) -> Literal["boards", "all"] | None:
@@ -122,6 +131,23 @@ class Tally:
                         found[board.row].add((result.story_id, item.question_id))
         return found
 
+    def reliability(self, row: Row) -> float | None:
+        """Return the split-half reliability of the row's board STG by its own scoring (Table 59); None where it has no
+        STG, averages over questions, or the suite is not about it."""
+        scoring = row.scoring
+        if RELIABILITY not in self.job.suite.tables or row.lacks or scoring.average == "questions":
+            return None
+        outcomes = self.outcomes(row)
+        chosen = choose_questions(
+            outcomes,
+            self.judged(row),
+            judge=scoring.judge,
+            conditions=scoring.conditions,
+            filtered=scoring.valid != "none",
+            dimensions=scoring.dimensions,
+        )
+        return split_half(outcomes, chosen, row.name, resamples=0, seed=self.job.seed).value
+
     def given_rate(self, row: Row) -> float | None:
         """Return the share of the row's questions whose answer its inserted frames' prompts hold; None without any."""
         asked = [
@@ -136,19 +162,45 @@ class Tally:
 
     def optimism(self, row: Row) -> float | None:
         """Return how much more image recoverability the judges that steered see the row gain over the baseline than
-        those that did not, in percentage points of every scored question; None where all judges did both."""
-        base = self.job.suite.row(self.job.suite.baseline)
-        if self.job.plugins(row).steering is None or row is base or not row.scored_like(base):
+        those that did not, in percentage points of every scored question; None where all judges did both.
+
+        Where each judge reports what the others chose: how much more a judge sees in the boards that it helped to
+        choose than in those that it reports, the mean over judges.
+        """
+        base, reporters = self.job.suite.row(self.job.suite.baseline), self.job.reporters(row)
+        if row is base or not row.scored_like(base):
+            return None
+        if None not in reporters:
+            return self._crossed(row, [name for name in reporters if name is not None])
+        if self.job.plugins(row).steering is None:
             return None
         gains = []
         for outcomes in (self._own, self.outcomes(row)):
             means = []
             for item in (row, base):
-                names = [name for name in self.methods(item) if name in outcomes.methods]
-                counts = row_counts(outcomes, names, self.names, filtered=False).pooled()
-                means.append(float(averages(counts.sum(axis=0))[IMAGE]))
+                means.append(self._seen(outcomes, self.methods(item)))
             gains.append(means[0] - means[1])
         return None if np.isnan(gains).any() else 100.0 * (gains[0] - gains[1])
+
+    def _crossed(self, row: Row, judges: Sequence[str]) -> float | None:
+        """Return what judges see in boards that they helped to choose, minus what they see in those that they report;
+        the board of the baseline would stand on both sides."""
+        boards = {board.label: board for _, board in self.boards(row)}
+        surplus = []
+        for judge in judges:
+            chosen = [label for label, board in boards.items() if board.judge != judge]
+            surplus.append(
+                self._seen(self._own, chosen, judge) - self._seen(self.outcomes(row), self.judged(row), judge)
+            )
+        return None if np.isnan(surplus).any() else 100.0 * float(np.mean(surplus))
+
+    def _seen(self, outcomes: Outcomes, methods: Sequence[str], judge: str | None = None) -> float:
+        """Return the image recoverability of some boards by one judge, or all, in 0..1; NaN where nothing is scored."""
+        names = [name for name in methods if name in outcomes.methods]
+        if judge is not None and judge not in outcomes.judges:
+            return float("nan")
+        counts = row_counts(outcomes, names, self.names, judge=judge, filtered=False).pooled()
+        return float(averages(counts.sum(axis=0))[IMAGE])
 
     @cached_property
     def _own(self) -> Outcomes:
@@ -185,7 +237,7 @@ class Tally:
         labels = tuple(sorted(scoring.labels.items()))
         key = (protocol, matching, scoring.valid == "answer", scoring.accepted, labels)
         if key not in self._outcomes:
-            stories = [_coarse_story(item, scoring) for item in self.stories]
+            stories = [coarse_story(item, scoring) for item in self.stories]
             rule = kept_rule(matching, self.folder.path)
             self.unsettled += settle(rule, stories, self.rows(protocol))
             rows = (_coarse_row(item, scoring) for item in self.rows(protocol))
@@ -234,7 +286,7 @@ def _coarse_row(row: Answer, scoring: Scoring) -> Answer:
     return row.model_copy(update=changes) if changes else row
 
 
-def _coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
+def coarse_story(record: StoryRecord, scoring: Scoring) -> StoryRecord:
     """Return `record` with the answers that the scoring accepts: coarser labels, or the canonical answers alone."""
     labels, canonical = scoring.labels, scoring.accepted == "canonical"
 
@@ -263,7 +315,8 @@ def human_columns(people: Judgments, tally: Tally, row: Row) -> HumanColumns:
     if not own or not tally.judged(row):
         return HumanColumns()
     sections = board_sections(people.path, own, tally.job.resamples, tally.job.seed)
-    return HumanColumns.model_validate(sections | _alignment(tally, row, own) | _verdicts(tally, row, own))
+    mean = {"human_mean": column_rating(own, "human_score", tally.job.resamples, tally.job.seed)}
+    return HumanColumns.model_validate(sections | mean | _alignment(tally, row, own) | _verdicts(tally, row, own))
 
 
 def _place(item: Judgment, methods: Sequence[str]) -> int | None:

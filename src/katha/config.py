@@ -91,7 +91,7 @@ class Settings(BaseModel):
         default="lemma-set", description="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."
     )
     variant: str = Field(
-        default="strict", description="How judges are instructed: strict, uncertain or neutral; strict unless told."
+        default="strict", description="How judges are instructed: strict (unless told), uncertain, neutral or paper."
     )
     base_url: str | None = Field(default=None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
     patience: float | None = Field(
@@ -104,6 +104,9 @@ class Settings(BaseModel):
         default=None, ge=0, le=1, description="`local:` asks this share (0 to 1) again without a shared prefix."
     )
     review: bool = Field(default=False, description="Stop before the repair is decided and ask you.")
+    mapping: Path | None = Field(
+        default=None, description="A YAML file of keys and values: how your story records name things."
+    )
     similarity: str = Field(
         default="reader", description="What coverage and copies are measured with: reader, open-clip:MODEL."
     )
@@ -177,9 +180,9 @@ def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a dumped `Settings` makes two runs the same, beside the specifications of their plug-ins.
 
     Where a model is kept in memory or how long a service is waited for changes no result, and a run may go on with
-    another value.
+    another value. What a mapping reads is in the stories themselves.
     """
-    loose = ("memory", "patience")
+    loose = ("memory", "patience", "mapping")
     told = {name: value for name, value in settings.items() if name not in loose and not name.endswith("_options")}
     if not told.get("steering_judges", True):  # nobody apart: what was made before there was a choice is the same
         told.pop("steering_judges")

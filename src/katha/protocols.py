@@ -188,6 +188,40 @@ class JudgePrompt:
 
 
 @dataclass(frozen=True)
+class Example:
+    """One worked example that comes before a plain prompt: what was shown and asked, and the answer that is right."""
+
+    parts: tuple[str | int, ...]
+    answer: str
+
+
+@dataclass(frozen=True)
+class PlainPrompt:
+    """A prompt that is put to a model as it stands, and answered in free text: no instruction or schema is added.
+
+    parts: texts, and numbers of the evidence's pictures from 0, in the order in which the model sees them. examples:
+    earlier turns of the same form. words: surface forms ("Yes", "yes") whose probability as the first token is wanted;
+    a reply has them in `usage["probabilities"]` where the judge can give them. sample: which draw it is; equal prompts
+    of different `sample` are asked anew. max_tokens: the longest reply.
+    """
+
+    parts: tuple[str | int, ...]
+    examples: tuple[Example, ...] = ()
+    system: str = ""
+    words: tuple[str, ...] = ()
+    temperature: float | None = 0.0
+    top_p: float | None = None
+    max_tokens: int = 64
+    sample: int = 0
+
+    @property
+    def text(self) -> str:
+        """Every text of it, for counts and messages; pictures are left out."""
+        turns = [*(part for each in self.examples for part in (*each.parts, each.answer)), *self.parts]
+        return "\n".join(part for part in (self.system, *turns) if isinstance(part, str) and part)
+
+
+@dataclass(frozen=True)
 class JudgeReply:
     """One reply. With options, `answer` is the chosen option's text."""
 
@@ -246,6 +280,15 @@ class AlwaysChooses(Protocol):
 
 
 @runtime_checkable
+class AnswersPlainly(Protocol):
+    """A judge that also takes prompts as they stand: what the metrics of other papers ask, word by word."""
+
+    def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order, its text as `answer`; failures are replies, as in `Judge.ask`."""
+        ...
+
+
+@runtime_checkable
 class AsksSideBySide(Protocol):
     """A judge that waits for a server, and may be asked from several threads at once."""
 
@@ -281,6 +324,15 @@ class HasAPrice(Protocol):
     @property
     def price(self) -> Mapping[str, float] | None:
         """US dollars per million tokens by kind (`input`, `output`), or None when unknown."""
+        ...
+
+
+@runtime_checkable
+class AnswersByName(Protocol):
+    """A judge that may know an answer by what was asked about whose board, whatever is shown: an archive."""
+
+    def recall(self, method: str | None, story_id: str, question_id: str, condition: Condition) -> JudgeReply | None:
+        """Return the reply; None where it can only be told from what is shown."""
         ...
 
 

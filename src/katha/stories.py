@@ -27,8 +27,8 @@ _TITLE_LIMIT = 120
 _SMALL_WORD = 3
 
 
-def load_story(spec: str) -> StoryRecord:
-    """Return the one story that `spec` names.
+def load_story(spec: str, mapping: RecordMapping | None = None) -> StoryRecord:
+    """Return the one story that `spec` names; `mapping` as for `iter_records`.
 
     Raises:
         InputFileError: the file cannot be read as text or JSON, is empty or too long, or holds several stories and
@@ -44,7 +44,7 @@ def load_story(spec: str) -> StoryRecord:
     if path.is_dir():
         raise InputFileError(f"{str(path)!r} is a folder.", hint="Give one story: a text file, or FILE.jsonl#story_id.")
     if path.suffix.lower() in _RECORD_SUFFIXES:
-        return _pick(path, wanted)
+        return _pick(path, wanted, mapping)
     if wanted is not None:
         raise InputFileError(f"{str(path)!r} is a plain text and holds no story {wanted!r}.")
     text = read_text(path, limit=MAX_STORY_BYTES)
@@ -53,9 +53,9 @@ def load_story(spec: str) -> StoryRecord:
     return story_of_text(text, path.stem)
 
 
-def _pick(path: Path, wanted: str | None) -> StoryRecord:
+def _pick(path: Path, wanted: str | None, mapping: RecordMapping | None) -> StoryRecord:
     found: list[str] = []
-    for record in iter_records(path):
+    for record in iter_records(path, mapping):
         if record.story_id == wanted:
             return record
         found.append(record.story_id)
@@ -69,11 +69,12 @@ def _pick(path: Path, wanted: str | None) -> StoryRecord:
     return record
 
 
-def load_stories(spec: str | Path) -> list[StoryRecord]:
+def load_stories(spec: str | Path, mapping: Path | None = None) -> list[StoryRecord]:
     """Read every story of a JSON Lines file, a record, a plain text, `FILE.jsonl#story_id`, or a folder of them.
 
     Args:
         spec: The path. A folder's records come first, so that a text beside its record does not hide the questions.
+        mapping: A YAML file of keys and values: how the records name things.
 
     Returns:
         The stories, each id once.
@@ -86,7 +87,7 @@ def load_stories(spec: str | Path) -> list[StoryRecord]:
         >>> [story.title for story in load_stories("examples")]
     """
     records: dict[str, StoryRecord] = {}
-    for record in _every(spec):
+    for record in _every(spec, RecordMapping(mapping)):
         if record.story_id in records and not Path(spec).is_dir():
             raise UsageError(f"{str(spec)!r} holds the story {record.story_id!r} twice.", hint="Remove one of them.")
         records.setdefault(record.story_id, record)
@@ -95,18 +96,18 @@ def load_stories(spec: str | Path) -> list[StoryRecord]:
     return list(records.values())
 
 
-def _every(spec: str | Path) -> Iterator[StoryRecord]:
+def _every(spec: str | Path, mapping: RecordMapping) -> Iterator[StoryRecord]:
     path = Path(spec)
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
         for file in files:
             if file.suffix.lower() in _RECORD_SUFFIXES and file.name != VARIANTS_FILE:
-                yield from iter_records(file)
+                yield from iter_records(file, mapping)
         yield from (load_story(str(file)) for file in files if file.suffix.lower() == ".txt")
     elif path.is_file() and path.suffix.lower() in _RECORD_SUFFIXES:
-        yield from iter_records(path)
+        yield from iter_records(path, mapping)
     else:
-        yield load_story(str(spec))
+        yield load_story(str(spec), mapping)
 
 
 def iter_records(path: Path, mapping: RecordMapping | None = None) -> Iterator[StoryRecord]:

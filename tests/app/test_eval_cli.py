@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, estimate, name_judges
-from katha.protocols import JudgeReply
+from katha.experiments.scoring import score as score_again
+from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema.scores import Scores
 from katha.store import Store
 
@@ -170,3 +172,85 @@ def test_the_verb_replays_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyP
     wrong = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "no"), "--controls", "ghost"])
     assert isinstance(wrong.exception, UsageError)
     assert not (tmp_path / "no").exists()
+
+
+KEYS = ("method", "judge", "story_id", "question_id", "condition", "status", "answer")
+"""Of `answers.jsonl`, what any program can write; the other keys of FORMATS may be there."""
+
+
+def outside(tmp_path: Path, change: dict[str, str] | None = None) -> tuple[Path, Path]:
+    """Stories and an archive as another program would write it, from an evaluation made beside."""
+    go(tmp_path, [Watcher()])
+    rows = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_text().splitlines()]
+    archive, source = tmp_path / "theirs.jsonl", tmp_path / "stories.jsonl"
+    kept = [{key: row[key] for key in (*KEYS, "evidence_status", "image_support", "confidence")} for row in rows]
+    archive.write_text("".join(json.dumps(row | (change or {})) + "\n" for row in kept))
+    source.write_text("".join(record.model_dump_json() + "\n" for record in records()))
+    return source, archive
+
+
+def replay(tmp_path: Path, source: Path, archive: Path, boards: str) -> Any:
+    given = ["eval", str(source), "--boards", boards, "--judge", f"recorded:{archive}", "--resamples", "50"]
+    given += ["--boards", f"kontext={tmp_path / 'kontext'}", "--json", "--out", str(tmp_path / "replay")]
+    return CliRunner().invoke(app, given)
+
+
+def test_an_archive_of_another_program_gives_the_whole_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "other"))
+    source, archive = outside(tmp_path)
+    told = replay(tmp_path, source, archive, f"flux={tmp_path / 'flux'}")
+    assert told.exit_code == 0, told.output
+    value = json.loads(told.stdout)
+    assert (value["status"], value["questions"], value["statuses"]) == ("finished", 9, {"ok": 45})
+    assert value["calls"]["watcher"]["calls"] == 0
+    before, after = (json.loads((tmp_path / name / "scores.json").read_text()) for name in ("out", "replay"))
+    for name in ("flux", "kontext"):
+        for block in ("raw", "filtered", "common_valid"):
+            ours = after["methods"][name]["judges"]["watcher"][block]
+            assert ours["stg"] == before["methods"][name]["judges"]["watcher"][block]["stg"]
+    page = (tmp_path / "replay" / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/") >= 10
+
+
+def test_an_archive_says_which_boards_it_is_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "other"))
+    source, archive = outside(tmp_path)
+    told = replay(tmp_path, source, archive, f"mine={tmp_path / 'flux'}")
+    rows = [json.loads(line) for line in (tmp_path / "replay" / "answers.jsonl").read_text().splitlines()]
+    wrong = {row["error"] for row in rows if row["method"] == "mine"}
+    assert wrong == {"the archive has no board 'mine', only flux, kontext (--boards NAME=DIR)"}
+    assert {row["status"] for row in rows if row["method"] == "mine"} == {"not_asked"}
+    assert "only flux, kontext (--boards NAME=DIR)" in json.dumps(json.loads(told.stdout)["failures"])
+
+
+class Moralist(Watcher):
+    """Knows each story's moral label from its text; takes every picture for patience."""
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        for prompt in prompts:
+            if prompt.options is not None and "patience" in prompt.options:
+                self.asked += 1
+                told = "kindness" if evidence.text is not None else "patience"
+                yield JudgeReply("ok", told, confidence="high")
+            else:
+                yield from super().ask(evidence, [prompt])
+
+
+def test_a_story_whose_moral_is_a_sentence_is_asked_for_its_label_beside(tmp_path: Path) -> None:
+    labels = ("kindness", "patience", "wisdom")
+    told = [one.model_copy(update={"moral_label": label}) for one, label in zip(records(), labels, strict=True)]
+    result = go(tmp_path, [Moralist()], stories=told)
+    plain = go(tmp_path, [Watcher()], out="plain")
+    for name in ("flux", "kontext"):
+        own, other = (found.scores.methods[name].judges["watcher"] for found in (result, plain))
+        assert (own.raw, own.n_questions, own.n_unscored) == (other.raw, 9, 0)
+        assert other.moral_target.text is None
+        # Only the first story's label is told from text and images together; its images say patience.
+        assert (own.moral_target.text, own.moral_target.image) == (100.0, 0.0)
+        assert (own.moral_target.chance, own.moral_target.majority) == (pytest.approx(100 / 12), 100.0)
+    rows = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_text().splitlines()]
+    asked = [row for row in rows if row["question_id"].startswith("label:")]
+    assert len(asked) == 3 * (1 + 2 * 2)
+    again = score_again(tmp_path / "out", tmp_path / "out", questions="all", resamples=50)
+    assert again.methods == result.scores.methods
+    assert not any("no selected question" in note for note in again.notes)

@@ -72,11 +72,12 @@ def test_a_run_asks_the_server_that_it_is_told(server: Server, tmp_path: Path, m
     assert server.number > 10
 
 
-@pytest.mark.parametrize("variant", ["neutral", "strict", "uncertain"])
+@pytest.mark.parametrize("variant", ["neutral", "strict", "uncertain", "paper"])
 def test_an_evaluation_uses_the_variant(server: Server, boards: list[object], variant: str) -> None:
     words = ["--judge", "openai:gpt-4o", "--base-url", server.url, "--variant", variant, "--out", variant, "--json"]
     assert call(*boards, *words).exit_code == 0
     stances = {"neutral": b"as it is", "strict": b"do not fill gaps", "uncertain": b"guess is worth less"}
+    stances["paper"] = b"Return only the required structured output."
     assert set(stances) == set(variants())
     for name, words_of_it in stances.items():
         assert all((words_of_it in body) == (name == variant) for body in server.bodies)
@@ -132,6 +133,10 @@ def test_the_paper_s_judges_are_presets(server: Server, monkeypatch: pytest.Monk
     assert (list(config.judges), config.answers) == (PAPER, "free")
     halves = [resolve({}, preset=f"paper-judges-{half}", environment={}).judges for half in ("api", "open")]
     assert [*halves[0], *halves[1]] == PAPER
+    main = [name for name in PAPER if not name.startswith("anthropic:")]
+    letter = resolve({}, preset="paper", environment={})
+    assert list(resolve({}, preset="paper-judges-main", environment={}).judges) == list(letter.judges) == main
+    assert (letter.answers, letter.matching, letter.variant) == ("free", "exact-set", "paper")
     assert [name for name in config_names("presets") if resolve(load_preset(name), environment={}) is None] == []
     made = dict(make_judges(halves[0]))
     assert [judge.spec()["decoding"]["temperature"] for judge in made.values()] == [0, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,12 @@ def test_two_people_take_part_and_are_scored(home: Path, study: Study, browser: 
         assert own["recoverability"]["text"] == 100.0
         assert own["moral"]["hmr1"] == 100.0
         assert own["ncs"]["mean"] == 4.0
+    told_rows = csv.DictReader((out / "recoverability.csv").read_text(encoding="utf-8").splitlines())
+    told_images = {row["Method"]: float(row["Image"]) for row in told_rows}
+    assert told_images == {name: own["recoverability"]["image"] for name, own in found["methods"].items()}
+    assert {path.stem for path in out.glob("*.tex")} == {
+        *("agreement", "comparisons", "preferences", "ratings", "recoverability"),
+    }
     # Who saw which method's pictures is by lot, but one of the two sees nothing.
     images = [own["recoverability"]["image"] for own in found["methods"].values()]
     assert sum(images) == pytest.approx(100.0, abs=67.0)

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.errors import InputFileError, RecordError, UsageError
+from katha.app.drawing import plan_story
+from katha.errors import InputFileError, KathaError, RecordError, UsageError
 from katha.mapping import READ_AS, RecordMapping, assumptions
 from katha.schema import StoryRecord
 from katha.stories import iter_records, load_stories
@@ -138,3 +139,31 @@ def test_convert_reads_the_demo_with_its_mapping(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*command, "--mapping", str(SHIPPED / "demo_mapping.yaml")])
     assert result.exit_code == 0, result.output
     assert "1 stories have no question, the first 'demo_grapes'." in result.output
+
+
+def test_stories_are_planned_and_scored_by_a_mapping_without_converting(tmp_path: Path) -> None:
+    mapping = SHIPPED / "demo_mapping.yaml"
+    plan = plan_story(SHIPPED / "demo_stories.jsonl", panels=3, mapping=mapping)
+    assert (plan.story_id, len(plan.panels)) == ("demo_grapes", 3)
+    with pytest.raises(RecordError, match="moral_label"):
+        plan_story(SHIPPED / "demo_stories.jsonl", panels=3)
+    theirs = json.loads((SHIPPED / "released.jsonl").read_text("utf-8"))
+    theirs["ask"] = theirs.pop("recoverability_questions")
+    for item in theirs["ask"]:
+        item["reply"] = item.pop("gold_answer")
+    (tmp_path / "theirs.jsonl").write_text(json.dumps(theirs), encoding="utf-8")
+    own = tmp_path / "own.yaml"
+    own.write_text("keys: {story: {recoverability_questions: [ask]}, recoverability_questions: {gold_answer: [reply]}}")
+    rows = [
+        {"method": "m", "judge": "j", "story_id": "kite", "question_id": item["question_id"], "condition": condition}
+        | {"status": "ok", "answer": item["reply"]}
+        for item in theirs["ask"]
+        for condition in ("text", "image", "text+image")
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    words = ["score", str(tmp_path / "theirs.jsonl"), "--answers", str(tmp_path / "answers.jsonl"), "--resamples", "0"]
+    words += ["--questions", "all", "--out", str(tmp_path / "scores.json")]
+    assert CliRunner().invoke(app, [*words, "--mapping", str(own)]).exit_code == 0
+    found = json.loads((tmp_path / "scores.json").read_text())["methods"]["m"]["judges"]["j"]
+    assert (found["raw"]["n"], found["raw"]["image"]) == (len(theirs["ask"]), 100.0)
+    assert isinstance(CliRunner().invoke(app, words).exception, KathaError)

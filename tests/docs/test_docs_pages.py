@@ -29,6 +29,7 @@ BLOCK = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILIN
 OUTPUTS = {
     "add-your-own": ["out/captions/report.html", "out/captions/table.json"],
     "first-board": ["out/lion/report.html", "out/lion.png", "out/fox/report.html", "out/kite/report.html"],
+    "interchange": ["hub/eval.yaml", "hub/README.md", "results/base/.eval_results/katha.yaml"],
     "judge-your-boards": ["out/eval/report.html", "out/both/report.html"],
     "plug-in-a-renderer": ["out/keyhole.png", "out/compare/report.html", "katha-keyhole/katha_keyhole.py"],
 }

@@ -161,6 +161,10 @@ def test_own_stories_may_number_their_questions_alike(tmp_path: Path) -> None:
         (set_path("provenance", "source_dataset", value="grimm"), "provenance.source_dataset"),
         (set_path("evidence_status", "resolution", value="coin"), "evidence_status.resolution"),
         (set_path("evidence_status", "resolution", value=[]), "evidence_status.resolution"),
+        (
+            set_path("evidence_status", "human_evidence_accepted", value="yes"),
+            "evidence_status.human_evidence_accepted",
+        ),
         (set_path("validation_status", value="draft"), "validation_status"),
     ],
 )
@@ -169,6 +173,12 @@ def test_damage_is_named_by_line_and_field(small: Path, edit: Callable[[Record],
     found = [item for item in problems(small / "annotations.jsonl") if item[0] == 2]
     assert field in {name for _, _, name, _ in found}
     assert all(message for *_, message in found)
+
+
+def test_evidence_that_people_did_not_accept_is_a_boolean_too(small: Path) -> None:
+    before = problems(small / "annotations.jsonl")
+    change(small / "annotations.jsonl", 2, set_path("evidence_status", "human_evidence_accepted", value=False))
+    assert problems(small / "annotations.jsonl") == before
 
 
 def test_broken_lines_are_all_reported(small: Path) -> None:

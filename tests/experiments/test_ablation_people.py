@@ -14,6 +14,7 @@ from katha.agents.context import Plugins
 from katha.app.cli.main import app
 from katha.app.cli.studies import _people
 from katha.app.reports.study_pages import write_ablation_report
+from katha.app.reports.study_tables import ablation_tables
 from katha.compass.modes import Suite, load_suite
 from katha.config import Settings
 from katha.errors import InputFileError, RecordError
@@ -22,6 +23,7 @@ from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.schema import StoryRecord
 from katha.schema.tables import AblationTable, HumanColumns
+from katha.tables import number_of
 
 
 def forest(number: int) -> StoryRecord:
@@ -120,6 +122,8 @@ def test_people_who_answer_like_the_judge_agree_with_it(home: Path, tmp_path: Pa
     assert human["full_protocol"].agreement.agreement == 100
     assert human["full_protocol"].agreement.false_accept == 0
     assert human["full_protocol"].ambiguity_detected.detected == 100
+    leaked = {name: table.row(name).ambiguity_leakage for name in ("full_protocol", "without_filter")}
+    assert leaked == {"full_protocol": 0, "without_filter": 100}  # of what people find defective, what a row keeps
     assert human["without_filter"].ambiguity_detected.detected == 0
     assert human["without_filter"].ambiguity_detected.n == human["full_protocol"].ambiguity_detected.n > 0
     recovered = human["full_protocol"].recoverability
@@ -223,3 +227,17 @@ def test_the_command_ends_with_a_failure_where_nothing_could_be_made(
     assert done.exit_code == 1
     assert "No question could be scored" in done.output
     assert "ValueError: half a brush" in done.output
+
+
+def test_people_s_visual_quality_and_mean_score_are_columns(home: Path, tmp_path: Path) -> None:
+    run(home, "components", None)
+    rows = ("a,story0,4,3.5", "b,story0,2,4.5", "a,story1,3,1")
+    table = run(home, "components", csv(tmp_path / "people.csv", "rater,story_id,visual,human_score", *rows))
+    human = by_row(table)["full_protocol"]
+    assert (human.visual.mean, human.visual.n, human.human_mean.mean, human.human_mean.n) == (3.0, 3, 3.0, 3)
+    told = next(item for item in ablation_tables(table) if item.name == "people")
+    columns = [column.heading for column in told.columns]
+    first = dict(zip(columns, told.rows[0], strict=True))
+    assert number_of(first["Visual"]) == number_of(first["Human score"]) == 3.0
+    assert "visual 3.00" in _people("full_protocol", human)
+    assert "human score 3.00" in _people("full_protocol", human)

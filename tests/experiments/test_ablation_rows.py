@@ -17,12 +17,15 @@ from katha.compass.modes import Suite, load_suite
 from katha.config import Settings
 from katha.errors import ModelError, UsageError
 from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.scoring.reliability import split_half
+from katha.eval_bridge.scoring.rows import choose_questions
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.ablate.conclusions import conclude
 from katha.experiments.ablate.job import AblationFolder, AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.ablate.table import _moral
 from katha.experiments.ablate.tally import Tally
+from katha.experiments.robustness import read_study
 from katha.jsonio import write_json
 from katha.schema import Answer, StoryRecord
 from katha.schema.scores import RowDifference, WilcoxonTest
@@ -215,6 +218,14 @@ def test_a_row_without_a_gap_is_compared_with_nothing(tmp_path: Path) -> None:
         assert row.delta_stg == (compared.difference if compared else None)
         assert row.harmed is None
     assert "image_only" not in table.conclusion.text
+    told = {row.mode: row.stg_reliability for row in table.rows}
+    assert {name for name, value in told.items() if value is None} >= {"image_only", "image_and_both", "text_and_both"}
+    study = read_study(tmp_path / "out")
+    outcomes = study.outcomes()
+    boards = study.members(outcomes)["full_protocol"]
+    wanted = split_half(outcomes, choose_questions(outcomes, boards), "full_protocol", resamples=0)
+    assert wanted.n_boards > 3
+    assert told["full_protocol"] == wanted.value
 
 
 def test_rows_that_cannot_differ_are_said_to_be_that(tmp_path: Path) -> None:
@@ -337,3 +348,71 @@ def test_prompts_that_no_judge_reads_are_said_to_be_inert(tmp_path: Path) -> Non
     assert any(
         note.startswith("deaf reads no instruction, so rows that differ by their prompts alone") for note in notes
     )
+
+
+def test_each_of_several_judges_reports_the_boards_that_the_others_chose(tmp_path: Path) -> None:
+    names = ("a", "b", "c")
+    made = job(load_suite("length").only(("base", "rerank_only", "full")), STORIES)
+    made.given = plugins(judges={name: PixelJudge(name=name) for name in names})
+    out = tmp_path / "out"
+    table = run_ablation(made, out).table
+    results = [json.loads(path.read_text()) for path in sorted(out.glob("stories/*/result.json"))]
+    rows = [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
+    for result in results:
+        boards = {(item["row"], item["judge"]): item for item in result["boards"]}
+        assert {judge for row, judge in boards if row == "full"} == set(names)
+        assert {judge for row, judge in boards if row == "base"} == {None}
+        shown = {key: tuple(frame["sha256"] for frame in item["board"]["frames"]) for key, item in boards.items()}
+        for name in names:  # what a judge reports as a row's was asked about the board that it did not choose
+            packets = {
+                row["packet_sha256"]
+                for row in rows
+                if row["story_id"] == result["story_id"] and row["judge"] == name and row["method"] == "full"
+            }
+            assert len(packets) == 2, "image, and text with image, of one board"
+            others = [key[1] for key in shown if key[0] == "full" and shown[key] != shown["full", name]]
+            strange = {
+                row["packet_sha256"]
+                for row in rows
+                if row["story_id"] == result["story_id"] and row["method"] == "full" and row["judge"] in others
+            }
+            assert not packets & strange
+        told = (out / "stories" / result["story_id"] / "steering.jsonl").read_text().splitlines()
+        assert {json.loads(line)["judge"] for line in told} == set(names)
+    looks = [
+        {tuple(f["sha256"] for f in item["board"]["frames"]) for item in r["boards"] if item["judge"]} for r in results
+    ]
+    assert any(len(found) > 1 for found in looks), "leaving a judge out changes no choice, so this shows nothing"
+
+    stories = [StoryRecord.model_validate_json(line) for line in (out / "stories.jsonl").read_text().splitlines()]
+
+    def seen(pattern: str, judge: str, method: str) -> float:
+        lines = [line for path in sorted(out.glob(pattern)) for line in path.read_text().splitlines()]
+        answers = [Answer.model_validate_json(line) for line in lines]
+        kept = [row for row in answers if row.method in (None, method) and row.judge == judge]
+        found = score(stories, kept, matching="lemma-set", resamples=0).methods[method].judges[judge].raw.image
+        assert found is not None
+        return found
+
+    surplus = []
+    for name in names:
+        pooled = [
+            Answer.model_validate_json(line)
+            for path in sorted(out.glob("stories/*/answers.own.jsonl"))
+            for line in path.read_text().splitlines()
+        ]
+        mine = [row for row in pooled if row.judge == name]
+        labels = sorted({row.method for row in mine if row.method and row.method.startswith("full, ")})
+        assert labels == [f"full, reported by {other}" for other in names if other != name]
+        own = score(stories, mine, matching="lemma-set", resamples=0, pooled={"full": labels}).methods["full"]
+        surplus.append(own.judges[name].raw.image - seen("stories/*/answers.jsonl", name, "full"))
+    full = table.row("full")
+    assert full.optimism == pytest.approx(sum(surplus) / 3)
+    assert full.boards_per_story == 3
+    assert table.row("base").optimism is None
+    assert any(
+        note.startswith("Held out by judge: a, b, c each report the boards of rerank_only, full")
+        for note in table.notes
+    )
+    assert not any("flatters" in note for note in table.notes)
+    assert run_ablation(made, out).table == table

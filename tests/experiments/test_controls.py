@@ -76,7 +76,9 @@ def test_a_control_that_has_nothing_to_show_says_so(tmp_path: Path) -> None:
     assert "No question was answered" in found[1].reading
 
 
-@pytest.mark.parametrize(("right", "own", "passes"), [(8, 8, False), (0, 8, True), (0, 2, None), (0, 0, None)])
+@pytest.mark.parametrize(
+    ("right", "own", "passes"), [(8, 8, False), (0, 8, True), (0, 2, None), (0, 0, None), (8, 2, False)]
+)
 def test_above_chance_fails_and_a_board_at_chance_tells_nothing(right: int, own: int, passes: bool | None) -> None:
     stories = records(8)
     questions = {

@@ -53,7 +53,7 @@ class Independent:
     def __init__(
         self, stories: Path, answers: Path, selection: str, resamples: int, seed: int, ensemble: Path | None = None
     ) -> None:
-        self.resamples, self.seed = resamples, seed
+        self.resamples, self.seed, self.source = resamples, seed, stories
         self.fitted = json.loads(ensemble.read_text()) if ensemble is not None else None
         self.questions: dict[Key, dict[str, Any]] = {}
         for line in stories.read_text(encoding="utf-8").splitlines():

@@ -8,6 +8,7 @@ and `Pacer` how many calls may be under way at once.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -15,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -50,6 +52,7 @@ _UNREACHED = 15.0
 _PROBE = 30.0
 _TOLD_EVERY = 15.0
 _WORTH_TELLING = 2.0
+_DRAWING = ("temperature", "top_p")
 _ANTHROPIC_STOPS: Mapping[str | None, AnswerStatus] = {
     "max_tokens": "truncated",
     "model_context_window_exceeded": "truncated",
@@ -233,12 +236,16 @@ class Pacer:
 
 @dataclass(frozen=True)
 class Received:
-    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts."""
+    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts.
+
+    words: the likeliest first tokens with their probabilities (0 to 1), where they were asked for and given.
+    """
 
     text: str
     model: str
     stop: AnswerStatus | None = None
     tokens: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -300,6 +307,19 @@ class Vendor:
         return {**mode, "model": received.model, "tokens": tokens, "cost": self.cost(tokens)}
 
 
+_KEYLESS: ContextVar[bool] = ContextVar("katha_keyless", default=False)
+
+
+@contextmanager
+def keyless() -> Iterator[None]:
+    """Let plug-ins be made without a key, to count and price what they would be asked; no call could succeed."""
+    token = _KEYLESS.set(True)
+    try:
+        yield
+    finally:
+        _KEYLESS.reset(token)
+
+
 def find_vendor(
     provider: str,
     model: str,
@@ -322,7 +342,7 @@ def find_vendor(
     prefix = max((name for name in data["models"] if model.startswith(name)), key=len, default="")
     card: dict[str, Any] = data["default"] | data["models"].get(prefix, {})
     variable = next((name for name in section["key"] if os.environ.get(name)), section["key"][0])
-    key = os.environ.get(variable) or ("unused" if is_loopback(url) else "")
+    key = os.environ.get(variable) or ("unused" if is_loopback(url) or _KEYLESS.get() else "")
     if not key:
         raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
     return Vendor(provider, model, url, variable, card, key)
@@ -498,9 +518,9 @@ class AnthropicClient(ChatClient):
         return request
 
     def send(self, request: Mapping[str, Any]) -> Any:
-        """Make one call. The SDK's own version of the API has no temperature, so that one travels beside the body."""
-        known = {name: value for name, value in request.items() if name != "temperature"}
-        body = {"temperature": request["temperature"]} if "temperature" in request else None
+        """Make one call. The SDK's own version of the API has no temperature, so that what draws travels beside it."""
+        known = {name: value for name, value in request.items() if name not in _DRAWING}
+        body = {name: request[name] for name in _DRAWING if name in request} or None
         return self.sdk.messages.create(**known, extra_headers=self.headers, extra_body=body)
 
     def read(self, message: Any) -> Received:
@@ -514,6 +534,18 @@ class AnthropicClient(ChatClient):
         }
         text = "".join(block.text for block in message.content if block.type == "text")
         return Received(text, message.model, _ANTHROPIC_STOPS.get(message.stop_reason), tokens)
+
+
+def _first_token(given: Any) -> dict[str, float] | None:
+    """Return the likeliest first tokens with their probabilities; blanks before a token do not count."""
+    if given is None or not given.content:
+        return None
+    first = given.content[0]
+    found: dict[str, float] = {}
+    for token in first.top_logprobs or [first]:
+        word = token.token.strip()
+        found[word] = found.get(word, 0.0) + math.exp(token.logprob)
+    return found
 
 
 class OpenAIClient(ChatClient):
@@ -552,4 +584,4 @@ class OpenAIClient(ChatClient):
             details = usage.prompt_tokens_details
             cached = (details.cached_tokens or 0) if details is not None else 0
             tokens = {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
-        return Received(text, message.model, stop, tokens)
+        return Received(text, message.model, stop, tokens, _first_token(choice.logprobs))

@@ -206,10 +206,35 @@ class Bootstrap(Result):
     seed: int
 
 
+class Trajectory(Result):
+    """Text, image and STG of source stories or of their contrastive twins, on each one's own valid questions."""
+
+    n: int
+    text: float | None
+    image: float | None
+    stg: float | None
+
+
+class ContrastGap(Result):
+    """What one judge sees lost of stories, and of the boards of their contrastive twins (Table 4, surface appearance).
+
+    difference: STG of the twins minus that of their stories, with interval and p over stories, as everywhere.
+    """
+
+    n_stories: int
+    source: Trajectory
+    contrast: Trajectory
+    difference: float | None
+    ci95: Interval | None
+    p_bootstrap: float | None
+    wilcoxon: WilcoxonTest
+
+
 class Scores(Result):
     """`scores.json`: methods, judges, blocks, intervals and comparisons.
 
-    The file holds `contrastive` and `alignment` only where variants or people's judgments were given.
+    The file holds `contrastive`, `contrasts` and `alignment` only where pairs were asked, where contrastive twins stand
+    among the stories (by method and judge), or where people's judgments were given.
     """
 
     format: Literal[1] = 1
@@ -221,6 +246,7 @@ class Scores(Result):
     comparisons: list[Comparison]
     notes: list[str]
     contrastive: PairScores | None = Field(default=None, exclude_if=_absent)
+    contrasts: dict[str, dict[str, ContrastGap]] | None = Field(default=None, exclude_if=_absent)
     alignment: Alignment | None = Field(default=None, exclude_if=_absent)
 
     def with_notes(self, notes: Sequence[str]) -> Scores:

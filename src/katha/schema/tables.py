@@ -44,7 +44,7 @@ class DefectsFound(Result):
 
 
 class HumanColumns(Result):
-    """Everything that people say of one row's boards."""
+    """Everything that people say of one row's boards. human_mean: the mean of `human_score`."""
 
     recoverability: HumanRecoverability | None = None
     moral: HumanMoral | None = None
@@ -55,6 +55,8 @@ class HumanColumns(Result):
     human_score: RankAgreement | None = None
     agreement: VerdictAgreement | None = None
     ambiguity_detected: DefectsFound | None = None
+    visual: Rating | None = None
+    human_mean: Rating | None = None
 
 
 # `table.json` of `katha ablate`: rows, pairs of rows, costs, repair cases and what the intervals support.
@@ -85,7 +87,7 @@ class AblationRow(Result):
     for every row that is scored like this one; None where no other row is. `raw`: every scored question. `rest`: the
     common-valid ones whose answer no inserted frame's prompt holds. given_away: the percentage of the row's questions
     whose answer its own inserted frames' prompts hold. optimism: what the judges that steered see it gain in image
-    recoverability, minus what the others see.
+    recoverability, minus what the others see. stg_reliability: split-half reliability of its boards' STG (Table 59).
 
     harmed, equal, improved: shares of stories whose boards are worse, as good or better than the baseline's. labels,
     chance: only in a row that scores moral labels alone (Table 65). not_run: why the row was not run; it has no number
@@ -127,6 +129,7 @@ class AblationRow(Result):
     rest: BlockNumbers | None = None
     given_away: float | None = None
     optimism: float | None = None
+    stg_reliability: float | None = None
 
     @property
     def headline(self) -> BlockNumbers | None:

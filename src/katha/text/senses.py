@@ -33,8 +33,11 @@ class _Sense:
         """Return the text with what the words mean here."""
         for word, phrase in self.said.items():
             before = "".join(rf"(?<!{re.escape(one)} )" for one in dict.fromkeys(phrase.split()[:-1]))
-            for ending in ("", "s", "es"):
-                text = re.sub(rf"{before}\b{word}{ending}\b", _plural(phrase, ending), text)
+
+            def meant(found: re.Match[str], phrase: str = phrase) -> str:
+                return _plural(phrase, found[1])
+
+            text = re.sub(rf"{before}\b{word}((?:e?s)?)\b", meant, text)
         return text
 
 

@@ -1,0 +1,86 @@
+"""What a command would draw and ask, before it does: the same stories, settings and suites as the command itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from katha.app.drawing import load_plan, read_story, settings_for
+from katha.app.studies import Stories, choose_methods, choose_suite, compare_options, read_records
+from katha.config import Settings
+from katha.experiments.inputs import choose_stories
+from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs, tune_needs
+from katha.stories import check_scene_count
+
+
+def needs_of_run(
+    story: Path | str, settings: Settings | str | None = None, *, plan: Path | None = None, **changes: Any
+) -> Needs:
+    """Return what `run_story` would take at most. Needs no key, calls nothing and writes nothing.
+
+    Raises:
+        UsageError: the story, the plan or a setting is wrong.
+    """
+    config = settings_for(settings, changes)
+    record = read_story(story, config.mapping)
+    if plan is not None:
+        config = config.model_copy(update={"panels": len(load_plan(plan, record).panels)})
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
+    return run_needs(record, config)
+
+
+def needs_of_ablation(
+    stories: Stories,
+    settings: Settings | str | None = None,
+    *,
+    suite: str = "length",
+    rows: Sequence[str] | None = None,
+    split: str | None = None,
+    **changes: Any,
+) -> Needs:
+    """Return what `ablate` would take at most.
+
+    Raises:
+        UsageError: stories, suite or a setting are wrong.
+    """
+    config = settings_for(settings, changes)
+    return suite_needs(
+        choose_stories(read_records(stories, config.mapping), split, source=stories),
+        config,
+        choose_suite(suite, config, rows, None),
+    )
+
+
+def needs_of_comparison(
+    stories: Stories,
+    settings: Settings | str | None = None,
+    *,
+    varied: tuple[Sequence[str], Sequence[str], Sequence[str]] = ((), (), ()),
+    methods: Path | str | None = None,
+    **changes: Any,
+) -> Needs:
+    """Return what `compare` would take at most. varied: planners, renderers and modes.
+
+    Raises:
+        UsageError: stories, methods or a setting are wrong.
+    """
+    own, rest, options = compare_options(changes)
+    config = settings_for(settings, {**rest, "mode": "base"})
+    records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
+    return compare_needs(records, config, choose_methods(config, methods, varied, options))
+
+
+def needs_of_tuning(
+    stories: Stories, settings: Settings | str | None = None, *, split: str | None = None, **changes: Any
+) -> Needs:
+    """Return what `tune` would take at most.
+
+    Raises:
+        UsageError: stories or a setting are wrong.
+    """
+    config = settings_for(settings, changes)
+    records = read_records(stories, config.mapping)
+    wanted = split or ("validation" if any(record.split for record in records) else None)
+    return tune_needs(choose_stories(records, wanted, source=stories), config)

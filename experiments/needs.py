@@ -1,0 +1,390 @@
+"""What run, ablate, compare and tune would draw and ask at most, counted without a key, a model or a call.
+
+A plan that a model would write is not there yet, so stories are read by the rule planner to know their panels and
+questions. What a judge would decide is not known either, so every repair that could be tried is counted. What the cache
+holds is not looked for: it takes away from these numbers and never adds to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from katha.agents.context import make_planner, make_renderer, panel_count, prepare_story
+from katha.compass.modes import Mode, Row, Suite, load_mode
+from katha.config import Settings
+from katha.errors import AbsentModelError, MissingExtraError, ModelError, UsageError
+from katha.eval_bridge.judging.abilities import judge_abilities, make_judges
+from katha.eval_bridge.judging.budget import REPLY_TOKENS, expected_cost, picture_tokens
+from katha.experiments.ablate.job import drawn_by
+from katha.experiments.methods import Method
+from katha.models.client import keyless
+from katha.planners.rule import RulePlanner
+from katha.protocols import Capabilities, CostsMoney, Evidence, Judge, JudgePrompt, JudgeReply, PlanRequest, Renderer
+from katha.schema import Question, StoryRecord
+
+_ABSENT = (AbsentModelError, MissingExtraError, ModelError)
+_LETTERS_PER_TOKEN = 4
+_INSTRUCTION_TOKENS = 150
+_FALLBACK_SIZE = (1024, 1024)
+AT_MOST = "At most: what is in the cache, and repairs that need not be tried, come off."
+
+T = TypeVar("T")
+Kind = Literal["plans", "pictures", "answers", "metrics"]
+
+
+class Need(BaseModel):
+    """One plug-in: how often it would be called. cost: US dollars; 0 on this machine, None where the price is unknown.
+
+    note: why it could not be used as things are now (no weights, no package); it is counted all the same.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Kind
+    name: str
+    calls: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    note: str = ""
+
+
+class Needs(BaseModel):
+    """Everything that a command would call, and the notes that its counts need."""
+
+    model_config = ConfigDict(frozen=True)
+
+    dry_run: Literal[True] = True
+    stories: int
+    needs: tuple[Need, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars in all; None where one price is unknown."""
+        costs = [need.cost for need in self.needs if need.calls]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @classmethod
+    def total(cls, stories: int, needs: Iterable[Need], notes: Iterable[str] = ()) -> Self:
+        """Return the needs with those of one plug-in added up, in the order in which they come first."""
+        summed: dict[tuple[Kind, str], Need] = {}
+        for need in needs:
+            known = summed.get((need.kind, need.name))
+            summed[need.kind, need.name] = need if known is None else _added(known, need)
+        return cls(stories=stories, needs=tuple(summed.values()), notes=tuple(dict.fromkeys(notes)))
+
+
+def _added(a: Need, b: Need) -> Need:
+    cost = None if a.cost is None or b.cost is None else a.cost + b.cost
+    return a.model_copy(
+        update={
+            "calls": a.calls + b.calls,
+            "input_tokens": a.input_tokens + b.input_tokens,
+            "output_tokens": a.output_tokens + b.output_tokens,
+            "cost": cost,
+            "note": a.note or b.note,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One story as it would be drawn and asked: panels, and how many questions choose, bind to a transition, report."""
+
+    panels: int
+    letters: int
+    steering: int
+    bound: int
+    reporting: int
+    question_letters: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Frames drawn at once and inserted, boards that are measured for choosing, and boards that are reported.
+
+    edges: pairs of frames that are measured apart. texts: how often the text alone is asked. asked: how many questions
+    report a board; None: the story's reporting ones. own: whether the judges that choose are asked these, too.
+    """
+
+    frames: int = 0
+    inserted: int = 0
+    measured: int = 0
+    reported: int = 0
+    edges: int = 0
+    texts: int = 1
+    asked: int | None = None
+    own: bool = False
+
+
+def shape_of(record: StoryRecord, panels: int) -> Shape | str:
+    """Return what drawing and asking a story takes; or why it cannot be planned."""
+    wanted = len(record.scenes) or panels
+    try:
+        plan = RulePlanner().plan(record, PlanRequest(panels=wanted, style="", prompt_tokens=None))
+        questions = prepare_story(record, plan).recoverability_questions
+    except UsageError as error:
+        return error.message
+    steering = [item for item in questions if item.role == "steering"]
+    return Shape(
+        panels=len(plan.panels),
+        letters=len(record.story_text),
+        steering=len(steering),
+        bound=sum(item.target_transition is not None for item in steering),
+        reporting=sum(item.role == "reporting" for item in questions),
+        question_letters=max(map(_letters, questions), default=0),
+    )
+
+
+def _letters(question: Question) -> int:
+    return len(question.question) + sum(map(len, question.options or ()))
+
+
+def run_needs(record: StoryRecord, config: Settings) -> Needs:
+    """Return what `katha run` would take."""
+    mode, seeds = load_mode(config.mode), config.seeds[: config.candidates]
+
+    def counts(shape: Shape) -> Counts:
+        return _mode_counts(mode, shape, len(seeds), boards=1, plain=True)
+
+    return _needs([record], config, counts)
+
+
+def suite_needs(records: Sequence[StoryRecord], config: Settings, suite: Suite) -> Needs:
+    """Return what `katha ablate` would take: base boards once for all rows that share planner and renderer."""
+    parts: list[Needs] = []
+    folds = 1 if config.steering_judges else len(config.judges)
+    for rows in _drawn_alike(config, suite).values():
+        own = config.with_plugins(**{key: value for key in _OF_ROW if (value := getattr(rows[0], key))})
+
+        def counts(shape: Shape, rows: Sequence[Row] = rows, first: bool = not parts) -> Counts:
+            made = _rows_counts(rows, shape, len(config.seeds), folds)
+            return made if first else replace(made, texts=0)
+
+        parts.append(_needs(records, own, counts))
+    return _joined(records, parts)
+
+
+_OF_ROW = ("planner", "renderer", "renderer_options")
+
+
+def _drawn_alike(config: Settings, suite: Suite) -> dict[str, list[Row]]:
+    """Return the suite's rows by planner and renderer."""
+    found: dict[str, list[Row]] = {}
+    for row in suite.rows:
+        own = config.with_plugins(**{key: value for key in _OF_ROW if (value := getattr(row, key))})
+        found.setdefault(drawn_by(own), []).append(row)
+    return found
+
+
+def _rows_counts(rows: Sequence[Row], shape: Shape, seeds: int, folds: int) -> Counts:
+    """Return the counts of rows that share their base boards; rows that only score otherwise cost nothing.
+
+    folds: how often a row that chooses is run, each of several judges left out once.
+    """
+    modes = {row.build_mode().model_copy(update={"name": "", "about": ""}) for row in rows}
+    protocols = {(row.prompts, row.questions) for row in rows}
+    same = any(row.questions == "same" for row in rows)
+    total = Counts(
+        frames=seeds * shape.panels,
+        measured=seeds,
+        reported=seeds * len(protocols),
+        texts=len(protocols),
+        asked=max(shape.reporting, shape.steering) if same else None,
+        own=True,
+    )
+    for mode in modes:
+        boards = 1 if mode.report == "selected" else seeds
+        own, times = _mode_counts(mode, shape, seeds, boards=boards, plain=False), folds if mode.steers else 1
+        total = replace(
+            total,
+            frames=total.frames + (times * boards * shape.panels if mode.replan != "none" else 0),
+            inserted=total.inserted + times * own.inserted,
+            measured=total.measured + times * own.measured,
+            reported=total.reported + times * own.reported * len(protocols),
+            edges=total.edges + times * own.edges,
+        )
+    return total
+
+
+def compare_needs(records: Sequence[StoryRecord], config: Settings, methods: Sequence[Method]) -> Needs:
+    """Return what `katha compare` would take."""
+    parts: list[Needs] = []
+    every = not any(method.repairs for method in methods)
+    for method in methods:
+
+        def counts(shape: Shape, method: Method = method, first: bool = not parts) -> Counts:
+            seeds, asked = len(method.config.seeds), shape.reporting + (shape.steering if every else 0)
+            made = Counts(frames=seeds * shape.panels, reported=seeds, asked=asked)
+            if method.repairs:
+                made = _mode_counts(load_mode(method.config.mode), shape, seeds, boards=1, plain=True)
+            return made if first else replace(made, texts=0)
+
+        parts.append(_needs(records, method.config, counts))
+    return _joined(records, parts)
+
+
+def tune_needs(records: Sequence[StoryRecord], config: Settings) -> Needs:
+    """Return what `katha tune` would take: every seed's board, and a repair at every transition that some weights call
+    the weakest, with every seed."""
+    seeds = len(config.seeds)
+
+    def counts(shape: Shape) -> Counts:
+        inserted = seeds * (shape.panels - 1) * seeds
+        boards = seeds + inserted
+        return Counts(frames=seeds * shape.panels, inserted=inserted, measured=boards, reported=boards, own=True)
+
+    return _needs(records, config, counts)
+
+
+def _mode_counts(mode: Mode, shape: Shape, seeds: int, *, boards: int, plain: bool) -> Counts:
+    """Return what one mode takes on one story. boards: how many it reports. plain: its base boards are its own, and
+    the first of them is reported, too."""
+    candidates = 1 if mode.select == "first" else seeds
+    draws = (seeds if mode.draws == "every" else 1) if mode.insert != "none" else 0
+    inserted = boards * mode.budget * draws
+    edges = seeds * seeds * (shape.panels - 1) if mode.select == "path" else 0
+    composed = 1 if mode.select in ("path", "random_path") else 0
+    replanned = shape.panels * candidates if mode.replan != "none" else 0
+    own = Counts(
+        frames=candidates * shape.panels + replanned if plain else 0,
+        inserted=inserted,
+        measured=(candidates if plain else 0) + inserted + composed,
+        reported=(1 if plain else 0) + (boards if inserted or composed or (plain and candidates > 1) else 0),
+        edges=edges,
+    )
+    return own
+
+
+def _needs(records: Iterable[StoryRecord], config: Settings, count: Callable[[Shape], Counts]) -> Needs:
+    """Return the calls of one planner, renderer and set of judges."""
+    needs, notes, stories = [], [AT_MOST], 0
+    with keyless():
+        renderer, why = _made(lambda: make_renderer(config))
+        size = config.size or (renderer.capabilities.default_size if renderer is not None else _FALLBACK_SIZE)
+        price = _frame_price(renderer)
+        judges = {name: _judge(name) for name in (*config.judges, *config.steering_judges)}
+        _, planless = _made(lambda: make_planner(config))
+        able = renderer.capabilities if renderer is not None else Capabilities()
+        for record in records:
+            stories += 1
+            shape = shape_of(record, panel_count(record, config, able))
+            if isinstance(shape, str):
+                notes.append(f"{record.story_id}: not counted. {shape}")
+                continue
+            counts = count(shape)
+            frames = counts.frames + counts.inserted
+            cost = None if price is None else frames * price
+            needs.append(Need(kind="plans", name=config.planner, calls=1, note=planless))
+            needs.append(Need(kind="pictures", name=config.renderer, calls=frames, cost=cost, note=why))
+            needs += _answers(config, shape, counts, judges, size)
+    return Needs.total(stories, needs, [*notes, *_planner_note(config)])
+
+
+def _planner_note(config: Settings) -> Iterator[str]:
+    if config.planner.partition(":")[0] == "gemma-st" or config.planner_options.get("model"):
+        yield f"What the planner {config.planner} reads and writes is not priced."
+
+
+def _answers(
+    config: Settings,
+    shape: Shape,
+    counts: Counts,
+    judges: Mapping[str, tuple[Mapping[str, float] | None, str]],
+    size: tuple[int, int],
+) -> Iterator[Need]:
+    """Yield each judge's calls for one story; a picture-only call sees every frame, one for a transition two."""
+    asked = shape.reporting if counts.asked is None else counts.asked
+    steer = set(config.steering_judges or config.judges)
+    report = {*config.judges, *(config.steering_judges if counts.own else ())}
+    text = shape.letters // _LETTERS_PER_TOKEN
+    board, pair = (picture_tokens(*size) * frames for frames in (shape.panels + (1 if counts.inserted else 0), 2))
+    base = _INSTRUCTION_TOKENS + shape.question_letters // _LETTERS_PER_TOKEN
+    for name, (price, note) in judges.items():
+        calls: list[tuple[int, int]] = []
+        if name in report:
+            reported = counts.reported * asked
+            calls += [(counts.texts * asked, base + text), (reported, base + board), (reported, base + board + text)]
+        if name in steer:
+            bound = counts.measured * shape.bound + counts.edges * (shape.bound // max(1, shape.panels - 1) + 1)
+            calls += [(counts.measured * shape.steering, base + board), (bound, base + pair)]
+        number, tokens = sum(count for count, _ in calls), sum(count * each for count, each in calls)
+        cost = None if price is None else expected_cost(price, tokens, number)
+        yield Need(
+            kind="answers",
+            name=name,
+            calls=number,
+            input_tokens=tokens,
+            output_tokens=number * REPLY_TOKENS,
+            cost=cost,
+            note=note,
+        )
+
+
+def _judge(name: str) -> tuple[Mapping[str, float] | None, str]:
+    """Return a judge's price (empty: free, None: unknown), and why it could not be asked now."""
+    made, why = _made(lambda: make_judges([name])[0][1])
+    return ({} if name.startswith("local:") else None) if made is None else judge_abilities(made).price, why
+
+
+class Absent:
+    """Stands in for a judge that is not on this machine, so that its questions are counted; it cannot be asked."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.price: Mapping[str, float] = {}
+
+    def spec(self) -> Mapping[str, object]:
+        """Return its name."""
+        return {"name": self.name}
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield `not_asked` for each prompt."""
+        for _ in prompts:
+            yield JudgeReply("not_asked", error="the judge is not on this machine")
+
+
+def countable_judges(config: Settings, concurrency: int | None = None) -> list[tuple[str, Judge]]:
+    """Return the judges of the settings, made without a key; one that is not on this machine has a stand-in.
+
+    Raises:
+        UsageError: there is no such judge, or none has an option that was given.
+    """
+    with keyless():
+        here = [name for name in config.judges if not _judge(name)[1]]
+        made = dict(
+            make_judges(
+                here,
+                base_url=config.base_url,
+                verify_reuse=config.verify_reuse,
+                concurrency=concurrency,
+                patience=config.patience,
+                options=config.judge_options,
+            )
+            if len(here) == len(config.judges)
+            else make_judges(here)
+        )
+    return [(name, made.get(name, Absent(name))) for name in config.judges]
+
+
+def _frame_price(renderer: Renderer | None) -> float | None:
+    """Return dollars a frame: none for what draws on this machine."""
+    return renderer.frame_price if isinstance(renderer, CostsMoney) else 0.0
+
+
+def _made(make: Callable[[], T]) -> tuple[T | None, str]:
+    """Return a plug-in, or None and why it is not there."""
+    try:
+        return make(), ""
+    except _ABSENT as error:
+        return None, str(error)
+
+
+def _joined(records: Sequence[StoryRecord], parts: Sequence[Needs]) -> Needs:
+    needs = [need for part in parts for need in part.needs]
+    return Needs.total(len(records), needs, [note for part in parts for note in part.notes])
