@@ -6,7 +6,6 @@ A detector of the user's is any class with `find` (`Detector`), named `package.m
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from katha.border import spec_of
 from katha.errors import UsageError
 from katha.eval_bridge.metrics.features import Features, Vectors
 from katha.models.checkpoints import find_folder, folder_revision, need
-from katha.pictures import decode
+from katha.pictures import as_png, decode
 from katha.registry import default_registry
 
 MOST_BOXES = 64
@@ -159,27 +158,21 @@ def crop(image: bytes, box: Box) -> bytes | None:
     top, bottom = (max(0, min(int(side), height)) for side in (box.top, box.bottom))
     if right <= left or bottom <= top:
         return None
-    return _png(picture.crop((left, top, right, bottom)))
+    return as_png(picture.crop((left, top, right, bottom)))
 
 
 def mirrored(image: bytes) -> bytes:
     """Return the PNG of a picture's mirror image."""
     from PIL import ImageOps
 
-    return _png(ImageOps.mirror(decode(image)))
+    return as_png(ImageOps.mirror(decode(image)))
 
 
 def resized(image: bytes, height: int) -> bytes:
     """Return the PNG of a picture at `height` pixels, its width in proportion."""
     picture = decode(image)
     width = max(1, round(picture.width * height / picture.height))
-    return _png(picture.resize((width, height)))
-
-
-def _png(picture: Any) -> bytes:
-    held = io.BytesIO()
-    picture.save(held, "PNG", compress_level=1)
-    return held.getvalue()
+    return as_png(picture.resize((width, height)))
 
 
 def make_detector(spec: str) -> Detector:
