@@ -4,7 +4,7 @@ with one seed, or with one frame more (Eq. 28).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from katha.compass.repair import Insertion, insertion, transition_text
 from katha.errors import BlankFrameError, InputFileError, RenderError, UsageError
 from katha.jsonio import digest
 from katha.pictures import as_png, decode, png_problem, png_size
-from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
+from katha.protocols import BoardContext, Capabilities, FrameRequest, InsertsTogether, KeepsReceipts, Renderer
 from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
 
 Size = tuple[int, int]
@@ -240,44 +240,83 @@ def draw_inserted(
     position: int,
     emit: Emit,
     renderer: Renderer | None = None,
+    alternatives: Sequence[FrameRequest] = (),
 ) -> tuple[FrameRequest, str]:
     """Draw one frame that goes before `position` (from 0) of `board`, whose other frames do not change.
 
-    The frame has the size of the board's pictures, whatever sizes its renderer draws. Gives the request that it was
-    drawn from (its seed is the next one when the first gave one colour) and its hash.
+    The frame has the size of the board's pictures, whatever sizes its renderer draws. alternatives: requests for the
+    same place that will be asked for, too; a renderer that inserts together draws them at once. Gives the request that
+    it was drawn from (its seed is the next one when the first gave one colour) and its hash.
     """
     drawer = renderer or context.plugins.inserter
     around = BoardContext(tuple(others), tuple(images_of(context, board)), position)
     try:
-        return request, _insert_once(context, drawer, request, board, around, emit)
+        return request, _insert_once(context, drawer, [request, *alternatives], board, around, emit)
     except BlankFrameError:
         emit(_tell_blank(request))
         again = replace(request, seed=next_seed(request.seed))
-        return again, _insert_once(context, drawer, again, board, around, emit)
+        return again, _insert_once(context, drawer, [again], board, around, emit)
 
 
 def _insert_once(
-    context: RunContext, renderer: Renderer, request: FrameRequest, board: Board, around: BoardContext, emit: Emit
+    context: RunContext,
+    renderer: Renderer,
+    requests: Sequence[FrameRequest],
+    board: Board,
+    around: BoardContext,
+    emit: Emit,
 ) -> str:
+    """Return the hash of the first request's frame; frames of the others are drawn with it where that saves work."""
     size = png_size(around.images[max(0, around.position - 1)])
     drawn = drawable_size(renderer.capabilities, size)
-    asked = replace(request, width=drawn[0], height=drawn[1])
+    asked = [replace(request, width=drawn[0], height=drawn[1]) for request in requests]
     # It depends on its request, and on its surroundings unless the renderer draws it alone.
     alone = renderer.capabilities.insertion == "alone"
     beside = [list(map(_dump, around.requests)), [frame.sha256 for frame in board.frames], around.position]
-    parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec()), "request": _dump(asked)}
-    key = digest(parts if size == drawn else {**parts, "cut": size})
+    parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec())}
+    cut = {} if size == drawn else {"cut": size}
+    keys = [digest({**parts, "request": _dump(one), **cut}) for one in asked]
     who = str(context.config.renderer if renderer is context.plugins.renderer else context.config.bridge_renderer)
-    with context.store.claim("frames:" + key):
-        sha256 = context.store.frames.get(key)
+    index = context.store.frames
+    with context.store.claim("frames:" + keys[0]):
+        sha256 = index.get(keys[0])
         reused = sha256 is not None
         if sha256 is None:
             with context.renderer_lock, named_failures(f"renderer {who!r}", RenderError):
-                png = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
-                sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size))
-            sha256 = context.store.frames.put(key, sha256)
-    show(context, sha256, request, emit, reused=reused)
+                wanted = [at for at, key in enumerate(keys) if index.get(key) is None]
+                if 0 in wanted:  # not drawn, while the lock was waited for, as somebody's alternative
+                    pictures = _inserted(context, renderer, [asked[at] for at in wanted], around, drawn, who)
+                    for at, png in zip(wanted, pictures, strict=False):
+                        index.put(keys[at], _put(context, renderer, fit_picture(png, size)))
+            sha256 = index.get(keys[0])
+    if sha256 is None:
+        raise RenderError(f"The renderer {who!r} gave no frame.")
+    show(context, sha256, requests[0], emit, reused=reused)
     return sha256
+
+
+def _inserted(
+    context: RunContext,
+    renderer: Renderer,
+    requests: Sequence[FrameRequest],
+    around: BoardContext,
+    size: Size,
+    who: str,
+) -> Iterator[bytes]:
+    """Yield the first request's frame; from a renderer that inserts together the others', too, up to a broken one."""
+    budget = context.plugins.budget
+    if len(requests) == 1 or not isinstance(renderer, InsertsTogether):
+        png = paid(budget, renderer, lambda: renderer.insert_frame(requests[0], around))
+        yield check_picture(png, size, who)
+        return
+    frames = iter(renderer.insert_frames(requests, around))
+    for number in range(len(requests)):
+        try:
+            yield check_picture(paid(budget, renderer, lambda: next(frames, None)), size, who)
+        except BlankFrameError:
+            if not number:
+                raise
+            return  # who asks for that frame draws it with another seed
 
 
 def redraw(
@@ -393,7 +432,11 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     pair = (first, second)  # a checkpoint gives tuples back as lists, and a list is equal to no tuple
     what = insertion_of(context, pair, task["prompt"])
     kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
-    request = _request(context, what, _seed_of(context, task) if what.other_seed else task["seed"], kind=kind)
+    others = [seed for seed in insertion_seeds(context, board) if seed != task["seed"]]
+    request, *alternatives = (
+        _request(context, what, _seed_of(context, board, seed) if what.other_seed else seed, kind=kind)
+        for seed in (task["seed"], *others)
+    )
     method = inserted_name(context.mode.insert, board, task["seed"])
     replaced = _weaker(context, board, pair) if context.mode.place == "instead" else None
     if replaced is not None:
@@ -401,7 +444,8 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         place = replaced.index - 1
     else:
         place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)
-    drawn, sha256 = draw_inserted(context, request, board, board_requests(context, board), place, emit)
+    requests = board_requests(context, board)
+    drawn, sha256 = draw_inserted(context, request, board, requests, place, emit, alternatives=alternatives)
     frame = Frame(
         index=place + 1,
         kind=kind if replaced is None else "scene",
@@ -417,11 +461,11 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     return board.model_copy(update={"frames": frames, "method": method})
 
 
-def _seed_of(context: RunContext, task: BridgeTask) -> int:
+def _seed_of(context: RunContext, board: Board, seed: int) -> int:
     """A seed that is not the board's: the run's next one, or a new one for each seed where every seed is drawn."""
     if context.mode.draws == "every":
-        return next_seed(task["seed"])
-    own = task["board"].seed
+        return next_seed(seed)
+    own = board.seed
     return next((other for other in context.config.seeds if other != own), next_seed(own))
 
 

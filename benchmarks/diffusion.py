@@ -120,7 +120,7 @@ def _measure(name: str, rung: Any) -> Mapping[str, Any]:
 
     import torch
 
-    from katha.renderers.diffusion.memory import apply_rung
+    from katha.renderers.diffusion.placement import apply_rung
 
     shape = SHAPES[name]
     pipe = random_pipeline(name)

@@ -170,7 +170,7 @@ def need_table(name: str, pixels: int) -> dict[str, dict[str, int]]:
     import torch
 
     from katha.renderers.diffusion.checkpoint import Checkpoint
-    from katha.renderers.diffusion.memory import needs_of
+    from katha.renderers.diffusion.placement import Frames, needs_of
 
     shape = SHAPES.get(name)
     dtype = shape.dtype if shape else "bfloat16"
@@ -181,7 +181,8 @@ def need_table(name: str, pixels: int) -> dict[str, dict[str, int]]:
         for key, part in parts.items():
             _write_header(Path(folder) / key, part)
         checkpoint = Checkpoint(name, Path(folder), None, "", pipeline, dict.fromkeys(parts, ""), None)
-        needs = needs_of(checkpoint, dtype, pixels)
+        denoiser = shape.denoiser if shape else "transformer"
+        needs = needs_of(checkpoint, dtype, Frames(pixels), denoiser=denoiser)
     return {rung: {"device": need.device, "host": need.host} for rung, need in needs.items()}
 
 
@@ -197,5 +198,5 @@ def _write_header(folder: Path, part: Any) -> None:
     with (folder / "model.safetensors").open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         file.truncate(8 + len(header) + end)
-    config = dict(part.config) if folder.name == "vae" else {}
+    config = dict(part.config) if hasattr(part, "register_to_config") else {}
     (folder / "config.json").write_text(json.dumps(config, default=str))

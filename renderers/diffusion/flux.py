@@ -1,4 +1,4 @@
-"""`flux`: FLUX.1 dev and schnell, FLUX.2 dev and klein."""
+"""`flux`: FLUX.1 dev and schnell, FLUX.2 dev and klein, Z-Image."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_pro
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from torch import Tensor
 
 
 _CLIP_WORDS = 75
@@ -75,10 +76,15 @@ class T5Reader(PromptReader):
 class ChatReader(PromptReader):
     """FLUX.2 klein: a language model reads the prompt as a user's turn; the turn's own tokens count."""
 
+    thinking: ClassVar[bool] = False
+
     def count(self, prompt: str) -> int:
         """Return the tokens of the whole turn."""
         text = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True, enable_thinking=False
+            [{"role": "user", "content": prompt}],
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=self.thinking,
         )
         return len(self.tokenizer(text)["input_ids"])
 
@@ -89,6 +95,22 @@ class ChatReader(PromptReader):
         with torch.no_grad(), unwarned("transformers"):  # about how diffusers calls the processor
             embeds, _ = pipe.encode_prompt(prompt=prompt, max_sequence_length=self.limit)
         return {"prompt_embeds": embeds}
+
+
+class TurnReader(ChatReader):
+    """Z-Image: the same kind of turn; only the tokens of the prompt at hand go on, without padding."""
+
+    thinking = True
+
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return `prompt_embeds` of shape (1, S, D)."""
+        import torch
+
+        with torch.no_grad():
+            (embeds,), _ = pipe.encode_prompt(
+                prompt=prompt, do_classifier_free_guidance=False, max_sequence_length=self.limit
+            )
+        return {"prompt_embeds": embeds[None]}
 
 
 class SystemReader(ChatReader):
@@ -133,6 +155,8 @@ _READERS: Mapping[str, Callable[[Checkpoint, int], PromptReader]] = {
     "FluxKontextPipeline": T5Reader,
     "Flux2Pipeline": SystemReader,
     "Flux2KleinPipeline": ChatReader,
+    "Flux2KleinKVPipeline": ChatReader,
+    "ZImagePipeline": TurnReader,
     "QwenImageEditPlusPipeline": SeeingReader,
 }
 
@@ -160,7 +184,7 @@ class FluxOptions(DiffusionOptions):
 
 
 class FluxRenderer(DiffusionRenderer):
-    """FLUX.1 dev and schnell, FLUX.2 dev and klein: `flux:FOLDER`, `flux:FILE.safetensors` or `flux:OWNER/NAME`."""
+    """FLUX.1, FLUX.2 and Z-Image from prompts alone: `flux:FOLDER`, `flux:FILE.safetensors` or `flux:OWNER/NAME`."""
 
     family_name = "flux"
     renderer_name = "flux"
@@ -224,7 +248,16 @@ class FluxRenderer(DiffusionRenderer):
     def guiding(self, jobs: Sequence[Job]) -> dict[str, float]:
         """Return the pipeline's arguments for guidance, and for that away from the negative prompt."""
         twice = "negative_pooled_prompt_embeds" in jobs[0].encoded
-        return {self.calling.scale: self.guidance} | ({"true_cfg_scale": self.options.true_cfg} if twice else {})
+        own = {self.calling.scale: self.guidance} if self.calling.scale else {}
+        return own | ({"true_cfg_scale": self.options.true_cfg} if twice else {})
+
+    def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
+        """Return what the pipeline makes of the jobs, which some take as lists."""
+        if self.calling.listed:
+            more |= {
+                name: [job.encoded[name][0].to(pipe._execution_device) for job in jobs] for name in jobs[0].encoded
+            }
+        return super().call(pipe, jobs, **more)
 
     def _guided_away(self, negative: str | None) -> bool:
         away = self.calling.away

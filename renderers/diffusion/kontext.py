@@ -133,6 +133,11 @@ class KontextRenderer(FluxRenderer):
             "prompts": [load_prompt(f"renderers/kontext_{kind}").sha256 for kind in ("scene", "bridge")],
         }
 
+    @property
+    def pictures(self) -> int:
+        """How many pictures a frame is drawn from, at most."""
+        return self.calling.pictures
+
     def check_prompt(self, request: FrameRequest) -> None:
         """Refuse a prompt that is too long once it says what the pictures are (UnfitFrameError)."""
         names = [character.name for character in request.characters]
@@ -173,7 +178,7 @@ class KontextRenderer(FluxRenderer):
         with self.pipeline([request]) as loaded, self.device_failures():
             job = Job(request, self.encode_with(loaded, replace(request, prompt=worded), pictures))
             image = self._draw_from(loaded.pipe, job, pictures)[0]
-            return self.png(loaded.pipe, image, request)
+            return self.png(image, request)
 
     def _draw_from(self, pipe: Any, job: Job, pictures: Sequence[Image]) -> Tensor:
         """Draw one frame, of shape (1, 3, H, W), conditioned on `pictures` (none: from its prompt alone)."""
@@ -206,7 +211,7 @@ class KontextRenderer(FluxRenderer):
         with self.device_failures():
             job = Job(alone, self.encode_with(loaded, alone, ()))
             image = self._draw_from(loaded.pipe, job, ())[0]
-        self._drawn[key] = decode(self.png(loaded.pipe, image, alone))
+        self._drawn[key] = decode(self.png(image, alone))
 
 
 def _one_picture(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, object]:
@@ -229,6 +234,7 @@ _CONDITIONS: Mapping[str, Callable[[Sequence[Image], int, int], dict[str, object
     "FluxKontextPipeline": _one_picture,
     "Flux2Pipeline": _several_pictures,
     "Flux2KleinPipeline": _several_pictures,
+    "Flux2KleinKVPipeline": _several_pictures,
     "QwenImageEditPlusPipeline": _pictures_as_they_are,
 }
 

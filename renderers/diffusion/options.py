@@ -57,6 +57,7 @@ class Calling:
     scale: str = "guidance_scale"
     blank: str = ""
     unseeing: str | None = None
+    listed: bool = False
 
 
 @dataclass(frozen=True)
