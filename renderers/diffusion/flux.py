@@ -7,15 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from katha.errors import UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.memory import Encoded, Loaded, unwarned
-from katha.renderers.diffusion.options import Calling, DiffusionOptions, diffusion_data
+from katha.renderers.diffusion.options import Calling, DiffusionOptions, diffusion_data, one_of
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
+from katha.renderers.diffusion.speed import Shortcuts, Speed, one_frame, shortcuts_of, take_shortcuts
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -181,6 +182,16 @@ class FluxOptions(DiffusionOptions):
     """Guidance away from the negative prompt, for FLUX.1: above 1 the model is asked twice a step."""
     prompt_tokens: int | None = None
     """A lower limit than the model's own, which saves time."""
+    speed: Speed = "exact"
+    """`fast` takes shortcuts that change the picture a little."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("speed", self.speed, get_args(Speed))
+        if self.speed == "fast" and self.batch > 1:
+            raise UsageError(
+                "speed=fast draws one frame at a time.", hint="In a batch a frame would depend on those beside it."
+            )
 
 
 class FluxRenderer(DiffusionRenderer):
@@ -216,7 +227,29 @@ class FluxRenderer(DiffusionRenderer):
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings and versions: everything that can change the pixels."""
-        return {**super().spec(), "prompt_tokens": self.prompt_tokens}
+        spec = {name: value for name, value in super().spec().items() if name != "speed"}
+        fast = {} if self.shortcuts is None else {"speed": dict(self.shortcuts.spec())}
+        return {**spec, "prompt_tokens": self.prompt_tokens, **fast}
+
+    @cached_property
+    def shortcuts(self) -> Shortcuts | None:
+        """What `speed=fast` does on this machine; None where every calculation is made."""
+        options = self.options
+        if options.speed == "exact":
+            return None
+        found = shortcuts_of(self.calling, self.device, options.memory, adapted=bool(self.loras), steps=self.steps)
+        if found == Shortcuts():
+            raise UsageError(
+                f"speed=fast would change nothing for {self.checkpoint.pipeline} with {self.steps} steps here.",
+                hint="Leave it out.",
+            )
+        return found
+
+    def prepared(self, pipe: Any) -> Any:
+        """Return the pipeline with the shortcuts that were asked for."""
+        if self.shortcuts is not None:
+            take_shortcuts(getattr(pipe, self.family.denoiser), self.shortcuts)
+        return pipe
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of the encoder that reads the whole prompt."""
@@ -251,13 +284,16 @@ class FluxRenderer(DiffusionRenderer):
         own = {self.calling.scale: self.guidance} if self.calling.scale else {}
         return own | ({"true_cfg_scale": self.options.true_cfg} if twice else {})
 
+    def stacked(self, jobs: Sequence[Job], device: Any) -> dict[str, object]:
+        """Return the pipeline's arguments for the jobs' embeddings: tensors, or lists of one for each job."""
+        if not self.calling.listed:
+            return super().stacked(jobs, device)
+        return {name: [job.encoded[name][0].to(device) for job in jobs] for name in jobs[0].encoded}
+
     def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
-        """Return what the pipeline makes of the jobs, which some take as lists."""
-        if self.calling.listed:
-            more |= {
-                name: [job.encoded[name][0].to(pipe._execution_device) for job in jobs] for name in jobs[0].encoded
-            }
-        return super().call(pipe, jobs, **more)
+        """Return what the pipeline makes of the jobs, images of shape (B, 3, H, W)."""
+        with one_frame(pipe, getattr(pipe, self.family.denoiser)):
+            return super().call(pipe, jobs, **more)
 
     def _guided_away(self, negative: str | None) -> bool:
         away = self.calling.away

@@ -151,8 +151,8 @@ def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None =
     _check_weights(checkpoint, pipe)
     pipe.set_progress_bar_config(disable=True)
     if scheduler is not None:
-        kind = getattr(diffusers, diffusion_data().schedulers[scheduler])
-        pipe.scheduler = kind.from_config(pipe.scheduler.config)
+        row = diffusion_data().schedulers[scheduler]
+        pipe.scheduler = getattr(diffusers, row.kind).from_config(pipe.scheduler.config, **row.settings)
     return pipe
 
 

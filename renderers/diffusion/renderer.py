@@ -217,10 +217,8 @@ class DiffusionRenderer(ABC):
     def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
         """Return what the pipeline makes of the jobs' embeddings, each frame with its own noise: images of shape
         (B, 3, H, W) with values 0 to 1. more: arguments of the pipeline."""
-        import torch
-
-        device, request = pipe._execution_device, jobs[0].request
-        stacked = {name: torch.cat([job.encoded[name] for job in jobs]).to(device) for name in jobs[0].encoded}
+        request = jobs[0].request
+        stacked = self.stacked(jobs, pipe._execution_device)
         told = {"width": request.width, "height": request.height, "num_inference_steps": self.steps}
         generators = [generator_of(job.request.seed) for job in jobs]
         with warnings.catch_warnings():
@@ -229,6 +227,12 @@ class DiffusionRenderer(ABC):
             called = pipe(**given, generator=generators, output_type="pt")
         images: Tensor = called.images
         return images
+
+    def stacked(self, jobs: Sequence[Job], device: Any) -> dict[str, object]:
+        """Return the pipeline's arguments for the jobs' embeddings, on `device`: each of shape (B, ...)."""
+        import torch
+
+        return {name: torch.cat([job.encoded[name] for job in jobs]).to(device) for name in jobs[0].encoded}
 
     def guiding(self, jobs: Sequence[Job]) -> dict[str, float]:
         """Return the pipeline's arguments for guidance."""
@@ -353,12 +357,17 @@ class DiffusionRenderer(ABC):
         self._remarks.append(fits)
         return needs
 
+    def prepared(self, pipe: Any) -> Any:
+        """Return a pipeline that was just loaded, with adapters on it, as it is drawn with; it is on the host still."""
+        return pipe
+
     def _load(self, pixels: int, work: Need | None) -> Loaded:
         options, device = self.options, self.device
         needs = self._check_memory(pixels, work, loaded=False)[options.memory]
         stays = needs.resident <= (free_bytes(device) or 0)
         pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=options.scheduler)
         apply_loras(pipe, self.loras)
+        pipe = self.prepared(pipe)
         denoiser, tiling = self.family.denoiser, options.vae_tiling
         return Loaded(
             pipe, apply_rung(pipe, options.memory, device, self.dtype, denoiser, tiling=tiling, resident=stays)
@@ -369,7 +378,7 @@ class DiffusionRenderer(ABC):
         options, checkpoint = self.options, self.checkpoint
         weights = [checkpoint.pipeline, checkpoint.revision, str(checkpoint.file or checkpoint.folder), options.variant]
         place = [self.device, self.dtype, options.memory, options.vae_tiling, options.scheduler]
-        return digest([*weights, *place, [dict(lora.spec()) for lora in self.loras]])
+        return digest([*weights, *place, [dict(lora.spec()) for lora in self.loras], self.spec().get("speed")])
 
     def _native_side(self) -> int:
         """Return the side in pixels of the square that the weights were trained for."""

@@ -213,7 +213,7 @@ def _z_image(corpus: str) -> ZImagePipeline:
     )  # fmt: skip
     transformer = ZImageTransformer2DModel(
         all_patch_size=(2,), all_f_patch_size=(1,), in_channels=16, dim=32, n_layers=2, n_refiner_layers=1, n_heads=2,
-        n_kv_heads=2, cap_feat_dim=16, axes_dims=[8, 4, 4], axes_lens=[512, 64, 64],
+        n_kv_heads=2, cap_feat_dim=16, axes_dims=[8, 4, 4], axes_lens=[1536, 512, 512],
     )  # fmt: skip
     vae = AutoencoderKL(
         block_out_channels=(8, 8), in_channels=3, out_channels=3, norm_num_groups=4, sample_size=32,
