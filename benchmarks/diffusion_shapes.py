@@ -150,15 +150,16 @@ LARGE: Mapping[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 """Models whose needs are calculated and never made: pipeline class and parts, in bfloat16."""
 
 
-def random_pipeline(name: str) -> Any:
-    """The pipeline with small random weights, made in its dtype on the CPU."""
+def random_pipeline(name: str, device: str = "cpu") -> Any:
+    """The pipeline with small random weights, made in its dtype on `device`."""
     import diffusers
     import torch
 
     shape, before = SHAPES[name], torch.get_default_dtype()
     torch.set_default_dtype(getattr(torch, shape.dtype))
     try:
-        parts = shape.parts()
+        with torch.device(device):
+            parts = shape.parts()
     finally:
         torch.set_default_dtype(before)
     kind, options = shape.scheduler

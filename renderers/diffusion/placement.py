@@ -93,9 +93,9 @@ def needs_of(
 
 
 def _widest(parts: Mapping[str, int], denoiser: str, frame: int) -> int:
-    """Return the most bytes on the device at once: a text encoder alone, or what draws and what a frame needs."""
+    """Return the most bytes on the device at once: the text encoders, or what draws and what a frame needs."""
     draws = sum(size for name, size in parts.items() if name in (denoiser, "vae"))
-    return max([draws + frame, *(size for name, size in parts.items() if name not in (denoiser, "vae"))])
+    return max(draws + frame, sum(parts.values()) - draws)
 
 
 def light_bytes(headers: Sequence[Shapes], width: int) -> int:
@@ -191,9 +191,9 @@ class Move:
 class Parking:
     """Brings a pipeline's components to the device when they are called, and sets others aside for them.
 
-    A text encoder is there alone; `drawers` (denoiser and decoder) are there together and stay, frame after frame and
-    board after board, until an encoder is called again. What is set aside goes back to the copy that the host kept:
-    weights that have not changed are not carried back. `moves` holds every transfer.
+    `drawers` (denoiser and decoder) are there together and stay, frame after frame and board after board, until one of
+    the others (the text encoders) is called again; so do these, until something is drawn. What is set aside goes back
+    to the copy that the host kept: weights that have not changed are not carried back. `moves` holds every transfer.
     """
 
     def __init__(self, pipe: Any, device: str, drawers: Sequence[str]) -> None:
@@ -213,7 +213,8 @@ class Parking:
         """Have the component on the device, and all that it does not draw with off it."""
         if name in self._kept:
             return
-        for other in [other for other in self._kept if not {name, other} <= self._drawers]:
+        draws = name in self._drawers
+        for other in [other for other in self._kept if (other in self._drawers) != draws]:
             self._set_aside(other)
         part = self._parts[name]
         kept = [(tensor, tensor.data) for tensor in _tensors(part)]

@@ -79,7 +79,7 @@ def frame_prompt(prompt: str, style: str) -> str:
 
 def token_count(tokenizer: Any, text: str) -> int:
     """Return how many tokens `text` has, without start and end tokens."""
-    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+    return len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
 @dataclass(frozen=True)

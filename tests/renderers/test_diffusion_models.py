@@ -281,7 +281,8 @@ def test_a_need_is_the_weights_and_the_frame(model: Model) -> None:
 
     assert need("full").device == 4 * sum(numbers.values())
     assert need("full", dtype="bfloat16").device == 2 * sum(numbers.values())
-    assert need("model-offload").device == 4 * (numbers["unet"] + numbers["vae"])
+    draws = numbers["unet"] + numbers["vae"]
+    assert need("model-offload").device == 4 * max(draws, sum(numbers.values()) - draws)
     assert need("model-offload").host == 4 * sum(numbers.values())
     assert need("quantized").device < need("model-offload").device
     assert need("sequential-offload").device < need("model-offload").device
