@@ -11,13 +11,14 @@ import typer
 
 import katha
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
-from katha.app.cli.console import echo_json, end, live_view, points, tell_needs, tell_outcome
+from katha.app.cli.console import echo_json, end, live_view, points, tell_choice, tell_needs, tell_outcome
 from katha.app.cli.options import Adapter, DryRun, Given, Json, Lock, Story, options_from
+from katha.app.drawing import settings_for
 from katha.app.needs import needs_of_run
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
-from katha.config import Settings, resolve
+from katha.config import Settings
 from katha.errors import UsageError
 from katha.jsonio import dumps
 
@@ -45,7 +46,9 @@ def run(
     if dry_run:
         tell_needs(needs_of_run(story, given.preset, plan=plan, **changes), as_json, locked=lock is not None)
         return
-    reviews = resolve(changes, preset=given.preset).review
+    reviews = settings_for(given.preset, changes).review
+    if given.preset is not None and not as_json:
+        tell_choice(needs_of_run(story, given.preset, plan=plan, **changes))
     with live_view(quiet=as_json or reviews) as on_event:
         result = katha.run_story(
             Path(story),
@@ -67,7 +70,8 @@ def plan(story: Story, given: Given, adapter: Adapter = None) -> None:
 
     Change what you like (`katha plan STORY > plan.json`), then draw it with `katha run STORY --plan plan.json`.
     """
-    made = katha.plan_story(Path(story), given.preset, **with_adapter(given, adapter))
+    with live_view(quiet=False) as on_event:
+        made = katha.plan_story(Path(story), given.preset, on_event=on_event, **with_adapter(given, adapter))
     typer.echo(dumps(made.model_dump(mode="json")), nl=False)
 
 
