@@ -137,8 +137,9 @@ def kills(folder: Path, each: int, seconds: float, names: tuple[str, ...] = tupl
     with part("kills", each * len(names)) as made:
         server = _server()
         for place, name in enumerate(names):
-            end, whole, dice = time.monotonic() + seconds / len(names), folder / name / "whole", random.Random(name)
+            whole, dice = folder / name / "whole", random.Random(name)
             writes, killed, rounds = _once(server, name, whole), 0, 0
+            end = time.monotonic() + seconds / len(names)  # what is imported first does not count
             while killed < each and time.monotonic() < end:
                 out = folder / name / f"killed{rounds}"
                 _begin(name, out)
