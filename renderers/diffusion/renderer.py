@@ -369,9 +369,9 @@ class DiffusionRenderer(ABC):
         apply_loras(pipe, self.loras)
         pipe = self.prepared(pipe)
         denoiser, tiling = self.family.denoiser, options.vae_tiling
-        return Loaded(
-            pipe, apply_rung(pipe, options.memory, device, self.dtype, denoiser, tiling=tiling, resident=stays)
-        )
+        with unwarned("diffusers"):
+            parking = apply_rung(pipe, options.memory, device, self.dtype, denoiser, tiling=tiling, resident=stays)
+        return Loaded(pipe, parking)
 
     def _key(self) -> str:
         """Return what a pipeline in memory must have in common with this renderer to be shared, hashed."""

@@ -367,12 +367,10 @@ def test_the_benchmark_counts_and_the_one_for_accelerators_runs_dry() -> None:
 
 
 def test_the_libraries_write_nothing_across_the_live_view(model: Model, capfd: pytest.CaptureFixture[str]) -> None:
-    drawer = made(SdxlRenderer, model("sdxl"), dtype="float16", steps=1)
-    with drawer.pipeline(frames()):
-        capfd.readouterr()
+    drawer, other = made(SdxlRenderer, model("sdxl"), dtype="float16", steps=1), made(FluxRenderer, model("flux"))
+    capfd.readouterr()
     long = FrameRequest("the lion roars at a small grey mouse in the forest " * 12, 1, 32, 32, scene=1)
     list(drawer.render_board([long, frames()[1]]))
-    drawer = made(FluxRenderer, model("flux"))
-    drawer.count_tokens("the lion roars " * 600)
+    other.count_tokens("the lion roars " * 600)
     said = capfd.readouterr()
     assert (said.out, said.err) == ("", "")
