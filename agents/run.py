@@ -15,7 +15,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, require_memory
+from katha.agents.context import Plugins, Prepared, RunContext, check_able, check_plan, load_plugins, require_memory
 from katha.agents.critique import judge_boards, measure, write_results
 from katha.agents.folder import RunFolder, RunRecord, by_service, new_record, paid
 from katha.agents.frames import board_requests, draw_inserted, draw_scenes, together
@@ -74,27 +74,66 @@ def run_story(
         state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
         with Store(cache_folder(), owner=state.run_id) as store:
             context = RunContext.open(record, config, made, store, folder, given_plan=plan)
-            damaged = folder.damaged(state)
-            folder.set_aside(damaged)
-            if state.status != "running" and not load_outcome(folder).failed and _is_whole(folder, store):
-                return load_result(folder, reused=True)
-            redone, state = state.redone, state.model_copy(update={"status": "running", "redone": []})
-            if known is None or known.status != "running":
-                folder.write(state)
-            try:
-                values = _drive(context, folder, state.run_id, on_event or ignore_event, review)
-            except UsageError:
-                if known is None:
-                    folder.abandon()
-                raise
-            notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
-            state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
-            result = finish(context, folder, state)
-            for item in redone:  # frames that were drawn again are so once more, from the cache
-                state = folder.read() or state
-                again = int(str(item["frame"])), int(str(item["seed"]))
-                result = _redo(context, folder, state, again, on_event or ignore_event)
-            return result
+            return _go_on(context, folder, state, known is None, on_event or ignore_event, review)
+
+
+def resume_run(run: Path, *, on_event: Emit | None = None, review: Review | None = None) -> RunResult:
+    """Go on with the run in the folder `run` from what is in it, whoever began it: no story and no settings are needed.
+
+    A run that is finished is returned as it is.
+
+    Raises:
+        OutputFolderError: there is no run, it stopped before its story was planned, or its plug-ins have changed.
+        UsageError: it waits for a person, and there is nobody to ask.
+    """
+    folder = RunFolder(run)
+    if folder.read() is None:
+        raise OutputFolderError(f"{str(run)!r} holds no run.", hint="Name the folder of a run.")
+    with folder.claim():
+        folder.restore()
+        state = folder.read()
+        if state is None or not (folder.plan.is_file() and folder.story.is_file()):
+            hint = "Begin it again with its story; what was paid for is in the cache."
+            raise OutputFolderError(f"The run in {str(run)!r} stopped before its story was planned.", hint=hint)
+        refuse_code(state.config, f"The run in {str(run)!r}", received=True)
+        config = read_settings(Settings, state.config)
+        if config.review and review is None:
+            raise UsageError("A run with review needs a person to ask.", hint="Open it with `katha desk`.")
+        made = load_plugins(config)
+        folder.resume(state.model_copy(update=made.specs()))
+        with Store(cache_folder(), owner=state.run_id) as store:
+            ready = Prepared(folder.load_plan(), folder.load_story())
+            context = RunContext.open(folder.load_story(), config, made, store, folder, ready=ready)
+            return _go_on(context, folder, state, False, on_event or ignore_event, review)
+
+
+def _go_on(
+    context: RunContext, folder: RunFolder, state: RunRecord, fresh: bool, emit: Emit, review: Review | None
+) -> RunResult:
+    """Take a run that is begun to its end; `fresh`: its folder held none before."""
+    damaged = folder.damaged(state)
+    folder.set_aside(damaged)
+    done = state.status != "running" and not load_outcome(folder).failed
+    if done and _is_whole(folder, context.store):
+        return load_result(folder, reused=True)
+    redone, begun = state.redone, not fresh and state.status == "running"
+    state = state.model_copy(update={"status": "running", "redone": []})
+    if not begun:
+        folder.write(state)
+    try:
+        values = _drive(context, folder, state.run_id, emit, review)
+    except UsageError:
+        if fresh:
+            folder.abandon()
+        raise
+    notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
+    state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
+    result = finish(context, folder, state)
+    for item in redone:  # frames that were drawn again are so once more, from the cache
+        state = folder.read() or state
+        again = int(str(item["frame"])), int(str(item["seed"]))
+        result = _redo(context, folder, state, again, emit)
+    return result
 
 
 def finish(context: RunContext, folder: RunFolder, state: RunRecord) -> RunResult:
