@@ -167,7 +167,8 @@ class Desk:
         request, price = self.worker.request, self.price()
         review = asked_of(request, self.run) if request is not None else None
         if not RunFolder(self.run).storyboard.is_file() or self.worker.progress.running:
-            return Page(board=view_of(self.run), review=review, price=price)
+            drawn = request.selected.board if request is not None else None
+            return Page(board=view_of(self.run, board=drawn), review=review, price=price)
         stands, versions = editing.read_board(self.run), editing.list_versions(self.run)
         now = next((item for item in versions if item.current), None)
         return Page(

@@ -114,6 +114,7 @@ $("#draw").addEventListener("click", () => tried(async () => {
   const pays = await agreed({ free: cost.dollars === 0, picture: null, words });
   await post("draw", { story: draft.story, agreed: pays });
   show($("#draft"), false);
+  say("");
 }));
 
 async function showHome() {

@@ -126,9 +126,14 @@ export function showReview(review, choose) {
       h("span", {}, h("input", { type: "radio", name: "take", value: take.name, checked: take.proposed }), ` Bridge ${at + 1}`,
         take.proposed ? " (proposed)" : ""))));
   const chosen = () => $("input[name=take]:checked", place)?.value;
+  const middle = h("li", { class: "bridge" });
+  const fill = () => {
+    const at = review.takes.findIndex((take) => take.name === chosen());
+    middle.replaceChildren(image(review.takes[Math.max(at, 0)].sha256, `Bridge ${at + 1}, between the two scenes`), h("span", {}, `Bridge ${at + 1}`));
+  };
   place.replaceChildren(
     h("h2", { id: "review-title", tabindex: "-1" }, `Between scenes ${review.pair[0]} and ${review.pair[1]} the pictures tell least`),
-    between(review, null),
+    between(review, middle),
     questions(review.asked),
     h("h3", {}, "A frame in between may help. Choose one:"),
     h("ol", { class: "takes" }, takes),
@@ -142,6 +147,8 @@ export function showReview(review, choose) {
     h("div", { class: "form rewrite" },
       h("label", {}, "Or say what the frame is to show", prompt),
       h("div", { class: "row" }, h("button", { type: "button", "data-choice": "edit", onclick: () => choose({ action: "edit", prompt: prompt.value }) }, "Draw that instead"))));
+  fill();
+  place.onchange = fill;
   $("h2", place).focus({ preventScroll: true });
 }
 
