@@ -429,12 +429,13 @@ def _rejoined(draft: Draft, old: Plan, plan: Plan, laid: Sequence[Spot]) -> None
     before = {item.pair: item for item in old.transitions}
     for item in plan.transitions:
         one, two = item.pair
+        if before.get(item.pair) == item:
+            continue
         if not (1 <= one < len(laid) and two == one + 1):
             raise UsageError(f"The plan has a transition {one} to {two}, which joins no adjacent panels.")
-        if before.get(item.pair) != item:
-            keys = laid[one - 1].key, laid[two - 1].key
-            draft.transitions[keys] = item
-            draft.given.add(keys)
+        keys = laid[one - 1].key, laid[two - 1].key
+        draft.transitions[keys] = item
+        draft.given.add(keys)
     if not plan.transitions:
         draft.transitions.clear()
 

@@ -40,8 +40,8 @@ def resettled(panel: Panel, changed: Mapping[str, str]) -> str:
     prompt, left = panel.prompt, dict(changed)
     for name, new in changed.items():
         old = str(getattr(panel, name))
-        if old and new and re.search(rf"\b{re.escape(old)}\b", prompt, re.IGNORECASE):
-            prompt = swapped(prompt, old, new)
+        if old and new and not _LEADS.match(new) and re.search(rf"\b{re.escape(old)}\b", prompt, re.IGNORECASE):
+            prompt = swapped(prompt, old, new if _ARTICLE.match(old) else _ARTICLE.sub("", new))
             del left[name]
     if not left:
         return prompt
