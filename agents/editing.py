@@ -5,20 +5,32 @@ for as long as it works, leaves the old version or the new one after a kill, and
 can be changed is in `katha.agents.edits`.
 
 Every state of the board is a version with a name (`001` is the board as it was drawn), and none is ever lost: `undo`,
-`forward` and `go_to` move between them, an edit after an `undo` begins a branch.
+`forward` and `go_to` move between them, an edit after an `undo` begins a branch. A person who edits `plan.json` in the
+run's folder has made an edit, too: the next call takes it over as a version of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import Plugins
-from katha.agents.edits import Edit, Pair
-from katha.agents.state import Emit, RunResult
-from katha.schema import Board, Candidate, Frame, Plan, StoryRecord
+from katha.agents.context import Plugins, RunContext, load_plugins, require_memory
+from katha.agents.critique import measure
+from katha.agents.drafts import Draft, is_locked
+from katha.agents.edits import Edit, InsertBridge, Pair, ReplacePlan, TakeFrame
+from katha.agents.folder import RunFolder, RunRecord
+from katha.agents.frames import next_seed, numbered
+from katha.agents.state import Emit, RunResult, ignore_event
+from katha.agents.steps import Desk, Edited, apply, measured_of, picture, state_of
+from katha.compass.repair import accept, weakest_transition
+from katha.config import Settings, cache_folder, read_settings, refuse_code
+from katha.errors import KathaError, OutputFolderError, UsageError
+from katha.jsonio import read_json
+from katha.schema import Board, Candidate, Plan, StoryRecord
+from katha.store import Store
 
 
 @dataclass(frozen=True)
@@ -31,16 +43,6 @@ class BoardView:
     story: StoryRecord
     measured: Candidate
     locked: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Edited:
-    """What an edit left. `drawn`: the frames with a new picture; `remarks`: what was kept or dropped, and why."""
-
-    version: str
-    result: RunResult
-    drawn: tuple[int, ...] = ()
-    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,30 +70,80 @@ class Proposal:
     reason: str
 
 
-@dataclass(frozen=True)
-class Version:
-    """One state of the board. `says` is what was done to get it from `parent`; `score` Eq. 24's total."""
+@contextmanager
+def claimed(run: Path) -> Iterator[RunFolder]:
+    """The folder of a finished run, held alone, a change that was killed undone.
 
-    name: str
-    parent: str | None
-    says: str
-    frames: tuple[Frame, ...]
-    score: float | None
-    current: bool
-
-
-@dataclass(frozen=True)
-class Change:
-    """One difference between two versions.
-
-    what: "frame 3", "panel 2, prompt", "character fox, appearance". before, after: in words; None where there is
-    nothing on that side. pictures: the hashes of a frame's picture before and after.
+    Raises:
+        OutputFolderError: there is none, or another katha works in it.
     """
+    if not run.exists():
+        raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
+    folder = RunFolder(run)
+    with folder.claim():
+        folder.restore()
+        state = folder.read()
+        whole = state is not None and state.status != "running" and not state.replay
+        if state is None or not whole or folder.load_outcome().failed or not _sound(folder, state):
+            raise OutputFolderError(
+                f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
+            )
+        yield folder
 
-    what: str
-    before: str | None
-    after: str | None
-    pictures: tuple[str | None, str | None] | None = None
+
+def _sound(folder: RunFolder, state: RunRecord) -> bool:
+    """Whether every result is as it was left, an edited plan apart.
+
+    Raises:
+        PlanError: what stands in `plan.json` is no plan.
+    """
+    return not folder.damaged(state) or folder.edited_plan(state) is not None
+
+
+@contextmanager
+def _opened(
+    run: Path, on_event: Emit | None, plugins: Plugins | None, changes: Mapping[str, Any] | None
+) -> Iterator[tuple[Desk, Edited | None]]:
+    """A finished run to work on; an edited `plan.json` is taken over first, and what came of it is told."""
+    with claimed(run) as folder:
+        state = state_of(folder)
+        refuse_code(state.config, f"The run in {str(run)!r}", received=True)
+        config = read_settings(Settings, state.config).with_plugins(**changes or {})
+        require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
+        made = plugins or load_plugins(config)
+        folder.resume(state.model_copy(update=made.specs()))
+        with Store(cache_folder(), owner=state.run_id) as store:
+            desk = Desk(folder, config, made, store, on_event or ignore_event)
+            yield desk, take_plan(desk)
+
+
+def take_plan(desk: Desk) -> Edited | None:
+    """Take over what a person wrote into `plan.json`, as a version of its own; None when there is nothing."""
+    folder, state = desk.folder, desk.state
+    edited = folder.edited_plan(state)
+    if edited is None:
+        return None
+    board = Board.model_validate(read_json(folder.storyboard))
+    known = folder.kept_plan(state) or _former(edited, board)
+    folder.put_aside(edited, known)
+    try:
+        done = apply(desk, [ReplacePlan(plan=edited)])
+    except KathaError:
+        folder.put_back()
+        raise
+    folder.forget_edited()
+    return done
+
+
+def _former(edited: Plan, board: Board) -> Plan:
+    """The plan before it was edited, as far as the board of an older katha knows it: the prompts that were drawn."""
+    drawn = {frame.scene: frame.prompt for frame in board.frames if frame.scene is not None}
+    panels = [
+        panel.model_copy(update={"prompt": drawn.get(panel.index, panel.prompt)})
+        for panel in edited.panels
+        if panel.index in drawn
+    ]
+    return edited.model_copy(update={"panels": panels})
 
 
 def read_board(run: Path) -> BoardView:
@@ -100,7 +152,22 @@ def read_board(run: Path) -> BoardView:
     Raises:
         OutputFolderError: `run` holds no finished run.
     """
-    raise NotImplementedError
+    folder = RunFolder(run)
+    state = state_of(folder)
+    place = RunFolder(folder.versions / pending) if (pending := folder.pending_version()) is not None else folder
+    if not place.whole():
+        raise OutputFolderError(
+            f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
+        )
+    result = place.load_result(reused=True)
+    return BoardView(
+        version=pending or state.version,
+        board=result.board,
+        plan=place.load_plan(),
+        story=place.load_story(),
+        measured=measured_of(result.candidates),
+        locked=tuple(frame.index for frame in result.board.frames if is_locked(frame)),
+    )
 
 
 def edit_board(
@@ -122,7 +189,40 @@ def edit_board(
         OutputFolderError: `run` is no finished run, or its plug-ins have changed.
         KathaError: drawing or judging failed; the run is as it was.
     """
-    raise NotImplementedError
+    with _opened(run, on_event, plugins, changes) as (desk, written):
+        if base is not None and base != desk.state.version:
+            raise UsageError(
+                f"The board is version {desk.state.version} by now, and this was said of version {base}.",
+                hint="Look at the board as it is, and say it again.",
+            )
+        if not edits:
+            if written is None:
+                raise UsageError("There is nothing to do.", hint="Name a frame, or edit plan.json in the run's folder.")
+            return written
+        done = apply(desk, edits)
+        if written is None:
+            return done
+        return replace(done, remarks=(*written.remarks, *done.remarks), drawn=(*written.drawn, *done.drawn))
+
+
+def redo_frame(
+    run: Path,
+    frame: int,
+    seed: int,
+    on_event: Emit | None = None,
+    *,
+    plugins: Plugins | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """Draw frame number `frame` (from 1) with `seed`; the rest is as in `edit_board`.
+
+    A call that was killed leaves the old version or the new one; the same call again finishes it.
+    """
+    edit = TakeFrame(frame=frame, seed=seed)
+    return edit_board(run, [edit], on_event=on_event, plugins=plugins, changes=changes).result
+
+
+# Pictures to choose from; the board does not change.
 
 
 def draw_takes(
@@ -140,7 +240,29 @@ def draw_takes(
 
     seeds: which to draw; without them `count` new ones. prompt: drawn instead of the frame's own.
     """
-    raise NotImplementedError
+    with _opened(run, on_event, plugins, changes) as (desk, _):
+        known = desk.context(glance=True)
+        board = desk.folder.load_result(reused=True).board
+        if not 1 <= frame <= len(board.frames):
+            raise UsageError(f"There is no frame {frame}.", hint=f"The storyboard has frames 1 to {len(board.frames)}.")
+        old = board.frames[frame - 1]
+        takes = [Take(frame, old.seed, old.prompt, old.sha256, chosen=True)]
+        for seed in seeds or _new_seeds(old.seed, count):
+            draft = Draft.of(known.plan(), board, known.trajectory())
+            draft.apply(TakeFrame(frame=frame, seed=seed, prompt=prompt))
+            settled = draft.settled()
+            context = desk.context(settled.plan, known.story(), glance=True)
+            frames, _, _ = picture(context, board, settled, desk.emit)
+            new = frames[frame - 1]
+            takes.append(Take(frame, new.seed, new.prompt, new.sha256, chosen=False))
+        return tuple(takes)
+
+
+def _new_seeds(seed: int, count: int) -> list[int]:
+    found = [next_seed(seed)]
+    while len(found) < count:
+        found.append(next_seed(found[-1]))
+    return found
 
 
 def propose_bridge(
@@ -153,42 +275,37 @@ def propose_bridge(
     plugins: Plugins | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> tuple[Proposal, ...]:
-    """Draw and measure bridges for the weakest transition, or for `pair`, best first; `InsertBridge` takes one."""
-    raise NotImplementedError
-
-
-def undo(run: Path) -> Edited:
-    """Go back to the version that the current one was made from.
+    """Draw and measure bridges for the weakest transition, or for `pair`, best first; `InsertBridge` takes one.
 
     Raises:
-        UsageError: the board is as it was drawn.
+        UsageError: there is a frame in every transition, or in `pair`, or nobody can draw one.
     """
-    raise NotImplementedError
+    with _opened(run, on_event, plugins, changes) as (desk, _):
+        known = desk.context(glance=True)
+        if desk.plugins.inserter.capabilities.insertion == "none":
+            who = desk.config.bridge_renderer or desk.config.renderer
+            raise UsageError(f"The renderer {who!r} cannot draw a bridge.", hint="Give --bridge-renderer NAME.")
+        result = desk.folder.load_result(reused=True)
+        measured = measured_of(result.candidates)
+        used = {item.transition for item in result.board.frames}
+        weakest = weakest_transition([item for item in measured.transitions if item.pair not in used])
+        where = pair or (weakest.pair if weakest is not None else None)
+        if where is None:
+            raise UsageError("There is no transition without a frame in it.", hint="Name one by its two scenes.")
+        found = [
+            _proposed(desk, known, result.board, measured, InsertBridge(pair=where, seed=seed, prompt=prompt))
+            for seed in seeds or known.config.seeds
+        ]
+        return tuple(sorted(found, key=lambda item: -item.score))
 
 
-def forward(run: Path) -> Edited:
-    """Go forth to the version that was made last from the current one.
-
-    Raises:
-        UsageError: nothing was made from it.
-    """
-    raise NotImplementedError
-
-
-def go_to(run: Path, version: str) -> Edited:
-    """Go to any version.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
-    raise NotImplementedError
-
-
-def list_versions(run: Path) -> tuple[Version, ...]:
-    """Return every version in the order in which they were made."""
-    raise NotImplementedError
-
-
-def diff_versions(run: Path, before: str | None = None, after: str | None = None) -> tuple[Change, ...]:
-    """Return what differs between two versions: unless told, the current one and the one that it was made from."""
-    raise NotImplementedError
+def _proposed(desk: Desk, known: RunContext, board: Board, measured: Candidate, edit: InsertBridge) -> Proposal:
+    draft = Draft.of(known.plan(), board, known.trajectory())
+    draft.apply(edit)
+    frames, (number,), _ = picture(known, board, draft.settled(), desk.emit)
+    tried = board.model_copy(update={"frames": numbered(frames), "method": f"bridge:{edit.seed}"})
+    candidate = measure(known, tried.method, tried, desk.emit)
+    verdict = accept(measured, candidate, known.config.compass)
+    new, gain = frames[number - 1], candidate.score.total - measured.score.total
+    told = (candidate.score.total, gain, verdict.accepted, verdict.reason)
+    return Proposal(edit.pair, new.seed, new.prompt, new.sha256, *told)

@@ -1,9 +1,4 @@
-"""What a person can change on a board: one record an edit, and what a list of them makes of a plan and its frames.
-
-Nothing here draws, asks or writes. An edit names a frame by its number on the board, from 1. `draft_of` lays a board
-out as places, edits change the places, and `Draft.settled` numbers them again: what became of every panel, transition
-and picture is then known, and what a person is to be told of it.
-"""
+"""What a person can change on a board: one record an edit, which names a frame by its number on the board, from 1."""
 
 from __future__ import annotations
 
@@ -135,7 +130,7 @@ class InsertBridge(_Edit):
 
 
 class ReplacePlan(_Edit):
-    """Take another plan, an edited `plan.json` for one: frames whose panel is there word for word keep their picture."""
+    """Take another plan, an edited `plan.json` for one: panels that are there word for word keep their picture."""
 
     op: Literal["plan"] = "plan"
     plan: Plan

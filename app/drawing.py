@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from katha.agents import editing
 from katha.agents import run as machine
 from katha.agents.context import freeze, load_plugins, make_plan, require_memory
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
@@ -135,7 +136,7 @@ def redo_frame(
     Example:
         >>> redo_frame("out/lion", frame=3, seed=7)
     """
-    result = machine.redo_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
+    result = editing.redo_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
     write_report(result.out)
     return result
 

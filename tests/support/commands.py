@@ -17,7 +17,8 @@ from doubles import BlockRenderer, PixelJudge, plugins, prepare, story, tale
 import katha.agents.graph
 import katha.eval_bridge.scoring.scores  # noqa: F401 - with the graph, what commands import when they begin
 from katha.agents.context import Plugins
-from katha.agents.run import redo_frame, run_story
+from katha.agents.editing import redo_frame
+from katha.agents.run import run_story
 from katha.compass.modes import load_suite
 from katha.config import Settings
 from katha.eval_bridge.bench.boards import Boards

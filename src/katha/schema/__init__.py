@@ -310,7 +310,8 @@ Stage = Literal["plan", "render", "critique", "select", "localize", "bridge", "d
 class Event(TypedDict, total=False):
     """One event. `kind`: a stage `started` or `finished`, a `frame` drawn, an `answer` given, a `decision` taken.
 
-    `total` is the number of steps of this stage that are known, `reused` says that nothing was paid for the step.
+    `total` is the number of steps of this stage that are known, `reused` says that nothing was paid for the step,
+    `sha256` is the picture of a frame.
     """
 
     stage: Stage
@@ -318,6 +319,7 @@ class Event(TypedDict, total=False):
     message: str
     total: int
     reused: bool
+    sha256: str
 
 
 Condition = Literal["text", "image", "text+image"]
