@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from katha.agents import editing
+from katha.agents import editing, versions
 from katha.agents.context import make_renderer
-from katha.agents.editing import Proposal, Take, Version
+from katha.agents.editing import Proposal, Take
 from katha.agents.edits import Edit, LockFrame, MoveFrame, RemoveFrame
 from katha.agents.folder import RunFolder
 from katha.agents.state import Emit, ReviewChoice
+from katha.agents.versions import Version
 from katha.app.desk.job import Progress, Reviewer, Worker
 from katha.app.desk.view import BoardView, Review, asked_of, planned, view_of
 from katha.app.drawing import plan_story, resume_run, run_story
@@ -169,13 +170,13 @@ class Desk:
         if not RunFolder(self.run).storyboard.is_file() or self.worker.progress.running:
             drawn = request.selected.board if request is not None else None
             return Page(board=view_of(self.run, board=drawn), review=review, price=price)
-        stands, versions = editing.read_board(self.run), editing.list_versions(self.run)
-        now = next((item for item in versions if item.current), None)
+        stands, made = editing.read_board(self.run), versions.list_versions(self.run)
+        now = next((item for item in made if item.current), None)
         return Page(
             board=view_of(self.run, stands.locked),
             version=stands.version,
             back=now is not None and now.parent is not None,
-            forth=any(item.parent == stands.version for item in versions),
+            forth=any(item.parent == stands.version for item in made),
             takes=self.takes,
             proposals=self.proposals,
             remarks=self.remarks,
@@ -193,7 +194,10 @@ class Desk:
             return Price(free=True)
         known = self._prices.get(self.run)
         if known is None:
-            known = self._prices[self.run] = _price_of(RunFolder(self.run))
+            files = RunFolder(self.run)
+            known = _price_of(files)
+            if files.story.is_file():  # before that nobody knows
+                self._prices[self.run] = known
         return known
 
     # What a person does.
@@ -289,6 +293,7 @@ class Desk:
 
         def work(emit: Emit, ask: Reviewer) -> None:
             done = editing.edit_board(run, edits, base=base, on_event=emit)
+            write_report(run)
             self._remember(done.remarks)
 
         self.worker.start("Changing the board", work)
@@ -331,9 +336,9 @@ class Desk:
 
         def work(emit: Emit, ask: Reviewer) -> None:
             if version is not None:
-                done = editing.go_to(run, version)
+                done = versions.go_to(run, version)
             else:
-                done = editing.undo(run) if where == "back" else editing.forward(run)
+                done = versions.undo(run) if where == "back" else versions.forward(run)
             write_report(run)
             self._remember(done.remarks)
 
@@ -341,7 +346,7 @@ class Desk:
 
     def versions(self) -> tuple[Version, ...]:
         """Return every version of the open board, in the order in which they were made."""
-        return editing.list_versions(self._open_run())
+        return versions.list_versions(self._open_run())
 
     def _ready(self, base: str, agreed: bool) -> Path:
         run = self._open_run()

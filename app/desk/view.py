@@ -17,8 +17,42 @@ from katha.schema import Board, Candidate, Character, Frame, Panel, Plan, Questi
 
 _BOUNDARY = re.compile(r"(?<=[.!?\u2026])[\"'\u201d\u2019)]*\s+(?=[\"'\u201c\u2018(]*[^\Wa-z_])|\n\s*\n")
 _SMALL_WORDS = frozenset(
-    "the and was were are been being she her hers his him had has have for with that this those these they them their "
-    "then there from into onto but not you your all its who what when where which did does would could very".split()
+    (
+        *(
+            "the",
+            "and",
+            "but",
+            "not",
+            "for",
+            "with",
+            "from",
+            "into",
+            "onto",
+            "then",
+            "there",
+            "all",
+            "very",
+            "who",
+            "what",
+        ),
+        *(
+            "was",
+            "were",
+            "are",
+            "been",
+            "being",
+            "had",
+            "has",
+            "have",
+            "did",
+            "does",
+            "would",
+            "could",
+            "when",
+            "where",
+        ),
+        *("she", "her", "hers", "his", "him", "its", "they", "them", "their", "you", "your", "this", "that", "these"),
+    )
 )
 _HALF = 0.5
 """A panel tells a sentence when its words hold at least this share of the sentence's."""
