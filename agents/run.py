@@ -21,8 +21,8 @@ from katha.agents.graph import Graph, build_graph, check_choice, review_request
 from katha.agents.names import name_frames
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
 from katha.agents.steps import Desk, replay
-from katha.config import Settings, cache_folder
-from katha.errors import InputFileError, StoreError, UsageError
+from katha.config import Settings, cache_folder, read_settings, refuse_code
+from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
 from katha.schema import Event, Plan, StoryRecord
 from katha.store import Store
 
@@ -63,40 +63,75 @@ def run_story(
         raise UsageError("A run with review needs a person to ask.", hint="Leave --review out.")
     made = plugins or load_plugins(config)
     check_able(config, made)
-    folder, emit = RunFolder(out), on_event or ignore_event
+    folder = RunFolder(out)
     fresh = new_record(record, config, made.specs(), plan)
     with folder.claim():
         folder.restore()
         known = folder.resume(fresh)
         state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
         with Store(cache_folder(), owner=state.run_id) as store:
-            desk = Desk(folder, config, made, store, emit)
-            if state.status != "running" and _stands(desk, state):
-                result = replay(desk) if state.replay else folder.load_result(reused=True)
-                name_frames(folder, result.board, folder.load_plan())
-                return result
-            if known is not None:
-                plan = _begun_with(folder, state, record, config) or plan
-            context = RunContext.open(record, config, made, store, folder, given_plan=plan)
-            again = [*state.redone, *state.replay]
-            state = state.model_copy(
-                update={"status": "running", "redone": [], "replay": again, "version": FIRST_VERSION}
-            )
-            if known is None or known.status != "running":
-                folder.write(state)
-            try:
-                values = _drive(context, folder, state.run_id, emit, review)
-            except UsageError:
-                if known is None:
-                    folder.abandon()
-                raise
-            notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
-            state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
-            result = finish(context, state)
-            if again:  # what was done by hand is done once more, from the cache
-                result = replay(desk)
-            name_frames(folder, result.board, folder.load_plan())
-            return result
+            desk = Desk(folder, config, made, store, on_event or ignore_event)
+            return _go_on(desk, state, record, plan, known is None, review)
+
+
+def resume_run(run: Path, *, on_event: Emit | None = None, review: Review | None = None) -> RunResult:
+    """Go on with the run in the folder `run` from what is in it, whoever began it: no story and no settings are needed.
+
+    A run that is finished is returned as it is.
+
+    Raises:
+        OutputFolderError: there is no run, it stopped before its story was planned, or its plug-ins have changed.
+        UsageError: it waits for a person, and there is nobody to ask.
+    """
+    folder = RunFolder(run)
+    if folder.read() is None:
+        raise OutputFolderError(f"{str(run)!r} holds no run.", hint="Name the folder of a run.")
+    with folder.claim():
+        folder.restore()
+        state = folder.read()
+        if state is None or not (folder.plan.is_file() and folder.story.is_file()):
+            hint = "Begin it again with its story; what was paid for is in the cache."
+            raise OutputFolderError(f"The run in {str(run)!r} stopped before its story was planned.", hint=hint)
+        refuse_code(state.config, f"The run in {str(run)!r}", received=True)
+        config = read_settings(Settings, state.config)
+        if config.review and review is None:
+            raise UsageError("A run with review needs a person to ask.", hint="Open it with `katha desk`.")
+        made = load_plugins(config)
+        folder.resume(state.model_copy(update=made.specs()))
+        with Store(cache_folder(), owner=state.run_id) as store:
+            desk = Desk(folder, config, made, store, on_event or ignore_event)
+            return _go_on(desk, state, folder.first_story(state), None, False, review)
+
+
+def _go_on(
+    desk: Desk, state: RunRecord, record: StoryRecord, plan: Plan | None, fresh: bool, review: Review | None
+) -> RunResult:
+    """Take a run that is begun to its end; `plan`: given in place of the planner's; `fresh`: its folder held none."""
+    folder = desk.folder
+    if state.status != "running" and _stands(desk, state):
+        result = replay(desk) if state.replay else folder.load_result(reused=True)
+        name_frames(folder, result.board, folder.load_plan())
+        return result
+    if not fresh:
+        plan = _begun_with(folder, state, record, desk.config) or plan
+    context = RunContext.open(record, desk.config, desk.plugins, desk.store, folder, given_plan=plan)
+    begun, again = not fresh and state.status == "running", [*state.redone, *state.replay]
+    state = state.model_copy(update={"status": "running", "redone": [], "replay": again, "version": FIRST_VERSION})
+    if not begun:
+        folder.write(state)
+    try:
+        values = _drive(context, folder, state.run_id, desk.emit, review)
+    except UsageError:
+        if fresh:
+            folder.abandon()
+        raise
+    notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
+    state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
+    result = finish(context, state)
+    if again:  # what was done by hand is done once more, from the cache
+        result = replay(desk)
+    name_frames(folder, result.board, folder.load_plan())
+    return result
 
 
 def _stands(desk: Desk, state: RunRecord) -> bool:

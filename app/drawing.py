@@ -141,6 +141,31 @@ def redo_frame(
     return result
 
 
+def resume_run(
+    run: Path | str,
+    *,
+    on_event: Callable[[Event], None] | None = None,
+    reviewer: Callable[[ReviewRequest], ReviewChoice] | None = None,
+) -> RunResult:
+    """Go on with a run from what is in its folder, whoever began it, here or at the desk: its story is not needed.
+
+    Args:
+        run: The folder of a run that was stopped, or that is finished (it is returned as it is).
+        on_event: Hears what is being planned, drawn, asked and decided.
+        reviewer: Decides on the repair, where the run asks for review.
+
+    Returns:
+        The run, finished.
+
+    Raises:
+        UsageError: There is no run, it was never planned, its plug-ins have changed, or it needs a reviewer.
+        KathaError: The work failed; call again to go on.
+    """
+    result = machine.resume_run(Path(run), on_event=on_event, review=reviewer)
+    write_report(result.out)
+    return result
+
+
 def given_names(changes: Mapping[str, Any]) -> set[str]:
     """Return the settings that a command or a call names itself."""
     return {name for name, value in changes.items() if value is not None}
