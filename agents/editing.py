@@ -21,10 +21,17 @@ from katha.agents.context import Plugins, RunContext, load_plugins, require_memo
 from katha.agents.critique import measure
 from katha.agents.drafts import Draft, is_locked
 from katha.agents.edits import Edit, InsertBridge, Pair, ReplacePlan, TakeFrame
-from katha.agents.folder import RunFolder, RunRecord
+from katha.agents.folder import RunFolder
 from katha.agents.frames import next_seed, numbered
 from katha.agents.state import Emit, RunResult, ignore_event
-from katha.agents.steps import Desk, Edited, apply, measured_of, picture, state_of
+from katha.agents.steps import Desk, Edited, apply, claimed, measured_of, picture, state_of
+from katha.agents.versions import Change as Change
+from katha.agents.versions import Version as Version
+from katha.agents.versions import diff_versions as diff_versions
+from katha.agents.versions import forward as forward
+from katha.agents.versions import go_to as go_to
+from katha.agents.versions import list_versions as list_versions
+from katha.agents.versions import undo as undo
 from katha.compass.repair import accept, weakest_transition
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import KathaError, OutputFolderError, UsageError
@@ -68,36 +75,6 @@ class Proposal:
     gain: float
     accepts: bool
     reason: str
-
-
-@contextmanager
-def claimed(run: Path) -> Iterator[RunFolder]:
-    """The folder of a finished run, held alone, a change that was killed undone.
-
-    Raises:
-        OutputFolderError: there is none, or another katha works in it.
-    """
-    if not run.exists():
-        raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
-    folder = RunFolder(run)
-    with folder.claim():
-        folder.restore()
-        state = folder.read()
-        whole = state is not None and state.status != "running" and not state.replay
-        if state is None or not whole or folder.load_outcome().failed or not _sound(folder, state):
-            raise OutputFolderError(
-                f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
-            )
-        yield folder
-
-
-def _sound(folder: RunFolder, state: RunRecord) -> bool:
-    """Whether every result is as it was left, an edited plan apart.
-
-    Raises:
-        PlanError: what stands in `plan.json` is no plan.
-    """
-    return not folder.damaged(state) or folder.edited_plan(state) is not None
 
 
 @contextmanager

@@ -324,6 +324,16 @@ class RunFolder(Workspace[RunRecord]):
         except (InputFileError, ValidationError):
             return None
 
+    def first_story(self, state: RunRecord) -> StoryRecord:
+        """Return the story that such a run begins with; the questions that katha made of its plan are made again."""
+        redone = bool(state.redone or state.replay)
+        path = self.versions / FIRST_VERSION / self.story.name if redone else self.story
+        story = StoryRecord.model_validate(read_json(path if path.is_file() else self.story))
+        own = re.compile(rf"{re.escape(story.story_id)}_q\d+")
+        if all(own.fullmatch(item.question_id) for item in story.recoverability_questions):
+            return story.model_copy(update={"recoverability_questions": []})
+        return story
+
     def edited_plan(self, state: RunRecord) -> Plan | None:
         """Return the plan that a person wrote into `plan.json` since the version was made; None where nobody did, or
         where it is no plan. Every other result is as it was left.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
@@ -63,13 +63,15 @@ def run_story(
         raise UsageError("A run with review needs a person to ask.", hint="Leave --review out.")
     made = plugins or load_plugins(config)
     check_able(config, made)
-    folder, emit = RunFolder(out), on_event or ignore_event
+    folder = RunFolder(out)
     fresh = new_record(record, config, made.specs(), plan)
     with folder.claim():
         folder.restore()
         known = folder.resume(fresh)
         state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
-        return _go_on(folder, state, _Given(record, config, made, plan), known, emit, review)
+        with Store(cache_folder(), owner=state.run_id) as store:
+            desk = Desk(folder, config, made, store, on_event or ignore_event)
+            return _go_on(desk, state, record, plan, known is None, review)
 
 
 def resume_run(run: Path, *, on_event: Emit | None = None, review: Review | None = None) -> RunResult:
@@ -96,50 +98,40 @@ def resume_run(run: Path, *, on_event: Emit | None = None, review: Review | None
             raise UsageError("A run with review needs a person to ask.", hint="Open it with `katha desk`.")
         made = load_plugins(config)
         folder.resume(state.model_copy(update=made.specs()))
-        given = _Given(folder.load_story(), config, made, None)
-        return _go_on(folder, state, given, state, on_event or ignore_event, review)
-
-
-class _Given(NamedTuple):
-    """What a run is made of."""
-
-    record: StoryRecord
-    config: Settings
-    plugins: Plugins
-    plan: Plan | None
+        with Store(cache_folder(), owner=state.run_id) as store:
+            desk = Desk(folder, config, made, store, on_event or ignore_event)
+            return _go_on(desk, state, folder.first_story(state), None, False, review)
 
 
 def _go_on(
-    folder: RunFolder, state: RunRecord, given: _Given, known: RunRecord | None, emit: Emit, review: Review | None
+    desk: Desk, state: RunRecord, record: StoryRecord, plan: Plan | None, fresh: bool, review: Review | None
 ) -> RunResult:
-    """Take a run to its end; `known`: what its folder held before, None where it is new."""
-    record, config, made, plan = given
-    with Store(cache_folder(), owner=state.run_id) as store:
-        desk = Desk(folder, config, made, store, emit)
-        if state.status != "running" and _stands(desk, state):
-            result = replay(desk) if state.replay else folder.load_result(reused=True)
-            name_frames(folder, result.board, folder.load_plan())
-            return result
-        if known is not None:
-            plan = _begun_with(folder, state, record, config) or plan
-        context = RunContext.open(record, config, made, store, folder, given_plan=plan)
-        again = [*state.redone, *state.replay]
-        state = state.model_copy(update={"status": "running", "redone": [], "replay": again, "version": FIRST_VERSION})
-        if known is None or known.status != "running":
-            folder.write(state)
-        try:
-            values = _drive(context, folder, state.run_id, emit, review)
-        except UsageError:
-            if known is None:
-                folder.abandon()
-            raise
-        notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
-        state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
-        result = finish(context, state)
-        if again:  # what was done by hand is done once more, from the cache
-            result = replay(desk)
+    """Take a run that is begun to its end; `plan`: given in place of the planner's; `fresh`: its folder held none."""
+    folder = desk.folder
+    if state.status != "running" and _stands(desk, state):
+        result = replay(desk) if state.replay else folder.load_result(reused=True)
         name_frames(folder, result.board, folder.load_plan())
         return result
+    if not fresh:
+        plan = _begun_with(folder, state, record, desk.config) or plan
+    context = RunContext.open(record, desk.config, desk.plugins, desk.store, folder, given_plan=plan)
+    begun, again = not fresh and state.status == "running", [*state.redone, *state.replay]
+    state = state.model_copy(update={"status": "running", "redone": [], "replay": again, "version": FIRST_VERSION})
+    if not begun:
+        folder.write(state)
+    try:
+        values = _drive(context, folder, state.run_id, desk.emit, review)
+    except UsageError:
+        if fresh:
+            folder.abandon()
+        raise
+    notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
+    state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
+    result = finish(context, state)
+    if again:  # what was done by hand is done once more, from the cache
+        result = replay(desk)
+    name_frames(folder, result.board, folder.load_plan())
+    return result
 
 
 def _stands(desk: Desk, state: RunRecord) -> bool:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from katha.agents.context import Plugins, Prepared, RunContext, plan_sha256
 from katha.agents.critique import finish, judge_boards, measure, write_results
@@ -44,6 +46,36 @@ def state_of(folder: RunFolder) -> RunRecord:
     if state is None:
         raise OutputFolderError(f"{str(folder.path)!r} holds no run.", hint="Name the folder of a finished run.")
     return state
+
+
+@contextmanager
+def claimed(run: Path) -> Iterator[RunFolder]:
+    """The folder of a finished run, held alone, a change that was killed undone.
+
+    Raises:
+        OutputFolderError: there is none, or another katha works in it.
+    """
+    if not run.exists():
+        raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
+    folder = RunFolder(run)
+    with folder.claim():
+        folder.restore()
+        state = folder.read()
+        whole = state is not None and state.status != "running" and not state.replay
+        if state is None or not whole or folder.load_outcome().failed or not _sound(folder, state):
+            raise OutputFolderError(
+                f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
+            )
+        yield folder
+
+
+def _sound(folder: RunFolder, state: RunRecord) -> bool:
+    """Whether every result is as it was left, an edited plan apart.
+
+    Raises:
+        PlanError: what stands in `plan.json` is no plan.
+    """
+    return not folder.damaged(state) or folder.edited_plan(state) is not None
 
 
 @dataclass(frozen=True)
