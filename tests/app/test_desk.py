@@ -6,9 +6,7 @@ import io
 import json
 import re
 import signal
-import struct
 import threading
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -249,18 +247,3 @@ def test_a_run_of_the_terminal_goes_on_at_the_desk(tmp_path: Path) -> None:
         assert desk.page()["board"]["finished"]
     decision = json.loads((tmp_path / "home" / "lion" / "candidates.json").read_text())["decision"]
     assert (decision["inserted"], decision["reviewed"]) == (name, True)
-
-
-def _bomb() -> bytes:
-    """A small file that would be a picture of ten thousand million pixels."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(b"\0" * 1000))
-        + chunk(b"IEND", b"")
-    )

@@ -232,17 +232,21 @@ def test_three_takes_stand_side_by_side_and_one_is_chosen(page: Page) -> None:
     assert page.pictures() == [*before[:2], wanted, *before[3:]]
 
 
-def test_a_locked_frame_is_not_redrawn_and_says_so(page: Page) -> None:
+def test_a_locked_frame_keeps_its_picture_and_says_so(page: Page) -> None:
     before = page.pictures()
     page.changed(lambda: page.click('.card[data-number="2"] [data-act=lock]'))
     page.click('.card[data-number="2"] [data-act=edit]')
-    page.fill("#edit [name=prompt]", "A mouse dances.")
+    page.fill("#edit [name=seed]", "77")
+    page.fill("#edit [name=notes]", "Typed.")
     page.click("#edit [value=save]")
     assert "locked" in page.shown("#edit .problem").text
-    assert page("#edit [name=prompt]").get_property("value") == "A mouse dances."
-    page.click("#edit .close")
-    page.changed(lambda: page.click('.card[data-number="2"] [data-act=lock]'))
+    assert page("#edit [name=notes]").get_property("value") == "Typed."
+    page.fill("#edit [name=seed]", str(page.desk.page()["board"]["cards"][1]["seed"]))
+    page.fill("#edit [name=prompt]", "A mouse dances.")
+    page.changed(lambda: page.click("#edit [value=save]"))
     assert page.pictures() == before
+    assert "its picture stays" in page("#status").text
+    page.changed(lambda: page.click('.card[data-number="2"] [data-act=lock]'))
 
 
 def test_a_panel_is_added_split_and_removed(page: Page) -> None:
@@ -267,6 +271,7 @@ def test_the_cast_is_changed_and_the_versions_are_listed(page: Page) -> None:
     page.fill("#cast-list .member:first-child textarea", "an old lion with a white mane")
     page.changed(lambda: page.click("#cast-list .member:first-child button"))
     page.click("[data-do=history]")
+    page.shown("#history-list .version")
     rows = page.all("#history-list .version")
     assert len(rows) > 2
     page.changed(lambda: page.click("#history-list .version:first-child > button"))
