@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents import editing, versions
-from katha.agents.context import make_renderer
+from katha.agents.context import Plugins, load_plugins, make_renderer
 from katha.agents.editing import Proposal, Take
 from katha.agents.edits import Edit, LockFrame, MoveFrame, RemoveFrame
 from katha.agents.folder import RunFolder
@@ -126,6 +126,7 @@ class Desk:
     takes: tuple[Take, ...] = field(default=(), init=False)
     proposals: tuple[Proposal, ...] = field(default=(), init=False)
     remarks: tuple[str, ...] = field(default=(), init=False)
+    _plugins: tuple[Path, Plugins] | None = field(default=None, init=False)
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
     _ticks: int = field(default=1, init=False)
 
@@ -292,7 +293,7 @@ class Desk:
         run = self._ready(base, agreed or not any(map(_draws, edits)))
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            done = editing.edit_board(run, edits, base=base, on_event=emit)
+            done = editing.edit_board(run, edits, base=base, on_event=emit, plugins=self._plugins_of(run))
             write_report(run)
             self._remember(done.remarks)
 
@@ -307,7 +308,9 @@ class Desk:
         run = self._ready(base, agreed)
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            self.takes = editing.draw_takes(run, frame, count=_TAKES, prompt=prompt, on_event=emit)
+            self.takes = editing.draw_takes(
+                run, frame, count=_TAKES, prompt=prompt, on_event=emit, plugins=self._plugins_of(run)
+            )
 
         self.takes, self.proposals = (), ()
         self.worker.start(f"Drawing takes of frame {frame}", work)
@@ -321,7 +324,9 @@ class Desk:
         run = self._ready(base, agreed)
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            self.proposals = editing.propose_bridge(run, pair, prompt=prompt, on_event=emit)
+            self.proposals = editing.propose_bridge(
+                run, pair, prompt=prompt, on_event=emit, plugins=self._plugins_of(run)
+            )
 
         self.takes, self.proposals = (), ()
         self.worker.start(f"Drawing bridges between scenes {pair[0]} and {pair[1]}", work)
@@ -360,6 +365,16 @@ class Desk:
             )
         self.remarks = ()
         return run
+
+    def _plugins_of(self, run: Path) -> Plugins:
+        """The plug-ins of a run, made once: a second change does not wait for a model to be read again."""
+        known = self._plugins
+        if known is None or known[0] != run:
+            state = RunFolder(run).read()
+            config = {} if state is None else state.config
+            refuse_code(config, f"The run in {str(run)!r}", received=True)
+            known = self._plugins = (run, load_plugins(read_settings(Settings, config), self.budget))
+        return known[1]
 
     def _remember(self, remarks: tuple[str, ...]) -> None:
         self.takes, self.proposals, self.remarks = (), (), remarks

@@ -54,7 +54,7 @@ _SMALL_WORDS = frozenset(
         *("she", "her", "hers", "his", "him", "its", "they", "them", "their", "you", "your", "this", "that", "these"),
     )
 )
-_HALF = 0.5
+_HALF, _FORWARD = 0.5, 0.25
 """A panel tells a sentence when its words hold at least this share of the sentence's."""
 
 
@@ -228,10 +228,15 @@ def planned(
 def sentences(text: str, plan: Plan) -> Iterable[Sentence]:
     """Yield the story's sentences in order, each with the scene that tells it, found by the words of its panel."""
     told = {panel.index: _words(f"{panel.source} {panel.caption} {panel.prompt}") for panel in plan.panels}
+    last = 0
     for sentence in _sentences(text):
         own = _words(sentence)
-        share, scene = max(((len(own & words) / len(own), -index) for index, words in told.items()), default=(0.0, 0))
-        yield Sentence(text=sentence, scene=-scene if share >= _HALF else None)
+        shares = {index: len(own & words) / len(own) for index, words in told.items()}
+        likely = [index for index, share in shares.items() if share >= _HALF]
+        # A story goes forward: of two panels that tell a sentence, the one that is not behind the last is meant.
+        scene = max(likely, key=lambda index: (shares[index] + _FORWARD * (index >= last), -index), default=None)
+        last = scene or last
+        yield Sentence(text=sentence, scene=scene)
 
 
 def _sentences(text: str) -> Iterable[str]:

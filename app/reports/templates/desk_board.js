@@ -1,5 +1,5 @@
 // The board: the story beside it, cards that can be dragged, the weakest cut, before and after, and the numbers.
-import { $, h, image, keepFocus, percent, show } from "./desk_parts.js";
+import { $, h, image, keepFocus, percent, picture, show } from "./desk_parts.js";
 
 export function toldList(place, story) {
   const unread = story.filter((sentence) => sentence.scene === null).length;
@@ -104,7 +104,7 @@ function showWeakest(page, acts, ready) {
 }
 
 function proposals(page, acts, ready) {
-  if (!page.proposals.length) return null;
+  if (!page.proposals.length) return "";
   return h("ol", { class: "takes", id: "proposals" }, page.proposals.map((item, at) => h("li", {},
     image(item.sha256, `Bridge ${at + 1}: ${item.prompt}`),
     h("p", { class: "note" }, item.reason),
@@ -150,6 +150,12 @@ export function showReview(review, choose) {
   fill();
   place.onchange = fill;
   $("h2", place).focus({ preventScroll: true });
+}
+
+// A picture that was drawn just now stands on its card while the board is still being judged.
+export function showDrawn(number, sha256) {
+  const shown = document.querySelector(`.card[data-number="${number}"] img`);
+  if (shown && shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
 }
 
 function showNumbers(board) {
