@@ -6,6 +6,7 @@ import io
 import json
 import re
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ from pathlib import Path
 import pytest
 from desk import DeskProcess
 from terminal import Terminal
+from typer.testing import CliRunner
+
+from katha.app.cli.main import app
+from katha.errors import UsageError
 
 STORY = """The Lion and the Mouse
 
@@ -125,6 +130,18 @@ def test_a_form_of_another_kind_is_refused(desk: DeskProcess) -> None:
     body = json.dumps(TOLD).encode()
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
         assert desk.ask("POST", "api/read", body, {"content-type": kind}).status == 415
+
+
+def test_wrong_use_gets_a_sentence(tmp_path: Path) -> None:
+    nowhere = CliRunner().invoke(app, ["desk", str(tmp_path)])
+    assert isinstance(nowhere.exception, UsageError)
+    assert "is not the folder of a run" in str(nowhere.exception)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        words = ["desk", "--no-browser", "--home", str(tmp_path), "--port", str(taken.getsockname()[1])]
+        refused = CliRunner().invoke(app, words)
+    assert "cannot be used" in str(refused.exception)
 
 
 @pytest.mark.parametrize("name", ["..%2f..%2frun.json", "run.json", "0" * 64, "0" * 63, "%00"])

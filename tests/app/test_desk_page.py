@@ -120,6 +120,7 @@ def desk(home: Path) -> Iterator[DeskProcess]:
 def drawn(browser: Chrome, desk: DeskProcess) -> Page:
     """A story that was pasted, read, drawn and reviewed, as a person does it."""
     page = Page(browser, desk)
+    assert faults(page) == []
     page.fill("#story [name=title]", TITLE)
     page.fill("#story [name=text]", STORY)
     page.click("#story button[type=submit]")
@@ -129,6 +130,7 @@ def drawn(browser: Chrome, desk: DeskProcess) -> Page:
     review = page.shown("#review")
     assert len(page.all("#review .takes li")) == 2
     assert "What a viewer understands from the pictures alone" in review.text
+    assert faults(page) == []
     page.click("#review .takes li:nth-child(2) input")
     page.click("[data-choice=accept]")
     page.shown("#numbers")
