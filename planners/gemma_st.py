@@ -10,7 +10,7 @@ from typing import Any
 from katha.configs import load_prompt
 from katha.errors import ModelError, PlanError, ReplyError
 from katha.models.base import Completion, TextModel, Turn
-from katha.models.checkpoints import adapter_note
+from katha.models.checkpoints import HoldsModel, adapter_note
 from katha.models.registry import make_model
 from katha.planners.base import (
     ABOUT,
@@ -174,7 +174,9 @@ class GemmaPlanner(LadderPlanner):
             max_tokens=max_tokens,
         )
         # An adapter writes what it was taught to write, and its note says what that leaves out.
-        untaught = adapter_note(adapter).get("without", []) if adapter is not None else []
+        # A merged model has the note beside it.
+        noted = adapter or (Path(argument) if argument else None)
+        untaught = adapter_note(noted).get("without", []) if noted is not None else []
         self._parts = parts_without([*without, *untaught])
 
     def spec(self) -> Mapping[str, Any]:
@@ -185,6 +187,11 @@ class GemmaPlanner(LadderPlanner):
             "prompts": {name: load_prompt(f"planner/{name}").sha256 for name in ("plan", "repair")},
             "without": [name for name in ABOUT if name not in self._parts],
         }
+
+    def close(self) -> None:
+        """Let go of a local model and its memory; the next plan loads it again."""
+        if isinstance(self._model, HoldsModel):
+            self._model.close()
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """Plan `story`, a long one in windows that know the characters and the last picture before them.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
-import torch
 from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as VISION
 
 from katha.configs import load_config
@@ -34,6 +32,7 @@ from katha.models.checkpoints import (
     find_folder,
     folder_revision,
     free_bytes,
+    let_go,
     read_config,
 )
 from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
@@ -163,11 +162,11 @@ class LocalJudge:
     ) -> None:
         """Find the model's files and check what they are; weights are not read yet.
 
-        device: `cpu`, `cuda`, `cuda:1`, `mps`; default the accelerator if there is one. dtype: default float32 on a CPU
-        and the checkpoint's own elsewhere. reuse: `batched` questions behind a shared prefix, `sequential` (the same,
-        one at a time) or `off`. verify_reuse: the share of questions that are asked again the naive way; when more than
-        `max_flip_rate` of the replies change (from 20 checks on), asking stops. cache_bytes: the limit of one batch's
-        key-value caches.
+        device: `cpu`, `cuda`, `cuda:1`, `mps`; default the accelerator if there is one. dtype: default float32 on a
+        CPU, elsewhere the checkpoint's own, but bfloat16 where that is float32. reuse: `batched` questions behind a
+        shared prefix, `sequential` (the same, one at a time) or `off`. verify_reuse: the share of questions that are
+        asked again the naive way; when more than `max_flip_rate` of the replies change (from 20 checks on), asking
+        stops. cache_bytes: the limit of one batch's key-value caches.
 
         Raises:
             MissingExtraError: a package is missing. UsageError, InputFileError: no such model, or one that cannot be
@@ -184,10 +183,7 @@ class LocalJudge:
             None if able else f"{self._source.architecture} is not known to share its cache; asked without reuse"
         )
         self._device = device or best_device()
-        parts = (self._source.config, self._source.text_config)
-        stored = (part[name] for part in parts for name in ("dtype", "torch_dtype") if part.get(name))
-        default = "float32" if self._device.startswith("cpu") else str(next(stored, "float32"))
-        self._dtype = dtype or default
+        self._dtype = dtype or self._source.default_dtype(self._device)
         self._structured, self._max_new_tokens, self._cache_bytes = structured, max_new_tokens, cache_bytes
         self._asker: Asker | None = None
 
@@ -245,15 +241,12 @@ class LocalJudge:
         if self._asker is None:
             return
         self._asker = None
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        let_go(self)
 
     def _load(self) -> Asker:
         if self._asker is None:
-            stored = sum(path.stat().st_size for path in self._source.folder.glob("*.safetensors"))
             free = free_bytes(self._device)
-            if free is not None and stored > free:
+            if free is not None and self._source.bytes_in(self._dtype) > free:
                 device_models().make_room(self._device, self)
             loaded = load_model(self._source, device=self._device, dtype=self._dtype)
             if self._reuse != "off":

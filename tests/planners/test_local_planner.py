@@ -23,7 +23,8 @@ from katha.models.local import LocalModel
 from katha.planners.base import ABOUT, parts_without, validate_plan
 from katha.planners.draft import windows_of
 from katha.planners.gemma_st import GemmaPlanner, plan_prompt
-from katha.planners.training import Collator, Example, encode, load_settings, make_examples, train_planner
+from katha.planners.training import load_settings, train_planner
+from katha.planners.training_data import Collator, Example, encode, make_examples
 from katha.protocols import PlanRequest
 from katha.schema import StoryRecord
 
