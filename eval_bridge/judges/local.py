@@ -98,12 +98,20 @@ def require_extra() -> None:
         )
 
 
-def reusable(source: ModelSource) -> tuple[bool, str | None]:
-    """Return whether the model's cache may be shared between questions, and the name of its position state."""
+def reusable(source: ModelSource) -> tuple[str | None, str | None]:
+    """Return why the model's cache may not be shared between questions (None: it may), and its position state's name.
+
+    With a sliding window an id does not see the whole beginning, which the shared attention takes for granted; five
+    pictures of Gemma 3 alone outgrow its window.
+    """
     entry = load_config("local.yaml")["reusable"].get(source.architecture)
     text = source.text_config
     windowed = bool(text.get("use_sliding_window")) or not _FULL.issuperset(text.get("layer_types") or ())
-    return (entry is not None and not windowed, (entry or {}).get("position_state"))
+    # Models of the Mistral family have a window wherever the number stands, and no other sign of it.
+    windowed |= bool(text.get("sliding_window")) and not text.keys() & {"use_sliding_window", "layer_types"}
+    if windowed:
+        return "attends through a sliding window, so that its cache cannot be shared", None
+    return (None, entry["position_state"]) if entry else ("is not known to share its cache", None)
 
 
 def find_model(argument: str | None, *, revision: str | None = None, local_files_only: bool = True) -> ModelSource:
@@ -120,7 +128,7 @@ def find_model(argument: str | None, *, revision: str | None = None, local_files
     if config["model_type"] not in VISION:
         raise UsageError(
             f"{argument!r} is a {config['architectures'][0]}, not a vision-language model.",
-            hint="Use a model of the Qwen2.5-VL, SmolVLM2 or Idefics3 family.",
+            hint="Use a model of the Qwen-VL, InternVL, SmolVLM2 or LLaVA family.",
         )
     return ModelSource(argument, folder, folder_revision(folder), config)
 
@@ -177,11 +185,9 @@ class LocalJudge:
             raise UsageError(f"reuse is {', '.join(get_args(Reuse))}, not {reuse!r}.")
         self.gate = ReuseGate(verify_reuse, max_flip_rate)
         self._source = find_model(argument, revision=revision, local_files_only=local_files_only)
-        able, self._position_state = reusable(self._source)
-        self._reuse: Reuse = reuse if able else "off"
-        self._note = (
-            None if able else f"{self._source.architecture} is not known to share its cache; asked without reuse"
-        )
+        reason, self._position_state = reusable(self._source)
+        self._reuse: Reuse = "off" if reason else reuse
+        self._note = f"{self._source.architecture} {reason}; asked without reuse" if reason else None
         self._device = device or best_device()
         self._dtype = dtype or self._source.default_dtype(self._device)
         self._structured, self._max_new_tokens, self._cache_bytes = structured, max_new_tokens, cache_bytes

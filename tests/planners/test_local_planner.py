@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,17 @@ def test_an_adapter_of_another_base_model_is_refused(gemma: Path, adapter: Path,
         LocalModel(str(text), adapter=bare).complete([Turn("user", "x")], {"type": "object"})
     with pytest.raises(InputFileError, match="holds no adapter"):
         LocalModel(str(gemma), adapter=tmp_path)
+
+
+def test_closing_frees_the_model_and_its_place(gemma: Path) -> None:
+    model = LocalModel(str(gemma), max_tokens=3)
+    model.complete([Turn("user", "x")], {"type": "object"})
+    assert model in checkpoints.device_models()._known["cpu:0"]
+    inner = weakref.ref(model._loaded.model if model._loaded else None)
+    model.close()
+    assert inner() is None
+    assert model not in checkpoints.device_models()._known["cpu:0"]
+    assert model.complete([Turn("user", "x")], {"type": "object"}).status in {"ok", "truncated"}
 
 
 def test_too_little_memory_is_said_before_anything_is_loaded(gemma: Path, monkeypatch: pytest.MonkeyPatch) -> None:
