@@ -231,11 +231,11 @@ def train_planner(
             kept = TypeAdapter(Report).validate_python({**(known.report or {}), "folder": out})
             return replace(kept, notes=["It was finished before; nothing was done."])
         report = _fitted(source, examples, kept_out, out, settings, processes, on_step)
+        processes.end()  # the rest can take longer than others would wait
         if processes.first:
             told = [item for item in measured if item.story_id not in kept_out.rejected][:plans]
             report.plans = _checked(source, out, processes.device, told, score) if told else None
             _finish(folder, fresh, source, settings, report)
-        processes.end()
     return report
 
 

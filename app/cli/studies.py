@@ -224,8 +224,8 @@ def _tell_evaluation(result: EvalResult, report: Path, as_json: bool) -> None:
             checked, flipped = call.reuse.checked, call.reuse.flipped
             typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
         if call.prefix_cache is not None and call.prefix_cache.looked_up:
-            found, looked_up = call.prefix_cache.found, call.prefix_cache.looked_up
-            share = f"{100 * found / looked_up:.0f}% of {looked_up:,} tokens"
+            share = f"{100 * call.prefix_cache.found / call.prefix_cache.looked_up:.0f}% of "
+            share += f"{call.prefix_cache.looked_up:,} tokens"
             typer.echo(f"Prefix cache ({name}): the server had {share} already.")
     if leakage.pictures_read:
         typer.echo(f"Words drawn into pictures: {len(leakage.drawn)} lines in {leakage.pictures_read} pictures.")

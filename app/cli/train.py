@@ -6,7 +6,8 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +16,7 @@ from katha.app.cli.options import Given, options_from
 from katha.models.local import merge_adapter
 from katha.planners.training import PlanCheck, load_settings
 from katha.planners.training_fit import TrainSettings
+from katha.schema import Plan, StoryRecord
 
 _ASKED = (
     *("epochs", "steps", "rank", "learning_rate", "batch", "accumulation", "max_length", "save_every"),
@@ -60,6 +62,7 @@ def planner(
         base=base,
         device=device,
         plans=plans,
+        score=steering_score if plans else None,
         on_step=None if as_json else _tell,
     )
     if int(os.environ.get("RANK", "0")) != 0:
@@ -89,6 +92,22 @@ def merge(
     """Write base model and adapter as one model, for servers and other programs."""
     merge_adapter(adapter, out, base=base, dtype=dtype)
     typer.echo(f"Use it: katha run STORY --planner gemma-st:{out}")
+
+
+def steering_score(record: StoryRecord, plan: Plan) -> float | None:
+    """Return what the embedded judge reads of the record's steering questions in a sketch of `plan`, in points.
+
+    None where the record has no questions: those of the plan itself would say nothing of it.
+    """
+    if not record.recoverability_questions:
+        return None
+    from katha.app.drawing import run_story
+
+    with TemporaryDirectory() as folder:
+        drawn: dict[str, Any] = {"mode": "base", "seeds": (42,), "renderer": "sketch", "judges": ("sketch-reader",)}
+        result = run_story(record, plan=plan, out=Path(folder) / "run", **drawn)
+    found = result.candidates.candidates[0].score.recoverability
+    return None if found is None else 100 * found
 
 
 def _planned(found: PlanCheck) -> str:

@@ -16,8 +16,11 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import pytest
 from api_server import Handler, Server, Step
+from evals import answer, draw, records
 from PIL import Image
+from typer.testing import CliRunner
 
+from katha.app.cli.main import app
 from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judges.served import ServedJudge, SglangJudge, VllmJudge, served_folder
 from katha.eval_bridge.judging.abilities import judge_abilities
@@ -236,6 +239,30 @@ def test_prefix_hits_are_read_from_the_server(servers: Any, engine: str) -> None
     del server.pages["/metrics"]
     assert judging.accounts()["m"].prefix_cache is None
     assert counted_since((10, 20), (500, 1000)) == (10, 20)  # the server was started again
+
+
+def test_an_evaluation_shows_what_the_prefix_cache_had(servers: Any, tmp_path: Path) -> None:
+    server, stories = servers(), records(2)
+    server.rule = lambda number, body: {"text": answer(body)}
+    (tmp_path / "stories.jsonl").write_text("\n".join(record.model_dump_json() for record in stories))
+    boards = draw(tmp_path / "flux", stories).folder
+    words = ["eval", tmp_path / "stories.jsonl", "--boards", boards, "--resamples", 9, "--out", tmp_path / "out",
+             "--judge", f"vllm:{MODEL}", "--base-url", server.url, "--judge-option", "pictures=file"]  # fmt: skip
+
+    def call(*more: str) -> Any:
+        return CliRunner().invoke(app, [*map(str, words), *more], catch_exceptions=False)
+
+    dry = call("--dry-run", "--json")
+    assert (dry.exit_code, server.number) == (0, 0)
+    first = call("--json")
+    assert first.exit_code == 0, first.output
+    (account,) = json.loads(first.stdout)["calls"].values()
+    found = {"looked_up": PROMPT_TOKENS * server.number, "found": 80 * (server.number - 1)}
+    assert account["prefix_cache"] == found
+    (spec,) = json.loads((tmp_path / "out" / "eval.json").read_text())["judges"].values()
+    assert spec["served"]["revision"] == COMMIT
+    share = f"{100 * found['found'] / found['looked_up']:.0f}% of {found['looked_up']:,} tokens"
+    assert f"Prefix cache (vllm:{MODEL}): the server had {share} already." in call().stdout
 
 
 def test_a_hundred_and_twenty_eight_questions_are_under_way_at_once(servers: Any) -> None:

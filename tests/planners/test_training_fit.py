@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
+from katha.app.cli.train import steering_score
 from katha.errors import InputFileError, MissingExtraError, OutputFolderError, UsageError
 from katha.models import local
 from katha.models.local import merge_adapter
@@ -27,6 +28,7 @@ from katha.planners.gold import OraclePlanner
 from katha.planners.training import load_settings, train_planner
 from katha.planners.training_data import Collator, encode, make_examples, pack
 from katha.planners.training_fit import Processes, TrainSettings, join_processes, training_arguments
+from katha.protocols import PlanRequest
 from katha.schema import StoryRecord
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
@@ -256,3 +258,20 @@ def test_what_the_trained_planner_writes_is_counted(
     assert report.plans is not None
     assert (report.plans.valid, report.plans.failed, report.plans.score) == (1, {}, 40.0)
     assert report.plans.fields == pytest.approx(100 * 5 / 6)
+
+
+def test_the_steering_score_is_read_from_a_sketch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    story = record(1)
+    plan = OraclePlanner().plan(story, PlanRequest(panels=2))
+    assert steering_score(story, plan) is None
+    # Two dimensions and two answers: one question is for steering, the other one for reporting.
+    asked = [
+        {"question_id": f"q_{kind}", "story_id": "s1", "question_type": kind, "question": question, "gold_answer": gold,
+         "accepted_answers": [gold], "options": ["the lion", "the mouse", "the fox", "Unclear"], "target_scene": 2,
+         "target_transition": [1, 2], "evidence_scenes": [1, 2]}
+        for kind, question, gold in (("action_visibility", "Who runs?", "the lion"),
+                                     ("consequence", "Who hides?", "the mouse"))
+    ]  # fmt: skip
+    whole = StoryRecord.model_validate({**story.model_dump(), "recoverability_questions": asked})
+    assert steering_score(whole, plan) in {0.0, 100.0}

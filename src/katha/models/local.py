@@ -288,9 +288,11 @@ def merge_adapter(adapter: Path, out: Path, *, base: str | None = None, dtype: s
 
     Raises:
         InputFileError, ModelError: adapter or base are not here, or not of each other. OutputFolderError: `out` is
-        there already. MissingExtraError: a package is missing.
+        there already. UsageError: no such dtype. MissingExtraError: a package is missing.
     """
     require_local("Merging an adapter")
+    if dtype is not None and dtype not in WIDTHS:
+        raise UsageError(f"dtype is {', '.join(WIDTHS)}, not {dtype!r}.")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutputFolderError(f"{str(out)!r} is there already.", hint="Choose another --out, or remove it.")
     source = find_language_model(base or adapter_base(adapter))

@@ -76,7 +76,7 @@ class ModelServer:
         root = _text(card.get("root")) or _text(found.get("model"))
         # A server that was given a snapshot's folder names the commit in it.
         commit = _text(found.get("revision")) or (hub_commit(Path(root)) if root else None)
-        window = card.get("max_model_len") or found.get("window")
+        window: Any = card.get("max_model_len") or found.get("window")
         return ModelFacts(
             engine=self._engine,
             version=_text(found.get("version")),
