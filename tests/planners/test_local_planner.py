@@ -228,6 +228,12 @@ def test_an_adapter_of_another_base_model_is_refused(gemma: Path, adapter: Path,
         LocalModel(str(gemma), adapter=tmp_path)
 
 
+def test_weights_in_float32_are_read_in_half_on_an_accelerator(gemma: Path) -> None:
+    read = {device: LocalModel(str(gemma), device=device).spec()["dtype"] for device in ("cuda:1", "mps", "cpu")}
+    assert read == {"cuda:1": "bfloat16", "mps": "bfloat16", "cpu": "float32"}
+    assert LocalModel(str(gemma), device="cuda", dtype="float32").spec()["dtype"] == "float32"
+
+
 def test_closing_frees_the_model_and_its_place(gemma: Path) -> None:
     model = LocalModel(str(gemma), max_tokens=3)
     model.complete([Turn("user", "x")], {"type": "object"})
