@@ -43,12 +43,12 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "text": ("reading",),
 }
 SLOW: Mapping[str, tuple[str, ...]] = {
-    "app": ("ablate_cli", "hostile", "people_pages", "public_api", "received"),
+    "app": ("ablate_cli", "desk", "desk_page", "hostile", "people_pages", "public_api", "received"),
     "core": ("plugin_package",),
     "docs": ("docs_pages", "docs_renderers", "docs_site", "packaging", "readme"),
     "eval_bridge": ("local_judge", "transformers_serve"),
     "experiments": ("kill",),
-    "planners": ("local_planner", "training"),
+    "planners": ("local_planner", "training", "training_fit"),
     "robustness": ("robustness",),
     "renderers": (
         *("diffusion_checks", "diffusion_models", "diffusion_runs", "diffusion_single_file"),
