@@ -70,9 +70,7 @@ def test_a_report_names_what_is_wrong_in_a_received_state(
 
 
 def test_a_run_without_a_candidate_has_no_report(katha: Katha, tmp_path: Path) -> None:
-    assert katha("run", TEXT, *SMALL, "--out", "run").code == 0
-    path = tmp_path / "run" / "candidates.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"candidates": []}))
+    edit(tmp_path / "run" / "candidates.json", lambda found: found.update(candidates=[]))
     told = katha("report", "run")
     assert told.code == 2
     assert "field 'candidates'" in told.err
