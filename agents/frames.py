@@ -15,7 +15,7 @@ from katha.compass.repair import Insertion, insertion, transition_text
 from katha.errors import BlankFrameError, InputFileError, RenderError, UsageError
 from katha.jsonio import digest
 from katha.pictures import as_png, decode, png_problem, png_size
-from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
+from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, MayBeWithdrawn, Renderer
 from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
 
 Size = tuple[int, int]
@@ -138,6 +138,8 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
                 show(context, sha256, request, emit, reused=True)
         missing = [place for place, sha256 in enumerate(found) if sha256 is None]
         fresh: list[tuple[int, str]] = []
+        if missing:
+            _require_served(context)
         with context.renderer_lock, closing(_render(context, requests, missing)) as drawn:
             for place, png in zip(missing, drawn, strict=True):
                 sha256 = _put(context, renderer, png)
@@ -149,6 +151,13 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
             fresh = [(place, index.put(keys[place], sha256)) for place, sha256 in fresh]
     hashes = dict(fresh)
     return [sha256 or hashes[place] for place, sha256 in enumerate(found)]
+
+
+def _require_served(context: RunContext) -> None:
+    """Refuse to draw what a withdrawn judge could not be asked about: nobody has judged a frame that is not drawn yet."""
+    for plugin in (context.plugins.renderer, *context.plugins.judges.values()):
+        if isinstance(plugin, MayBeWithdrawn):
+            plugin.require_served()
 
 
 def _render(

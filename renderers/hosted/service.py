@@ -88,6 +88,10 @@ class HostedRenderer(ABC):
             Fault: no picture, `unwilling` where the service would not draw it.
         """
 
+    def require_served(self) -> None:
+        """Refuse a model that its vendor has taken away (UsageError); its pictures in the cache can still be used."""
+        self._vendor.require_served()
+
     def spec(self) -> Mapping[str, Any]:
         """Model, endpoint's host, quality and the prompt templates; never the key, never the date."""
         return {

@@ -327,6 +327,15 @@ class ChangesWhileAsked(Protocol):
 
 
 @runtime_checkable
+class MayBeWithdrawn(Protocol):
+    """A judge or renderer whose model belongs to a vendor, who may take it away; what was kept of it stays."""
+
+    def require_served(self) -> None:
+        """Refuse (UsageError) a model that is known to be gone; nothing is called for this."""
+        ...
+
+
+@runtime_checkable
 class Similarity(Protocol):
     """psi of Eqs. 25 and 26: unit vectors of shape (D,), so that the inner product is sim()."""
 

@@ -47,7 +47,12 @@ def reply(service: str, step: Step, number: int) -> dict[str, Any]:
     if step.get("blocked"):
         return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}
     part = {"text": "I cannot."} if step.get("empty") else {"inlineData": {"mimeType": "image/png", "data": data}}
-    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": step.get("finish", "STOP")}
+    parts = [{"inlineData": {"mimeType": "image/png", "data": b64encode(png).decode()}, "thought": thought}
+             for png, thought in step.get("drafts", ())]  # fmt: skip
+    candidate = {
+        "content": {"role": "model", "parts": [*parts, part, *step.get("after", ())]},
+        "finishReason": step.get("finish", "STOP"),
+    }
     details = [{"modality": "TEXT", "tokenCount": 20}, {"modality": "IMAGE", "tokenCount": 300}]
     usage = {"promptTokenCount": 320, "candidatesTokenCount": 1290, "promptTokensDetails": details}
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-2.5-flash-image-002"}
@@ -176,6 +181,18 @@ def test_the_receipt_names_model_version_date_tokens_and_dollars(serve: Serve, s
     assert receipt["tokens"] == {"text": 20, "image": 300, "output": {"openai": 1000, "gemini": 1290}[service]}
     expected = {"openai": (20 * 5 + 300 * 8 + 1000 * 32) / 1e6, "gemini": (320 * 0.3 + 1290 * 30) / 1e6}[service]
     assert receipt["cost"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_the_last_picture_that_is_no_thought_is_geminis_answer(serve: Serve, service: str, marked: bool) -> None:
+    if service == "openai":
+        pytest.skip("replies hold one picture")
+    draft = picture("draft", (1024, 1024))
+    _, renderer = serve({"drafts": [(draft, marked), (draft, marked)], "after": [{"text": "Done."}]})
+    assert list(renderer.render_board([request()])) == [picture("frame 0", (1024, 1024))]
+    late = {"inlineData": {"mimeType": "image/png", "data": b64encode(draft).decode()}, "thought": True}
+    _, renderer = serve({"after": [late]})
+    assert list(renderer.render_board([request()])) == [picture("frame 0", (1024, 1024))]
 
 
 def test_a_model_without_a_known_price_reports_no_cost(serve: Serve, service: str) -> None:
