@@ -45,7 +45,7 @@ def make_planner(config: Settings) -> Planner:
 
 def make_renderer(config: Settings) -> Renderer:
     """Return the board's renderer; errors are those of `make_planner`."""
-    given = {"memory": config.memory, "patience": config.patience}
+    given = {"memory": config.memory, "patience": config.patience, "characters": config.characters}
     known = _options(config.renderer) if any(value is not None for value in given.values()) else set[str]()
     told = {name: value for name, value in given.items() if value is not None and name in known}
     made = default_registry("renderers").configure(config.renderer, {**told, **config.renderer_options})
@@ -97,6 +97,19 @@ def require_memory(memory: str | None, specs: Iterable[str | None]) -> None:
     if memory is not None and not any("memory" in _options(spec) for spec in specs if spec is not None):
         raise UsageError(
             "--memory is given, but no renderer here keeps a model in memory.", hint="Use --renderer sdxl:MODEL."
+        )
+
+
+def require_characters(folder: object, specs: Iterable[str | None]) -> None:
+    """Refuse a `--characters` that no renderer would look into.
+
+    Raises:
+        UsageError: none of the renderers `specs` (None: there is none) draws from pictures of characters.
+    """
+    if folder is not None and not any("characters" in _options(spec) for spec in specs if spec is not None):
+        raise UsageError(
+            "--characters is given, but no renderer here draws from pictures of characters.",
+            hint="Use kontext, sdxl with ip_adapter, comfyui, openai or gemini.",
         )
 
 

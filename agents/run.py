@@ -15,7 +15,15 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, require_memory
+from katha.agents.context import (
+    Plugins,
+    RunContext,
+    check_able,
+    check_plan,
+    load_plugins,
+    require_characters,
+    require_memory,
+)
 from katha.agents.critique import judge_boards, measure, write_results
 from katha.agents.folder import RunFolder, RunRecord, by_service, new_record, paid
 from katha.agents.frames import board_requests, draw_inserted, draw_scenes, together
@@ -245,6 +253,7 @@ def redo_frame(
         refuse_code(state.config, f"The run in {str(run)!r}", received=True)
         config = read_settings(Settings, state.config).with_plugins(**changes or {})
         require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
+        require_characters((changes or {}).get("characters"), [config.renderer, config.bridge_renderer])
         made = plugins or load_plugins(config)
         folder.resume(state.model_copy(update=made.specs()))
         with Store(cache_folder(), owner=state.run_id) as store:

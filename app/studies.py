@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import freeze, load_plugins, require_memory
+from katha.agents.context import freeze, load_plugins, require_characters, require_memory
 from katha.app.drawing import given_names, settings_for
 from katha.app.measuring import OnProgress, measure_beside, require_metrics
 from katha.app.reports.data_tables import score_tables
@@ -233,6 +233,7 @@ def ablate(
     chosen = choose_suite(suite, config, rows, own.reference)
     drawn_by = [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
     require_memory(rest.get("memory"), drawn_by)
+    require_characters(rest.get("characters"), drawn_by)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     plugins, frozen = load_plugins(config, budget), None
     if lock is not None:
@@ -306,6 +307,7 @@ def compare(
     found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_memory(changes.get("memory"), drawn_by)
+    require_characters(changes.get("characters"), drawn_by)
     job = CompareJob(
         records=records,
         methods=found,
@@ -375,6 +377,7 @@ def tune(
     """
     config = settings_for(settings, changes)
     require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
+    require_characters(changes.get("characters"), [config.renderer, config.bridge_renderer])
     refuse_overwriting(Path(lock), _read_files(stories))
     records = read_records(stories, config.mapping)
     wanted = split or ("validation" if any(record.split for record in records) else None)

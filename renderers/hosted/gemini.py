@@ -42,7 +42,8 @@ class GeminiClient(ProviderClient):
 
 
 class GeminiRenderer(HostedRenderer):
-    """Gemini image models; the key is read from GEMINI_API_KEY. A bridge is drawn from its neighbours' pictures."""
+    """Gemini image models; the key is read from GEMINI_API_KEY. Scenes are drawn from their
+    characters' pictures, a bridge from its neighbours' too."""
 
     SERVICE = "gemini"
     CLIENT = GeminiClient
@@ -59,7 +60,11 @@ class GeminiRenderer(HostedRenderer):
         "21:9": (1536, 672),
     }
     capabilities = Capabilities(
-        insertion="reference", sizes=tuple(SHAPES.values()), default_size=(1248, 832), deterministic=False
+        identity="bank",
+        insertion="reference",
+        sizes=tuple(SHAPES.values()),
+        default_size=(1248, 832),
+        deterministic=False,
     )
 
     def _send(self, prompt: str, shape: str, references: Sequence[bytes]) -> Any:

@@ -16,8 +16,9 @@ from PIL import Image
 from katha.configs import load_prompt
 from katha.errors import InputFileError, UsageError
 from katha.protocols import BoardContext, FrameRequest
-from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer, at_most, joined
+from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer
 from katha.renderers.diffusion.memory import process_pool
+from katha.renderers.references import at_most, joined
 from katha.schema import Character
 
 PROMPTS = ("The lion roars at the small mouse.", "The mouse gnaws the net.", "The lion walks past the tree.")
@@ -124,7 +125,7 @@ def test_qwen_draws_a_frame_without_pictures_as_its_plain_pipeline_does(model: M
     pipe = QwenImagePipeline(**parts)
     pipe.set_progress_bar_config(disable=True)
     with torch.no_grad():
-        wanted, unwanted = (edit.encode_prompt(text)[0] for text in (PROMPTS[0], "snow"))
+        wanted, unwanted = (pipe.encode_prompt(text)[0] for text in (PROMPTS[0], "snow"))
     image = pipe(
         prompt_embeds=wanted, negative_prompt_embeds=unwanted, generator=torch.Generator().manual_seed(42), width=32,
         height=32, num_inference_steps=2, true_cfg_scale=3.0,

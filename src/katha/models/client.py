@@ -251,8 +251,8 @@ class Received:
 
 @dataclass(frozen=True)
 class Vendor:
-    """One model of one vendor. card: its row of `configs/providers.yaml`. own: it is called at the vendor's own address,
-    which nobody had to name. The key is never shown."""
+    """One model of one vendor. card: its row of `configs/providers.yaml`. own: it is called at the vendor's own
+    address, which nobody had to name. The key is never shown."""
 
     provider: str
     model: str
@@ -277,7 +277,7 @@ class Vendor:
         end = ending(self.provider, self.model) if self.own else None
         if end is not None and end.past:
             raise UsageError(
-                f"{self.provider} withdrew the model {self.model!r} on {end.date}; only what is kept of it can be used.",
+                f"{self.provider} withdrew the model {self.model!r} on {end.date}; only what is kept of it is used.",
                 hint=f"Use {self.provider}:{end.instead}, or name a server that has it: --base-url.",
             )
 

@@ -1,5 +1,5 @@
-"""Models that a vendor takes away: what is known of it beforehand (`ends` in `configs/providers.yaml`), and what the vendor's
-own list of models says when it is asked."""
+"""Models that a vendor takes away: what is known of it beforehand (`ends` in `configs/providers.yaml`), and what the
+vendor's own list of models says when it is asked."""
 
 from __future__ import annotations
 
