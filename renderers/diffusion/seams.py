@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _SIDE = 256
 """Pixels across which a picture is looked at: noise is averaged away, a line stays a line."""
+_SMALLEST = 128
+"""A picture with a side below this is too coarse to be told."""
 _MIDDLE = (0.3, 0.7)
 """Where a seam is looked for, as a share of the side."""
 _STEP = 10.0
@@ -44,6 +46,8 @@ def find_seam(picture: Image) -> Seam | None:
     """Return how a picture falls into two, or None where it is one."""
     from PIL import Image as Pillow
 
+    if min(picture.size) < _SMALLEST:
+        return None
     small = picture.convert("RGB").resize((_SIDE, _SIDE), Pillow.Resampling.BOX)
     pixels = np.asarray(small, dtype=np.float64)
     if _split(pixels):

@@ -196,7 +196,7 @@ class HostedRenderer(ABC):
             raise UnfitFrameError(f"The prompt of {what} has {limit}.", hint="Shorten it in the plan.")
         shape = next(name for name, known in self.SHAPES.items() if known == size)
         drawn = self._call(prompt, shape, references, what)
-        png, delivered = _as_png(drawn.data, size, f"{self.SERVICE}:{self._vendor.model}")
+        png, delivered = as_frame(drawn.data, size, f"{self.SERVICE}:{self._vendor.model}")
         cost = self._vendor.cost(drawn.tokens)
         self._own.receipt = {
             "service": self.SERVICE,
@@ -233,7 +233,7 @@ def _fitted(pictures: Sequence[bytes], most: int) -> list[bytes]:
     return [as_png(picture) for picture in at_most([decode(data) for data in pictures], most)] if most else []
 
 
-def _as_png(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple[int, int]]:
+def as_frame(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple[int, int]]:
     """Return an RGB PNG of `size`, scaled and cut at its centre where it came otherwise, and the size it came in."""
     from PIL import Image, ImageOps
 

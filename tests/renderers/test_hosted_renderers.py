@@ -19,8 +19,9 @@ from doubles import plugins, story
 from PIL import Image
 
 from katha.agents import graph
+from katha.agents.context import make_renderer
 from katha.agents.run import run_story
-from katha.config import Settings
+from katha.config import Settings, identity_of
 from katha.errors import MissingExtraError, RefusedFrameError, RenderError, TransientRenderError, UsageError
 from katha.jsonio import read_json
 from katha.protocols import BoardContext, FrameRequest
@@ -483,3 +484,16 @@ def test_what_is_under_way_when_a_frame_fails_is_kept(
     before = len(server.bodies)
     run_story(story(), config, tmp_path / "out", plugins=parts)
     assert len(server.bodies) == 6, f"{before} before, one of them failed: nothing is paid for twice"
+
+
+def test_the_characters_folder_reaches_whoever_draws_and_its_place_makes_no_other_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (tmp_path / "lion.png").write_bytes(picture("lion", (64, 64)))
+    config = Settings(renderer="openai:gpt-image-2.6-flare", characters=tmp_path)
+    assert list(make_renderer(config).spec()["references"]) == ["lion"]
+    plain = Settings(renderer="openai:gpt-image-2.6-flare")
+    assert identity_of(config.model_dump()) == identity_of(plain.model_dump())
+    with pytest.raises(UsageError, match="There is no folder .*none"):
+        make_renderer(plain.model_copy(update={"characters": tmp_path / "none"}))

@@ -278,7 +278,7 @@ class Vendor:
         if end is not None and end.past:
             raise UsageError(
                 f"{self.provider} withdrew the model {self.model!r} on {end.date}; only what is kept of it is used.",
-                hint=f"Use {self.provider}:{end.instead}, or name a server that has it: --base-url.",
+                hint=f"Use {self.provider}:{end.instead}, or name a server that has it still (base_url).",
             )
 
     def fault(self, error: Exception) -> Fault:
