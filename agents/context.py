@@ -109,7 +109,7 @@ def require_characters(folder: object, specs: Iterable[str | None]) -> None:
     if folder is not None and not any("characters" in _options(spec) for spec in specs if spec is not None):
         raise UsageError(
             "--characters is given, but no renderer here draws from pictures of characters.",
-            hint="Use kontext, openai, gemini or comfyui.",
+            hint="Use kontext, sdxl, openai, gemini or comfyui.",
         )
 
 

@@ -57,6 +57,10 @@ class CharacterPictures(Mapping[str, bytes]):
     def __getitem__(self, name: str) -> bytes:
         return self._pictures[_plain(name)]
 
+    def key(self, name: str) -> str:
+        """Return what a character's picture is called in `spec`."""
+        return _plain(name)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._pictures)
 

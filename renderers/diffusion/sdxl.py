@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from katha.jsonio import digest
 from katha.protocols import Capabilities, FrameRequest
+from katha.renderers.diffusion.ip_adapter import NEGATIVE, POSITIVE, IpAdapter, find_ip_adapter
 from katha.renderers.diffusion.memory import Encoded, Loaded
 from katha.renderers.diffusion.options import DiffusionOptions
-from katha.renderers.diffusion.renderer import DiffusionRenderer, frame_prompt, token_count
+from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -92,14 +95,81 @@ class SdxlOptions(DiffusionOptions):
     """`chunk` reads a prompt of more than 75 tokens in pieces, `refuse` stops."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PicturedSdxlOptions(SdxlOptions):
+    """The options of `sdxl` that frames drawn together have no use for: pictures of characters, by an IP-Adapter."""
+
+    characters: Path | None = None
+    """A folder with a picture of every character, NAME.png."""
+    reference: tuple[str, ...] = ()
+    """NAME=FILE, a picture of the plan's character NAME."""
+    ip_adapter: Path | None = None
+    """The adapter's .safetensors file."""
+    ip_encoder: Path | None = None
+    """The folder of its image encoder, where it is not beside the file."""
+    ip_scale: float = 0.6
+    """How much the pictures count beside the words, 0 to 1."""
+
+
+_PICTURED = ("characters", "reference", "ip_adapter", "ip_encoder", "ip_scale")
+
+
 class SdxlRenderer(DiffusionRenderer):
     """Stable Diffusion XL on this machine: `sdxl:FOLDER`, `sdxl:FILE.safetensors` or `sdxl:OWNER/NAME`."""
 
     family_name = "sdxl"
     renderer_name = "sdxl"
-    options_class: ClassVar[type[SdxlOptions]] = SdxlOptions
+    options_class: ClassVar[type[SdxlOptions]] = PicturedSdxlOptions
     options: SdxlOptions
     capabilities = Capabilities(default_size=(1024, 1024), size_multiple=8)
+    adapter: IpAdapter | None = None
+
+    def __init__(self, argument: str | None = None, options: SdxlOptions | None = None) -> None:
+        """Find the checkpoint, the IP-Adapter and the characters' pictures; nothing is loaded."""
+        super().__init__(argument, options)
+        if isinstance(self.options, PicturedSdxlOptions):
+            own = self.options
+            self.adapter = find_ip_adapter(own.ip_adapter, own.ip_encoder, own.ip_scale, own.characters, own.reference)
+        if self.adapter is not None:
+            self.capabilities = replace(self.capabilities, identity="bank")
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return weights, adapters, settings, pictures and versions: everything that can change the pixels."""
+        spec = {name: value for name, value in super().spec().items() if name not in _PICTURED}
+        return spec if self.adapter is None else {**spec, "ip_adapter": dict(self.adapter.spec())}
+
+    def prepare(self, pipe: Any) -> None:
+        """Put the IP-Adapter on the pipeline, if there is one."""
+        if self.adapter is not None:
+            self.adapter.attach(pipe)
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Draw as every diffusion renderer does; pictures that are of nobody in the board are told."""
+        if self.adapter is not None:
+            unused = self.adapter.pictures.unused(item for request in requests for item in request.characters)
+            self._remarks += [unused] if unused else []
+        return super().render_board(requests)
+
+    def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
+        """Draw one batch, its characters' pictures beside the prompts: images of shape (B, 3, H, W), values 0 to 1."""
+        import torch
+
+        if self.adapter is None:
+            return super().draw(pipe, jobs)
+        halves = (NEGATIVE, POSITIVE) if self.guidance > 1 else (POSITIVE,)
+        shown = torch.cat([job.encoded[name] for name in halves for job in jobs])
+        plain = [
+            Job(job.request, {name: value for name, value in job.encoded.items() if name not in (NEGATIVE, POSITIVE)})
+            for job in jobs
+        ]
+        return self.call(pipe, plain, ip_adapter_image_embeds=[shown.to(pipe._execution_device, pipe.unet.dtype)])
+
+    def _key(self) -> str:
+        return (
+            super()._key()
+            if self.adapter is None
+            else digest([super()._key(), self.adapter.sha256, self.adapter.scale])
+        )
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of the first encoder; 0 where a prompt may have any number of them."""
@@ -120,7 +190,14 @@ class SdxlRenderer(DiffusionRenderer):
         else:
             unwanted = read(negative)
         length = max(wanted["embeds"].shape[1], unwanted["embeds"].shape[1])
+        pictures: Encoded = {}
+        if self.adapter is not None:
+            adapter = self.adapter
+            names = [item.name for item in request.characters if item.name in adapter.pictures]
+            key = digest(["pictures", *(adapter.pictures.spec()[adapter.pictures.key(name)] for name in names)])
+            pictures = loaded.encoded(key, lambda: adapter.read(pipe, names))
         return {
+            **pictures,
             "prompt_embeds": pad_sdxl(pipe, wanted["embeds"], length),
             "negative_prompt_embeds": pad_sdxl(pipe, unwanted["embeds"], length),
             "pooled_prompt_embeds": wanted["pooled"],

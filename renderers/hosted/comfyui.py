@@ -150,8 +150,8 @@ class ComfyClient(ProviderClient):
             return None
         status = found.get("status") or {}
         if status.get("status_str") == "error":
-            said = next((data for kind, data in status.get("messages", ()) if kind == "execution_error"), {})
-            raise Fault("refused", _failure(said), status=500)
+            failures = [data for kind, data in status.get("messages", ()) if kind == "execution_error"]
+            raise Fault("refused", _failure(failures[0] if failures else {}), status=500)
         outputs: Mapping[str, Any] = found["outputs"]
         return outputs
 

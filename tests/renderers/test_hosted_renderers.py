@@ -495,5 +495,5 @@ def test_the_characters_folder_reaches_whoever_draws_and_its_place_makes_no_othe
     assert list(make_renderer(config).spec()["references"]) == ["lion"]
     plain = Settings(renderer="openai:gpt-image-2.6-flare")
     assert identity_of(config.model_dump()) == identity_of(plain.model_dump())
-    with pytest.raises(UsageError, match="There is no folder .*none"):
+    with pytest.raises(UsageError, match=r"There is no folder .*none"):
         make_renderer(plain.model_copy(update={"characters": tmp_path / "none"}))
