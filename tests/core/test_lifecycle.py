@@ -94,7 +94,11 @@ def test_no_default_example_or_preset_names_a_model_that_is_gone() -> None:
     named = [(p, sections[p]["pictures"]["default"]["example"]) for p in ("openai", "gemini")]
     for name in config_names("presets"):
         preset = yaml.safe_load(config_text("presets", f"{name}.yaml"))
-        named += [tuple(item.split(":", 1)) for item in preset.get("judges", ()) if item.split(":")[0] in PROVIDERS]
+        for chosen in (preset.get("judges"), preset.get("renderer"), preset.get("planner")):
+            proposed = chosen["first_of"] if isinstance(chosen, dict) else chosen
+            for item in proposed if isinstance(proposed, list) else [str(proposed)]:
+                parts = item.removeprefix("gemma-st:").split(":", 1)
+                named += [(parts[0], parts[1])] if parts[0] in PROVIDERS else []
     assert len(named) > 4
     for provider, model in named:
         assert ending(provider, model) is None, f"{provider}:{model}"
