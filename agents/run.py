@@ -21,8 +21,7 @@ from katha.agents.context import (
     check_able,
     check_plan,
     load_plugins,
-    require_characters,
-    require_memory,
+    require_drawers,
 )
 from katha.agents.critique import judge_boards, measure, write_results
 from katha.agents.folder import RunFolder, RunRecord, by_service, new_record, paid
@@ -252,8 +251,7 @@ def redo_frame(
             )
         refuse_code(state.config, f"The run in {str(run)!r}", received=True)
         config = read_settings(Settings, state.config).with_plugins(**changes or {})
-        require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
-        require_characters((changes or {}).get("characters"), [config.renderer, config.bridge_renderer])
+        require_drawers((changes or {}), [config.renderer, config.bridge_renderer])
         made = plugins or load_plugins(config)
         folder.resume(state.model_copy(update=made.specs()))
         with Store(cache_folder(), owner=state.run_id) as store:

@@ -14,8 +14,7 @@ from PIL import Image, ImageFilter
 from katha.configs import load_prompt
 from katha.errors import RenderError, SplitFrameError, UsageError
 from katha.protocols import BoardContext, FrameRequest
-from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer
-from katha.renderers.diffusion.seams import find_seam, repeats
+from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer, find_seam, repeats
 
 Model = Callable[[str], Path]
 SIZE = (512, 384)
