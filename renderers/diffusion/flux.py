@@ -136,9 +136,14 @@ class SeeingReader(PromptReader):
     """Qwen-Image-Edit-Plus: Qwen2.5-VL reads the pictures, then the prompt, whole; the prompt's tokens count."""
 
     sees = True
+    unseeing = "QwenImagePipeline"
 
     def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
-        """Return `prompt_embeds` of shape (1, S, D), S with the pictures' tokens, and a mask of ones, (1, S)."""
+        """Return `prompt_embeds` of shape (1, S, D), S with the pictures' tokens, and a mask of ones, (1, S).
+
+        Without pictures it is read in the words of the pipeline that will draw it: the editing pipeline's speak of an
+        input image and of how to change it.
+        """
         import torch
         from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as theirs
 
@@ -147,8 +152,22 @@ class SeeingReader(PromptReader):
             width, height = theirs.calculate_dimensions(theirs.CONDITION_IMAGE_SIZE, picture.width / picture.height)
             shown.append(pipe.image_processor.resize(picture, height, width))
         with torch.no_grad():
-            embeds, _ = pipe.encode_prompt(prompt=prompt, image=shown or None)
+            if shown:
+                embeds, _ = pipe.encode_prompt(prompt=prompt, image=shown)
+            else:
+                embeds, _ = sibling(pipe, self.unseeing).encode_prompt(prompt, max_sequence_length=self.limit)
         return {"prompt_embeds": embeds, "prompt_embeds_mask": torch.ones(embeds.shape[:2], dtype=torch.long)}
+
+
+def sibling(pipe: Any, kind: str) -> Any:
+    """Return a pipeline of the class called `kind` with the components (and so the place in memory) of `pipe`."""
+    import diffusers
+
+    wanted = getattr(diffusers, kind)
+    names, _ = wanted._get_signature_keys(wanted)
+    sibling = wanted(**{name: getattr(pipe, name) for name in names})
+    sibling.set_progress_bar_config(disable=True)
+    return sibling
 
 
 _READERS: Mapping[str, Callable[[Checkpoint, int], PromptReader]] = {
@@ -245,11 +264,10 @@ class FluxRenderer(DiffusionRenderer):
             )
         return found
 
-    def prepared(self, pipe: Any) -> Any:
-        """Return the pipeline with the shortcuts that were asked for."""
+    def prepare(self, pipe: Any) -> None:
+        """Take the shortcuts that were asked for."""
         if self.shortcuts is not None:
             take_shortcuts(getattr(pipe, self.family.denoiser), self.shortcuts)
-        return pipe
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of the encoder that reads the whole prompt."""

@@ -202,6 +202,9 @@ class DiffusionRenderer(ABC):
         """Return the PNG of one more frame, drawn from its prompt as any frame is; the others are not needed."""
         return next(iter(self.render_board([request])))
 
+    def prepare(self, pipe: Any) -> None:  # noqa: B027  (most families have nothing to add)
+        """Add what is drawn with to a pipeline that was just loaded, LoRA adapters on it; it is on the host still."""
+
     @abstractmethod
     def count_tokens(self, text: str) -> int:
         """Return how many of the model's `prompt_tokens` a prompt takes."""
@@ -357,17 +360,13 @@ class DiffusionRenderer(ABC):
         self._remarks.append(fits)
         return needs
 
-    def prepared(self, pipe: Any) -> Any:
-        """Return a pipeline that was just loaded, with adapters on it, as it is drawn with; it is on the host still."""
-        return pipe
-
     def _load(self, pixels: int, work: Need | None) -> Loaded:
         options, device = self.options, self.device
         needs = self._check_memory(pixels, work, loaded=False)[options.memory]
         stays = needs.resident <= (free_bytes(device) or 0)
         pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=options.scheduler)
         apply_loras(pipe, self.loras)
-        pipe = self.prepared(pipe)
+        self.prepare(pipe)
         denoiser, tiling = self.family.denoiser, options.vae_tiling
         with unwarned("diffusers"):
             parking = apply_rung(pipe, options.memory, device, self.dtype, denoiser, tiling=tiling, resident=stays)
