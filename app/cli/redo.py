@@ -7,17 +7,10 @@ from typing import Annotated
 
 import typer
 
-from katha.agents.editing import (
-    Edited,
-    Version,
-    diff_versions,
-    edit_board,
-    go_to,
-    list_versions,
-    undo,
-)
+from katha.agents.editing import Version, diff_versions, edit_board, go_to, list_versions, undo
 from katha.agents.edits import ChangeFrame, Edit, TakeFrame
 from katha.agents.folder import RunFolder
+from katha.agents.steps import Edited
 from katha.app.cli.console import echo_json, live_view
 from katha.app.cli.options import Given, Json, options_from
 from katha.app.cli.pictures import launch, show

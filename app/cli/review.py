@@ -89,7 +89,8 @@ class _Reviewer:
         def say(words: str) -> None:
             self._console.print(words, markup=False)
 
-        folder, told = RunFolder(request.panels.parent), []
+        folder = RunFolder(request.panels.parent)
+        told: list[tuple[int, str, str]] = []
         first, second = request.weakest
         for item in request.inserted:
             frame = next(frame for frame in item.board.frames if frame.transition is not None)

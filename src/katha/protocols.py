@@ -6,7 +6,7 @@ JSON: it is hashed into cache keys and written into `run.json`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -18,11 +18,15 @@ from katha.schema import AnswerStatus, Character, Condition, Confidence, Dimensi
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What a plan is made for: the number of panels, a style phrase, and the renderer's prompt limit in tokens."""
+    """What a plan is made for: the number of panels, a style phrase, and the renderer's prompt limit in tokens.
+
+    heard: told in words how far a plan is that takes long.
+    """
 
     panels: int = 5
     style: str = ""
     prompt_tokens: int | None = None
+    heard: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 
 @runtime_checkable
@@ -323,6 +327,15 @@ class ChangesWhileAsked(Protocol):
     @property
     def amended(self) -> Mapping[str, Any]:
         """What of `spec()` does not hold for calls from now on."""
+        ...
+
+
+@runtime_checkable
+class CountsPrefixHits(Protocol):
+    """A judge whose server keeps the beginnings of prompts, and counts how much of a prompt was there already."""
+
+    def prefix_hits(self) -> tuple[int, int] | None:
+        """Return tokens that were there and tokens that were looked up, since its first question; None: not told."""
         ...
 
 
