@@ -45,7 +45,7 @@ def make_planner(config: Settings) -> Planner:
 
 def make_renderer(config: Settings) -> Renderer:
     """Return the board's renderer; errors are those of `make_planner`."""
-    given = {"memory": config.memory, "patience": config.patience}
+    given = {"memory": config.memory, "patience": config.patience, "characters": config.characters}
     known = _options(config.renderer) if any(value is not None for value in given.values()) else set[str]()
     told = {name: value for name, value in given.items() if value is not None and name in known}
     made = default_registry("renderers").configure(config.renderer, {**told, **config.renderer_options})
@@ -88,15 +88,22 @@ def fitting_options(specs: Iterable[str], given: Mapping[str, Any]) -> dict[str,
     return {spec: {name: value for name, value in given.items() if name in names} for spec, names in known.items()}
 
 
-def require_memory(memory: str | None, specs: Iterable[str | None]) -> None:
-    """Refuse a `--memory` that no renderer would listen to.
+def require_drawers(changes: Mapping[str, Any], specs: Iterable[str | None]) -> None:
+    """Refuse a `--memory` or `--characters` (in `changes`) that none of the renderers `specs` would listen to.
 
     Raises:
-        UsageError: none of the renderers `specs` (None: there is none) keeps a model in memory.
+        UsageError: no renderer (None: there is none) keeps a model in memory, or draws from pictures of characters.
     """
-    if memory is not None and not any("memory" in _options(spec) for spec in specs if spec is not None):
+    given = [name for name in ("memory", "characters") if changes.get(name) is not None]
+    known = {name for spec in specs if spec is not None for name in _options(spec)} if given else set()
+    if "memory" in given and "memory" not in known:
         raise UsageError(
             "--memory is given, but no renderer here keeps a model in memory.", hint="Use --renderer sdxl:MODEL."
+        )
+    if "characters" in given and "characters" not in known:
+        raise UsageError(
+            "--characters is given, but no renderer here draws from pictures of characters.",
+            hint="Use kontext, sdxl, openai, gemini or comfyui.",
         )
 
 

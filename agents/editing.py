@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import Plugins, RunContext, load_plugins, require_memory
+from katha.agents.context import Plugins, RunContext, load_plugins, require_drawers
 from katha.agents.critique import measure
 from katha.agents.drafts import Draft, is_locked
 from katha.agents.edits import Edit, InsertBridge, Pair, ReplacePlan, TakeFrame
@@ -86,7 +86,7 @@ def _opened(
         state = state_of(folder)
         refuse_code(state.config, f"The run in {str(run)!r}", received=True)
         config = read_settings(Settings, state.config).with_plugins(**changes or {})
-        require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
+        require_drawers(changes or {}, [config.renderer, config.bridge_renderer])
         made = plugins or load_plugins(config)
         folder.resume(state.model_copy(update=made.specs()))
         with Store(cache_folder(), owner=state.run_id) as store:

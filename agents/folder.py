@@ -472,6 +472,8 @@ class _Receipt(BaseModel):
     date: str
     tokens: dict[str, int]
     cost: float | None
+    pictures: tuple[str, ...] = ()
+    """The hashes of the portraits that it was drawn from."""
 
 
 def by_service(store: Store, hashes: Iterable[str]) -> list[ServiceUse]:
@@ -480,7 +482,10 @@ def by_service(store: Store, hashes: Iterable[str]) -> list[ServiceUse]:
     A frame that another run paid for counts with its own date; `cost` is None while a price is unknown.
     """
     found: dict[tuple[str, str, str], list[_Receipt]] = {}
-    for known in filter(None, map(store.frames.receipt, sorted(set(hashes)))):
+    drawn = {item: known for item in set(hashes) if (known := store.frames.receipt(item)) is not None}
+    portraits = {item for known in drawn.values() for item in _Receipt.model_validate(known).pictures}
+    drawn |= {item: known for item in portraits if (known := store.frames.receipt(item)) is not None}
+    for _, known in sorted(drawn.items()):
         receipt = _Receipt.model_validate(known)
         found.setdefault((receipt.service, receipt.model, receipt.served), []).append(receipt)
     rows = []

@@ -5,78 +5,26 @@ with one seed, or with one frame more (Eq. 28).
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
+from katha.agents.pictures import check_picture, drawable_size, fit_picture, side_by_side, threads_of, with_pictures
 from katha.agents.state import BridgeTask, Emit
 from katha.border import named_failures
 from katha.compass.repair import Insertion, insertion, transition_text
-from katha.errors import BlankFrameError, InputFileError, RenderError, UsageError
-from katha.jsonio import digest
-from katha.pictures import as_png, decode, png_problem, png_size
-from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
+from katha.errors import BlankFrameError, RenderError, UsageError
+from katha.jsonio import digest, sha256_hex
+from katha.pictures import png_size
+from katha.protocols import (
+    AsksSideBySide,
+    BoardContext,
+    FrameRequest,
+    KeepsReceipts,
+    MayBeWithdrawn,
+    Renderer,
+)
 from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
-
-Size = tuple[int, int]
-_FLAT_LEVELS = 2
-_SMALL = 2048
-_FLAT_RATIO = 200
-"""A picture of one colour takes a tiny part of its pixels' bytes as PNG; only such small files are looked into."""
-
-
-def check_picture(png: object, size: Size | None, who: str) -> bytes:
-    """Return `png` if it is a whole PNG of `size` (None: any) with something on it.
-
-    Raises:
-        RenderError: it is not; BlankFrameError: it is one colour all over.
-    """
-    problem = png_problem(png)
-    if problem is not None or not isinstance(png, bytes):
-        raise RenderError(f"The renderer {who!r} gave a frame that {problem}.")
-    found = png_size(png)
-    if size is not None and found != size:
-        raise RenderError(
-            f"The renderer {who!r} drew {found[0]}x{found[1]} pixels where {size[0]}x{size[1]} were asked for."
-        )
-    try:
-        blank = len(png) < max(_SMALL, found[0] * found[1] * 3 // _FLAT_RATIO) and _flat(png)
-    except InputFileError as error:
-        raise RenderError(f"The renderer {who!r} gave a frame that cannot be used: {error.message}") from error
-    if blank:
-        raise BlankFrameError(f"The renderer {who!r} drew a frame of one colour.", hint="Try another prompt or seed.")
-    return png
-
-
-def _flat(png: bytes) -> bool:
-    bands = decode(png, "The frame").getextrema()
-    return all(high - low <= _FLAT_LEVELS for low, high in bands)  # type: ignore[misc]
-
-
-def drawable_size(able: Capabilities, wanted: Size) -> Size:
-    """Return the size that a renderer has to draw so that `wanted` can be cut from it: the same where it can."""
-    if able.sizes is None:
-        step = able.size_multiple
-        return (-(-wanted[0] // step) * step, -(-wanted[1] // step) * step)
-    if wanted in able.sizes:
-        return wanted
-    shape = wanted[0] / wanted[1]
-
-    def unlike(size: Size) -> tuple[float, int]:
-        ratio = size[0] / size[1] / shape
-        return (round(max(ratio, 1 / ratio), 3), abs(size[0] * size[1] - wanted[0] * wanted[1]))
-
-    return min(able.sizes, key=unlike)
-
-
-def fit_picture(png: bytes, size: Size) -> bytes:
-    """Return `png` scaled to cover `size` and cut at its centre; the same bytes when it has that size already."""
-    if png_size(png) == size:
-        return png
-    from PIL import Image, ImageOps
-
-    return as_png(ImageOps.fit(decode(png, "The frame"), size, Image.Resampling.LANCZOS))
-
 
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
 # where the renderer's identity makes frames depend on one another. Pictures that are found, not drawn, are never
@@ -109,7 +57,7 @@ def draw_scenes(
     Raises:
         RenderError: a frame could not be made.
     """
-    current, tried = list(requests), set[int]()
+    current, tried = _with_pictures(context, context.plugins.renderer, requests, emit), set[int]()
     while True:
         try:
             return current, _draw_once(context, current, emit)
@@ -138,17 +86,69 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
                 show(context, sha256, request, emit, reused=True)
         missing = [place for place, sha256 in enumerate(found) if sha256 is None]
         fresh: list[tuple[int, str]] = []
-        with context.renderer_lock, closing(_render(context, requests, missing)) as drawn:
-            for place, png in zip(missing, drawn, strict=True):
-                sha256 = _put(context, renderer, png)
-                if kept and not whole:
-                    sha256 = index.put(keys[place], sha256)
-                fresh.append((place, sha256))
-                show(context, sha256, requests[place], emit, reused=False)
+
+        def keep(place: int, png: bytes) -> str:
+            sha256 = _put(context, renderer, png, requests[place])
+            return index.put(keys[place], sha256) if kept and not whole else sha256
+
+        def tell(place: int, sha256: str) -> None:
+            fresh.append((place, sha256))
+            show(context, sha256, requests[place], emit, reused=False)
+
+        if missing:
+            _require_served(context)
+        threads = threads_of(renderer)
+        if threads > 1 and not whole:
+            side_by_side(missing, lambda place: keep(place, _one(context, requests, place)), threads, tell)
+        else:
+            with _alone(context, renderer), closing(_render(context, requests, missing)) as drawn:
+                for place, png in zip(missing, drawn, strict=True):
+                    tell(place, keep(place, png))
         if kept and whole:  # all or nothing: frames of two batches do not belong together
             fresh = [(place, index.put(keys[place], sha256)) for place, sha256 in fresh]
     hashes = dict(fresh)
     return [sha256 or hashes[place] for place, sha256 in enumerate(found)]
+
+
+def _alone(context: RunContext, renderer: Renderer) -> AbstractContextManager[object]:
+    """One frame at a time for what draws on this machine; a service is not waited for by others."""
+    return nullcontext() if isinstance(renderer, AsksSideBySide) else context.renderer_lock
+
+
+def _one(context: RunContext, requests: Sequence[FrameRequest], place: int) -> bytes:
+    with closing(_render(context, requests, [place])) as drawn:
+        return next(drawn)
+
+
+def _with_pictures(
+    context: RunContext, renderer: Renderer, requests: Sequence[FrameRequest], emit: Emit
+) -> list[FrameRequest]:
+    """The requests with their characters' pictures; a portrait is drawn once and kept like a frame."""
+    index = context.store.frames
+
+    def portrait(request: FrameRequest, name: str) -> bytes:
+        key = digest({"portrait": _dump(request), "renderer": dict(renderer.spec())})
+        with context.store.claim("frames:" + key):
+            sha256 = index.get(key)
+            reused = sha256 is not None
+            if sha256 is None:
+                _require_served(context)
+                with _alone(context, renderer), named_failures(f"renderer {context.config.renderer!r}", RenderError):
+                    drawn = paid(context.plugins.budget, renderer, lambda: next(iter(renderer.render_board([request]))))
+                    size = (request.width, request.height)
+                    sha256 = _put(context, renderer, check_picture(drawn, size, context.config.renderer), request)
+                sha256 = index.put(key, sha256)
+        emit(Event(stage="render", kind="decision", message=f"A portrait of {name} to draw from.", reused=reused))
+        return context.store.blobs.get(sha256)
+
+    return with_pictures(renderer, requests, portrait)
+
+
+def _require_served(context: RunContext) -> None:
+    """Refuse to draw what a withdrawn judge could not be asked about: nobody has judged a frame not drawn yet."""
+    for plugin in (context.plugins.renderer, *context.plugins.judges.values()):
+        if isinstance(plugin, MayBeWithdrawn):
+            plugin.require_served()
 
 
 def _render(
@@ -178,18 +178,20 @@ def _render(
         raise RenderError(f"The renderer {who!r} gave {count} frames for {len(wanted)} requests.")
 
 
-def _put(context: RunContext, renderer: Renderer, png: bytes) -> str:
-    """Keep a picture, and the receipt of the service that drew it; its hash."""
+def _put(context: RunContext, renderer: Renderer, png: bytes, request: FrameRequest) -> str:
+    """Keep a picture, and the receipt of the service that drew it (with the pictures it was drawn from); its hash."""
     sha256 = context.store.blobs.put(png)
     if isinstance(renderer, KeepsReceipts):
-        context.store.frames.put_receipt(sha256, renderer.receipt())
+        pictures = {"pictures": [sha256_hex(data) for _, data in request.pictures]} if request.pictures else {}
+        context.store.frames.put_receipt(sha256, {**renderer.receipt(), **pictures})
     return sha256
 
 
 def _dump(request: FrameRequest) -> dict[str, object]:
     """A request as JSON; whose story it is does not change what is drawn."""
-    fields = {name: value for name, value in vars(request).items() if name != "story_id"}
-    return {**fields, "characters": [item.model_dump(mode="json") for item in request.characters]}
+    fields = {name: value for name, value in vars(request).items() if name not in ("story_id", "pictures")}
+    pictures = {"pictures": [[name, sha256_hex(data)] for name, data in request.pictures]} if request.pictures else {}
+    return {**fields, "characters": [item.model_dump(mode="json") for item in request.characters], **pictures}
 
 
 def _keys(renderer: Renderer, requests: Sequence[FrameRequest]) -> list[str]:
@@ -262,7 +264,7 @@ def _insert_once(
 ) -> str:
     size = png_size(around.images[max(0, around.position - 1)])
     drawn = drawable_size(renderer.capabilities, size)
-    asked = replace(request, width=drawn[0], height=drawn[1])
+    (asked,) = _with_pictures(context, renderer, [replace(request, width=drawn[0], height=drawn[1])], emit)
     # It depends on its request, and on its surroundings unless the renderer draws it alone.
     alone = renderer.capabilities.insertion == "alone"
     beside = [list(map(_dump, around.requests)), [frame.sha256 for frame in board.frames], around.position]
@@ -273,9 +275,9 @@ def _insert_once(
         sha256 = context.store.frames.get(key)
         reused = sha256 is not None
         if sha256 is None:
-            with context.renderer_lock, named_failures(f"renderer {who!r}", RenderError):
+            with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
                 png = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
-                sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size))
+                sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size), asked)
             sha256 = context.store.frames.put(key, sha256)
     show(context, sha256, request, emit, reused=reused)
     return sha256

@@ -38,6 +38,8 @@ def reread(old: Plan, story: StoryRecord, settled: Settled) -> Reread:
     if story.scenes:
         changes["scenes"] = _scenes(story.scenes, plan, settled.scenes)
     moved = story.model_copy(update=changes)
+    if plan == old and moved == story and all(was == now for was, now in settled.scenes.items()):
+        return Reread(plan, story, False, (*settled.remarks, *remarks))  # another picture of the same words
     questions, more = _questions(old, story, plan, moved, settled)
     before = {item.question_id: _asked(item) for item in story.recoverability_questions}
     anew = before != {item.question_id: _asked(item) for item in questions}

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from katha.agents import editing
 from katha.agents import run as machine
-from katha.agents.context import freeze, load_plugins, make_plan, require_memory
+from katha.agents.context import freeze, load_plugins, make_plan, require_drawers
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
 from katha.app.presets import choose_here
 from katha.app.reports.page import finished_run
@@ -71,7 +71,7 @@ def run_story(
         >>> result.candidates.decision.reason
     """
     config = settings_for(settings, changes)
-    require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
+    require_drawers(changes, [config.renderer, config.bridge_renderer])
     record = read_story(story, config.mapping)
     given = plan if plan is None or isinstance(plan, Plan) else read_plan(Path(plan), record)
     if given is not None:

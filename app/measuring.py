@@ -74,8 +74,9 @@ def measure(
         settings: Settings, or the name of a preset; else the environment's and the defaults.
         budget: Limits over the calls and dollars of the judge.
         on_progress: Hears each board, how many are done, and of how many.
-        **changes: Settings of the judge by name (`judges=["openai:gpt-4o"]`), and those of `MetricOptions`: `metric`,
-            `metric_option`, `mode`, `stories`, `references`, `characters`, `narratives`, `workers`, `resamples`.
+        **changes: The judge's settings by name (`judges=["openai:gpt-6-luna"]`), and those of `MetricOptions`:
+            `metric`, `metric_option`, `mode`, `stories`, `references`, `characters`, `narratives`, `workers`,
+            `resamples`.
 
     Returns:
         The table; the files, with `report.html`, are in `result.out`.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import freeze, load_plugins, require_memory
+from katha.agents.context import freeze, load_plugins, require_drawers
 from katha.app.drawing import given_names, settings_for
 from katha.app.measuring import OnProgress, measure_beside, require_metrics
 from katha.app.reports.data_tables import score_tables
@@ -79,7 +79,7 @@ def evaluate(
         budget: Limits over the calls and dollars of the judges.
         on_progress: Hears each story's id, how many stories are done, and of how many.
         on_batch: Hears of a judge's batches: its name, how many have ended, of how many.
-        **changes: Settings by name (`judges=["openai:gpt-4o"]`, `answers="free"`), and those of `EvalOptions`:
+        **changes: Settings by name (`judges=["openai:gpt-6-luna"]`, `answers="free"`), and those of `EvalOptions`:
             `split`, `ids`, `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `reference`, `resamples`,
             `concurrency`, `batch`.
 
@@ -232,7 +232,7 @@ def ablate(
     require_metrics(own.metrics, config)
     chosen = choose_suite(suite, config, rows, own.reference)
     drawn_by = [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
-    require_memory(rest.get("memory"), drawn_by)
+    require_drawers(rest, drawn_by)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     plugins, frozen = load_plugins(config, budget), None
     if lock is not None:
@@ -305,7 +305,7 @@ def compare(
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
-    require_memory(changes.get("memory"), drawn_by)
+    require_drawers(changes, drawn_by)
     job = CompareJob(
         records=records,
         methods=found,
@@ -374,7 +374,7 @@ def tune(
         >>> run_story("test.jsonl#fox", lock=result.lock)
     """
     config = settings_for(settings, changes)
-    require_memory(changes.get("memory"), [config.renderer, config.bridge_renderer])
+    require_drawers(changes, [config.renderer, config.bridge_renderer])
     refuse_overwriting(Path(lock), _read_files(stories))
     records = read_records(stories, config.mapping)
     wanted = split or ("validation" if any(record.split for record in records) else None)

@@ -23,7 +23,16 @@ from katha.experiments.ablate.job import drawn_by
 from katha.experiments.methods import Method
 from katha.models.client import keyless
 from katha.planners.rule import RulePlanner
-from katha.protocols import CostsMoney, Evidence, Judge, JudgePrompt, JudgeReply, PlanRequest, Renderer
+from katha.protocols import (
+    CostsMoney,
+    DrawsFromPictures,
+    Evidence,
+    Judge,
+    JudgePrompt,
+    JudgeReply,
+    PlanRequest,
+    Renderer,
+)
 from katha.schema import Question, StoryRecord
 
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
@@ -102,6 +111,7 @@ class Shape:
     bound: int
     reporting: int
     question_letters: int
+    characters: int = 0
 
 
 @dataclass(frozen=True)
@@ -138,6 +148,7 @@ def shape_of(record: StoryRecord, panels: int) -> Shape | str:
         bound=sum(item.target_transition is not None for item in steering),
         reporting=sum(item.role == "reporting" for item in questions),
         question_letters=max(map(_letters, questions), default=0),
+        characters=len(plan.characters),
     )
 
 
@@ -277,7 +288,8 @@ def _needs(records: Iterable[StoryRecord], config: Settings, count: Callable[[Sh
                 notes.append(f"{record.story_id}: not counted. {shape}")
                 continue
             counts = count(shape)
-            frames = counts.frames + counts.inserted
+            portraits = shape.characters if isinstance(renderer, DrawsFromPictures) else 0
+            frames = counts.frames + counts.inserted + portraits
             cost = None if price is None else frames * price
             needs.append(Need(kind="plans", name=config.planner, calls=1, note=planless))
             needs.append(Need(kind="pictures", name=config.renderer, calls=frames, cost=cost, note=why))

@@ -20,9 +20,11 @@ from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
 from katha.app.presets import lacks
 from katha.config import Settings, cache_folder
-from katha.configs import config_names
-from katha.errors import OutputFolderError, UsageError
+from katha.configs import config_names, load_config
+from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
+from katha.models.client import AnthropicClient, Fault, OpenAIClient, ProviderClient, find_vendor
+from katha.models.lifecycle import ending, models_of, standing
 from katha.registry import Family, default_registry, option_names
 from katha.store import Store
 
@@ -32,6 +34,13 @@ _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 Kind = Literal["renderer", "judge", "planner", "metric"]
 Name = Annotated[str, typer.Argument(help="What it is called: small letters, digits, hyphens.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The package's folder; katha-NAME unless told.")]
+_CLIENTS: Mapping[str, type[ProviderClient]] = {
+    "anthropic": AnthropicClient,
+    "openai": OpenAIClient,
+    "gemini": OpenAIClient,
+}
+_LOOK = 10.0
+"""Seconds that a vendor has to list its models."""
 _FAMILIES: Mapping[Kind, Family] = {
     "renderer": "renderers",
     "judge": "judges",
@@ -47,7 +56,10 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what is installed, which keys and devices are there, and what would run now."""
+    """Show what is installed, which keys and devices are there, what would run now, and which models vendors withdrew.
+
+    A vendor whose key is set is asked for its list of models, which costs nothing.
+    """
     if cache:
         _tell_cache(as_json)
         return
@@ -58,7 +70,7 @@ def doctor(
     for section, items in value.items():
         typer.echo(f"{section}:")
         for name, state in items.items():
-            typer.echo(f"  {name:<28}{state}")
+            typer.echo(f"  {name:<34} {state}")
 
 
 def _tell_cache(as_json: bool) -> None:
@@ -116,6 +128,7 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "packages": _packages(),
         "keys": {key: "set" if os.environ.get(key) else "not set" for key in _KEYS},
         "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
+        "models": _models(),
         "folders": {"cache": f"{folder} ({usable})"},
         **_presets(),
     }
@@ -133,6 +146,24 @@ def _presets() -> dict[str, dict[str, str]]:
         "would run": {name: _presented(config, problem) for name, (config, problem) in found.items()},
         "best here": {best: f"katha run STORY --preset {best}"},
     }
+
+
+def _models() -> dict[str, str]:
+    """The vendors' models that katha has data of: by the vendor's own list where there is a key, else known ends."""
+    found: dict[str, str] = {}
+    for provider, kind in _CLIENTS.items():
+        section, offered = load_config("providers.yaml")[provider], None
+        if any(os.environ.get(name) for name in (*section["key"], section["text"]["url_variable"])):
+            try:
+                client = kind(find_vendor(provider, "-"), timeout=_LOOK)
+                offered = client.typed(client.offered)
+                client.close()
+            except (Fault, KathaError) as error:
+                found[provider] = f"did not list its models: {error.message[:100]}"
+        for model in models_of(provider):
+            if offered is not None or ending(provider, model) is not None:
+                found[f"{provider}:{model}"] = standing(provider, model, offered)
+    return found
 
 
 def _packages() -> dict[str, str]:

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from katha.agents import editing
-from katha.agents.context import make_renderer
-from katha.agents.editing import Proposal, Take, Version
+from katha.agents import editing, versions
+from katha.agents.context import Plugins, load_plugins, make_renderer
+from katha.agents.editing import Proposal, Take
 from katha.agents.edits import Edit, LockFrame, MoveFrame, RemoveFrame
 from katha.agents.folder import RunFolder
 from katha.agents.state import Emit, ReviewChoice
+from katha.agents.versions import Version
 from katha.app.desk.job import Progress, Reviewer, Worker
 from katha.app.desk.view import BoardView, Review, asked_of, planned, view_of
 from katha.app.drawing import plan_story, resume_run, run_story
@@ -125,6 +126,7 @@ class Desk:
     takes: tuple[Take, ...] = field(default=(), init=False)
     proposals: tuple[Proposal, ...] = field(default=(), init=False)
     remarks: tuple[str, ...] = field(default=(), init=False)
+    _plugins: tuple[Path, Plugins] | None = field(default=None, init=False)
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
     _ticks: int = field(default=1, init=False)
 
@@ -167,14 +169,15 @@ class Desk:
         request, price = self.worker.request, self.price()
         review = asked_of(request, self.run) if request is not None else None
         if not RunFolder(self.run).storyboard.is_file() or self.worker.progress.running:
-            return Page(board=view_of(self.run), review=review, price=price)
-        stands, versions = editing.read_board(self.run), editing.list_versions(self.run)
-        now = next((item for item in versions if item.current), None)
+            drawn = request.selected.board if request is not None else None
+            return Page(board=view_of(self.run, board=drawn), review=review, price=price)
+        stands, made = editing.read_board(self.run), versions.list_versions(self.run)
+        now = next((item for item in made if item.current), None)
         return Page(
             board=view_of(self.run, stands.locked),
             version=stands.version,
             back=now is not None and now.parent is not None,
-            forth=any(item.parent == stands.version for item in versions),
+            forth=any(item.parent == stands.version for item in made),
             takes=self.takes,
             proposals=self.proposals,
             remarks=self.remarks,
@@ -192,7 +195,10 @@ class Desk:
             return Price(free=True)
         known = self._prices.get(self.run)
         if known is None:
-            known = self._prices[self.run] = _price_of(RunFolder(self.run))
+            files = RunFolder(self.run)
+            known = _price_of(files)
+            if files.story.is_file():  # before that nobody knows
+                self._prices[self.run] = known
         return known
 
     # What a person does.
@@ -287,7 +293,8 @@ class Desk:
         run = self._ready(base, agreed or not any(map(_draws, edits)))
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            done = editing.edit_board(run, edits, base=base, on_event=emit)
+            done = editing.edit_board(run, edits, base=base, on_event=emit, plugins=self._plugins_of(run))
+            write_report(run)
             self._remember(done.remarks)
 
         self.worker.start("Changing the board", work)
@@ -301,7 +308,9 @@ class Desk:
         run = self._ready(base, agreed)
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            self.takes = editing.draw_takes(run, frame, count=_TAKES, prompt=prompt, on_event=emit)
+            self.takes = editing.draw_takes(
+                run, frame, count=_TAKES, prompt=prompt, on_event=emit, plugins=self._plugins_of(run)
+            )
 
         self.takes, self.proposals = (), ()
         self.worker.start(f"Drawing takes of frame {frame}", work)
@@ -315,7 +324,9 @@ class Desk:
         run = self._ready(base, agreed)
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            self.proposals = editing.propose_bridge(run, pair, prompt=prompt, on_event=emit)
+            self.proposals = editing.propose_bridge(
+                run, pair, prompt=prompt, on_event=emit, plugins=self._plugins_of(run)
+            )
 
         self.takes, self.proposals = (), ()
         self.worker.start(f"Drawing bridges between scenes {pair[0]} and {pair[1]}", work)
@@ -330,9 +341,9 @@ class Desk:
 
         def work(emit: Emit, ask: Reviewer) -> None:
             if version is not None:
-                done = editing.go_to(run, version)
+                done = versions.go_to(run, version)
             else:
-                done = editing.undo(run) if where == "back" else editing.forward(run)
+                done = versions.undo(run) if where == "back" else versions.forward(run)
             write_report(run)
             self._remember(done.remarks)
 
@@ -340,7 +351,7 @@ class Desk:
 
     def versions(self) -> tuple[Version, ...]:
         """Return every version of the open board, in the order in which they were made."""
-        return editing.list_versions(self._open_run())
+        return versions.list_versions(self._open_run())
 
     def _ready(self, base: str, agreed: bool) -> Path:
         run = self._open_run()
@@ -354,6 +365,16 @@ class Desk:
             )
         self.remarks = ()
         return run
+
+    def _plugins_of(self, run: Path) -> Plugins:
+        """The plug-ins of a run, made once: a second change does not wait for a model to be read again."""
+        known = self._plugins
+        if known is None or known[0] != run:
+            state = RunFolder(run).read()
+            config = {} if state is None else state.config
+            refuse_code(config, f"The run in {str(run)!r}", received=True)
+            known = self._plugins = (run, load_plugins(read_settings(Settings, config), self.budget))
+        return known[1]
 
     def _remember(self, remarks: tuple[str, ...]) -> None:
         self.takes, self.proposals, self.remarks = (), (), remarks

@@ -15,10 +15,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-MOST_JSON_BODY = 1_000_000
-"""Bytes of a request that is no upload."""
-MOST_UPLOAD = 20_000_000
-"""Bytes of a picture that is uploaded."""
+MOST_BODY = 1_000_000
+"""Bytes of a request; a story is at most a fifth of it."""
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
@@ -54,7 +52,7 @@ class Guard:
             return
         headers = dict(scope["headers"])
         refused = self._refusal(scope, headers)
-        limit = MOST_UPLOAD if headers.get(b"content-type", b"").startswith(b"image/") else MOST_JSON_BODY
+        limit = MOST_BODY
         length = headers.get(b"content-length", b"0")
         if refused:
             await _answer(send, 403, refused)

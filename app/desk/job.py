@@ -14,6 +14,7 @@ from katha.errors import KathaError, UsageError
 from katha.schema import Event, Stage
 
 _MOST_SAID = 40
+_MOST_DRAWN = 100
 _MOST_SENTENCES = 300
 
 Reviewer = Callable[[ReviewRequest], ReviewChoice]
@@ -45,6 +46,8 @@ class Progress(BaseModel):
     asks: bool = False
     stages: tuple[StageProgress, ...] = ()
     said: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
+    """The pictures that were drawn so far, by their hashes."""
     failed: str = ""
     ended: int = 0
     """How many pieces of work have ended since the desk was opened."""
@@ -150,7 +153,8 @@ class Worker:
             said = self._progress.said
             if event["kind"] == "decision" and event.get("message"):
                 said = (*said, event["message"][:_MOST_SENTENCES])[-_MOST_SAID:]
-            self._set(stages=tuple(stages.values()), said=said)
+            drawn = (*self._progress.drawn, *filter(None, [event.get("sha256")]))[:_MOST_DRAWN]
+            self._set(stages=tuple(stages.values()), said=said, drawn=drawn)
         self._changed()
 
     def _ask(self, request: ReviewRequest) -> ReviewChoice:

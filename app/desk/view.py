@@ -15,8 +15,46 @@ from katha.compass.repair import weakest_transition
 from katha.eval_bridge.matching.rules import folder_rule
 from katha.schema import Board, Candidate, Character, Frame, Panel, Plan, Question, StoryRecord, TransitionScore
 
-_SENTENCE = re.compile(r"(?:[^.!?\u2026]|[.!?\u2026](?![\s\"'\u201d\u2019)]|$))+[.!?\u2026]*[\"'\u201d\u2019)]*")
-_HALF = 0.5
+_BOUNDARY = re.compile(r"(?<=[.!?\u2026])[\"'\u201d\u2019)]*\s+(?=[\"'\u201c\u2018(]*[^\Wa-z_])|\n\s*\n")
+_SMALL_WORDS = frozenset(
+    (
+        *(
+            "the",
+            "and",
+            "but",
+            "not",
+            "for",
+            "with",
+            "from",
+            "into",
+            "onto",
+            "then",
+            "there",
+            "all",
+            "very",
+            "who",
+            "what",
+        ),
+        *(
+            "was",
+            "were",
+            "are",
+            "been",
+            "being",
+            "had",
+            "has",
+            "have",
+            "did",
+            "does",
+            "would",
+            "could",
+            "when",
+            "where",
+        ),
+        *("she", "her", "hers", "his", "him", "its", "they", "them", "their", "you", "your", "this", "that", "these"),
+    )
+)
+_HALF, _FORWARD = 0.5, 0.25
 """A panel tells a sentence when its words hold at least this share of the sentence's."""
 
 
@@ -152,8 +190,10 @@ class BoardView(Shown):
     notes: tuple[str, ...] = ()
 
 
-def view_of(folder: Path, locked: Iterable[int] = ()) -> BoardView:
-    """Return what is shown of the run in `folder`, finished or on its way; `locked`: numbers of frames that are held.
+def view_of(folder: Path, locked: Iterable[int] = (), board: Board | None = None) -> BoardView:
+    """Return what is shown of the run in `folder`, finished or on its way.
+
+    locked: the numbers of the frames that are held. board: what of an unfinished run is drawn.
 
     Raises:
         InputFileError: a file of the run does not have its form.
@@ -166,36 +206,55 @@ def view_of(folder: Path, locked: Iterable[int] = ()) -> BoardView:
         return BoardView(
             name=folder.name, title=folder.name, status="running", finished=False, story=(), cards=(), cast=()
         )
-    return planned(files.load_story(), files.load_plan(), folder.name, state)
+    return planned(files.load_story(), files.load_plan(), folder.name, state, board)
 
 
-def planned(story: StoryRecord, plan: Plan, name: str, state: RunRecord | None = None) -> BoardView:
-    """Return what is shown of a plan that nobody has drawn."""
+def planned(
+    story: StoryRecord, plan: Plan, name: str, state: RunRecord | None = None, board: Board | None = None
+) -> BoardView:
+    """Return what is shown of a plan whose run is not finished; `board`: the frames that are drawn, if any are."""
+    drawn = {frame.scene: frame for frame in board.frames} if board is not None else {}
     return BoardView(
         name=name,
         title=story.title or story.story_id,
         status=state.status if state is not None else "planned",
         finished=False,
         story=tuple(sentences(story.story_text, plan)),
-        cards=tuple(_card(panel.index, panel, None) for panel in plan.panels),
+        cards=tuple(_card(panel.index, panel, drawn.get(panel.index)) for panel in plan.panels),
         cast=tuple(map(_member, plan.characters)),
     )
 
 
 def sentences(text: str, plan: Plan) -> Iterable[Sentence]:
     """Yield the story's sentences in order, each with the scene that tells it, found by the words of its panel."""
-    told = {panel.index: _words(f"{panel.source} {panel.caption}") for panel in plan.panels}
-    for found in _SENTENCE.finditer(text):
-        sentence = found[0].strip()
+    told = {panel.index: _words(f"{panel.source} {panel.caption} {panel.prompt}") for panel in plan.panels}
+    last = 0
+    for sentence in _sentences(text):
         own = _words(sentence)
-        if not own:
-            continue
-        share, scene = max(((len(own & words) / len(own), -index) for index, words in told.items()), default=(0.0, 0))
-        yield Sentence(text=sentence, scene=-scene if share >= _HALF else None)
+        shares = {index: len(own & words) / len(own) for index, words in told.items()}
+        likely = [index for index, share in shares.items() if share >= _HALF]
+        # A story goes forward: of two panels that tell a sentence, the one that is not behind the last is meant.
+        scene = max(likely, key=lambda index: (shares[index] + _FORWARD * (index >= last), -index), default=None)
+        last = scene or last
+        yield Sentence(text=sentence, scene=scene)
+
+
+def _sentences(text: str) -> Iterable[str]:
+    """The sentences as they stand; speech stays with the words that say whose it is."""
+    start = 0
+    for found in _BOUNDARY.finditer(text):
+        end = found.start() + len(found[0].rstrip())
+        if _words(text[start:end]):
+            yield text[start:end].strip()
+            start = found.end()
+    if _words(text[start:]):
+        yield text[start:].strip()
 
 
 def _words(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", text.lower()))
+    """The words that tell something; all of them where none does."""
+    found = set(re.findall(r"[^\W_]+", text.lower()))
+    return {word for word in found if len(word) > 2 and word not in _SMALL_WORDS} or found
 
 
 def asked_of(request: ReviewRequest, folder: Path) -> Review:

@@ -124,6 +124,10 @@ class ApiJudge(ABC):
         """What of `spec` does not hold for calls from now on: the schema mode, once the server has rejected one."""
         return {"schema_mode": "plain"} if self._client.plain and self._structured else {}
 
+    def require_served(self) -> None:
+        """Refuse a model that its vendor has taken away (UsageError); its answers in the cache can still be used."""
+        self._vendor.require_served()
+
     @property
     def price(self) -> Mapping[str, float] | None:
         """US dollars per million tokens by kind; None when unknown."""

@@ -113,9 +113,14 @@ class SeeingReader(PromptReader):
     """Qwen-Image-Edit-Plus: Qwen2.5-VL reads the pictures, then the prompt, whole; the prompt's tokens count."""
 
     sees = True
+    unseeing = "QwenImagePipeline"
 
     def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
-        """Return `prompt_embeds` of shape (1, S, D), S with the pictures' tokens, and a mask of ones, (1, S)."""
+        """Return `prompt_embeds` of shape (1, S, D), S with the pictures' tokens, and a mask of ones, (1, S).
+
+        Without pictures it is read in the words of the pipeline that will draw it: the editing pipeline's speak of an
+        input image and of how to change it.
+        """
         import torch
         from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as theirs
 
@@ -124,8 +129,22 @@ class SeeingReader(PromptReader):
             width, height = theirs.calculate_dimensions(theirs.CONDITION_IMAGE_SIZE, picture.width / picture.height)
             shown.append(pipe.image_processor.resize(picture, height, width))
         with torch.no_grad():
-            embeds, _ = pipe.encode_prompt(prompt=prompt, image=shown or None)
+            if shown:
+                embeds, _ = pipe.encode_prompt(prompt=prompt, image=shown)
+            else:
+                embeds, _ = sibling(pipe, self.unseeing).encode_prompt(prompt, max_sequence_length=self.limit)
         return {"prompt_embeds": embeds, "prompt_embeds_mask": torch.ones(embeds.shape[:2], dtype=torch.long)}
+
+
+def sibling(pipe: Any, kind: str) -> Any:
+    """Return a pipeline of the class called `kind` with the components (and so the place in memory) of `pipe`."""
+    import diffusers
+
+    wanted = getattr(diffusers, kind)
+    names, _ = wanted._get_signature_keys(wanted)
+    sibling = wanted(**{name: getattr(pipe, name) for name in names})
+    sibling.set_progress_bar_config(disable=True)
+    return sibling
 
 
 _READERS: Mapping[str, Callable[[Checkpoint, int], PromptReader]] = {

@@ -3,21 +3,24 @@ reference images; a character without one gets a portrait, drawn once from its a
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from katha.configs import load_prompt
-from katha.errors import InputFileError, UsageError
-from katha.jsonio import sha256_hex
-from katha.pictures import decode, read_picture
+from katha.errors import SplitFrameError
+from katha.pictures import decode
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
+from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer, sibling
 from katha.renderers.diffusion.memory import Encoded, Loaded
+from katha.renderers.diffusion.options import at_least
 from katha.renderers.diffusion.renderer import Job
+from katha.renderers.references import CharacterPictures, at_most
 from katha.schema import Character
 
 if TYPE_CHECKING:
@@ -26,63 +29,11 @@ if TYPE_CHECKING:
 
 
 _PORTRAITS = 64
+_OTHER_SEED = 1_000_003
+"""Between the seeds of one bridge's attempts, so that they are nobody else's."""
+_NOT_IN_SPEC = ("reference", "characters", "portraits")
 _SMALLEST_PICTURE = 64
 """Sides below this many pixels are refused by FLUX.2's own input check."""
-_SMALLEST = 16
-_LONGEST = 8
-"""The longest side over the shortest that FLUX.2's own input check takes."""
-
-
-def find_references(given: Sequence[str]) -> dict[str, bytes]:
-    """Return the pictures of `NAME=FILE`, as bytes, by character name; a name twice or no picture is a UsageError."""
-    found: dict[str, bytes] = {}
-    for item in given:
-        name, equals, file = (part.strip() for part in item.partition("="))
-        if not (name and equals and file):
-            raise UsageError(f"The reference {item!r} is not NAME=FILE.", hint="For example reference=lion=lion.png.")
-        if name in found:
-            raise UsageError(f"The character {name!r} has two references.", hint="Give one picture a character.")
-        found[name] = _read(name, Path(file).expanduser())
-    return found
-
-
-def _read(name: str, path: Path) -> bytes:
-    where = f"The reference of {name!r} ({str(path)!r})"
-    data = read_picture(path, where)
-    picture = decode(data, where)
-    hint = ""
-    if min(picture.size) < _SMALLEST:
-        hint = f"Give a picture of at least {_SMALLEST}x{_SMALLEST}."
-    elif max(picture.size) > _LONGEST * min(picture.size):
-        hint = f"Give a picture of which no side is more than {_LONGEST} times the other."
-    if hint:
-        size = f"{picture.width}x{picture.height} pixels"
-        raise InputFileError(f"The reference of {name!r}, {str(path)!r}, has {size}.", hint=hint)
-    return data
-
-
-def joined(pictures: Sequence[Image]) -> Image:
-    """Return one picture of all, each as tall as the first: in a row, from four on in rows, nearly a square."""
-    from PIL import Image
-
-    columns = len(pictures) if len(pictures) < 4 else math.ceil(len(pictures) ** 0.5)
-    height = pictures[0].height
-    fitted = [one.resize((max(1, round(one.width * height / one.height)), height)) for one in pictures]
-    rows = [fitted[start : start + columns] for start in range(0, len(fitted), columns)]
-    whole = Image.new("RGB", (max(sum(one.width for one in row) for row in rows), height * len(rows)), "white")
-    for number, row in enumerate(rows):
-        left = 0
-        for one in row:
-            whole.paste(one, (left, number * height))
-            left += one.width
-    return whole
-
-
-def at_most(pictures: Sequence[Image], count: int) -> list[Image]:
-    """Return `count` pictures at most: those that are too many stand together in the last one."""
-    if len(pictures) <= count:
-        return list(pictures)
-    return [*pictures[: count - 1], joined(pictures[count - 1 :])]
 
 
 def scaled(picture: Image, pixels: int, step: int, smallest: int = 0) -> Image:
@@ -101,8 +52,16 @@ class KontextOptions(FluxOptions):
     batch: int = field(default=1, init=False)
     reference: tuple[str, ...] = ()
     """NAME=FILE, a picture of the plan's character NAME."""
+    characters: Path | None = None
+    """A folder with a picture of every character, NAME.png."""
     portraits: bool = True
     """Draw a picture of every character that has none, and use it in the same way."""
+    redraws: int = 2
+    """How often a bridge that came out as two pictures is drawn again, each time with another seed; 0: never looked."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(0, redraws=self.redraws)
 
 
 class KontextRenderer(FluxRenderer):
@@ -113,22 +72,22 @@ class KontextRenderer(FluxRenderer):
     options_class = KontextOptions
     options: KontextOptions
     capabilities = Capabilities(
-        identity="bank", insertion="reference", default_size=(1024, 1024), size_multiple=16, prompt_tokens=448
+        identity="bank", insertion="reference", default_size=(1024, 1024), size_multiple=16, prompt_tokens=416
     )
-    wording_tokens = 64
+    wording_tokens = 96
 
     def __init__(self, argument: str | None = None, options: KontextOptions | None = None) -> None:
         """Find the checkpoint and read the reference images; nothing is loaded."""
         super().__init__(argument, options)
-        self.references = find_references(self.options.reference)
+        self.references = CharacterPictures(self.options.characters, self.options.reference)
         self._drawn: OrderedDict[tuple[object, ...], Image] = OrderedDict()
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings, references and versions: everything that can change the pixels."""
-        spec = {name: value for name, value in super().spec().items() if name not in ("reference", "portraits")}
+        spec = {name: value for name, value in super().spec().items() if name not in _NOT_IN_SPEC}
         return {
             **spec,
-            "references": {name: sha256_hex(data) for name, data in sorted(self.references.items())},
+            "references": self.references.spec(),
             "portraits": self.options.portraits,
             "prompts": [load_prompt(f"renderers/kontext_{kind}").sha256 for kind in ("scene", "bridge")],
         }
@@ -141,6 +100,8 @@ class KontextRenderer(FluxRenderer):
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
         """Draw as every diffusion renderer does; portraits of earlier boards are dropped where there are many."""
+        unused = self.references.unused(item for request in requests for item in request.characters)
+        self._remarks += [unused] if unused else []
         while len(self._drawn) > _PORTRAITS:
             self._drawn.popitem(last=False)
         return super().render_board(requests)
@@ -169,16 +130,27 @@ class KontextRenderer(FluxRenderer):
         known = [character for character in request.characters if character.name in self.references]
         worded = _worded("bridge", request.prompt, [character.name for character in known], len(around))
         pictures = [*map(decode, around), *(decode(self.references[item.name]) for item in known)]
-        pictures = at_most(pictures, self.calling.pictures)
+        stitched = len(pictures) > self.calling.pictures
+        shown = at_most(pictures, self.calling.pictures)
         with self.pipeline([request]) as loaded, self.device_failures():
-            job = Job(request, self.encode_with(loaded, replace(request, prompt=worded), pictures))
-            image = self._draw_from(loaded.pipe, job, pictures)[0]
-            return self.png(loaded.pipe, image, request)
+            encoded = self.encode_with(loaded, replace(request, prompt=worded), shown)
+            # Only a model that was shown a stitched picture is known to stitch: others draw once.
+            for attempt in range((self.options.redraws if stitched else 0) + 1):
+                job = Job(replace(request, seed=(request.seed + attempt * _OTHER_SEED) % 2**32), encoded)
+                png = self.png(loaded.pipe, self._draw_from(loaded.pipe, job, shown)[0], job.request)
+                fault = _split(decode(png), pictures) if stitched and self.options.redraws else None
+                if fault is None:
+                    return png
+                self._remarks.append(f"A bridge with seed {job.request.seed} came out as {fault}.")
+        raise SplitFrameError(
+            f"The bridge came out as {fault} with each of {self.options.redraws + 1} seeds.",
+            hint="FLUX.2 and Qwen-Image-Edit take both neighbours apart: kontext:MODEL. redraws=0 takes it as it is.",
+        )
 
     def _draw_from(self, pipe: Any, job: Job, pictures: Sequence[Image]) -> Tensor:
         """Draw one frame, of shape (1, 3, H, W), conditioned on `pictures` (none: from its prompt alone)."""
         if not pictures and self.calling.unseeing:
-            return self.call(_sibling(pipe, self.calling.unseeing), [job])
+            return self.call(sibling(pipe, self.calling.unseeing), [job])
         pixels = job.request.width * job.request.height
         shown = _CONDITIONS[self.checkpoint.pipeline](pictures, pixels, self.family.size_multiple)
         return self.call(pipe, [job], **shown)
@@ -209,6 +181,14 @@ class KontextRenderer(FluxRenderer):
         self._drawn[key] = decode(self.png(loaded.pipe, image, alone))
 
 
+def _split(picture: Image, pictures: Sequence[Image]) -> str | None:
+    """Return how a frame that was drawn from neighbours is more than one picture, None where it is one."""
+    if len(pictures) > 1 and repeats(picture, pictures[0], pictures[1]):
+        return "its two neighbours side by side"
+    seam = find_seam(picture)
+    return f"two pictures {seam}" if seam is not None else None
+
+
 def _one_picture(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, object]:
     """FLUX Kontext: one picture of about the frame's number of pixels."""
     one = scaled(pictures[0], pixels, step) if pictures else None
@@ -233,17 +213,6 @@ _CONDITIONS: Mapping[str, Callable[[Sequence[Image], int, int], dict[str, object
 }
 
 
-def _sibling(pipe: Any, kind: str) -> Any:
-    """Return a pipeline of the class called `kind` with the components (and so the place in memory) of `pipe`."""
-    import diffusers
-
-    wanted = getattr(diffusers, kind)
-    names, _ = wanted._get_signature_keys(wanted)
-    sibling = wanted(**{name: getattr(pipe, name) for name in names})
-    sibling.set_progress_bar_config(disable=True)
-    return sibling
-
-
 def _portrait_key(character: Character, request: FrameRequest) -> tuple[object, ...]:
     prompt = character.anchor_prompt or character.appearance
     return (prompt, request.style, request.negative_prompt, request.seed, request.width, request.height)
@@ -252,3 +221,112 @@ def _portrait_key(character: Character, request: FrameRequest) -> tuple[object, 
 def _worded(kind: str, prompt: str, names: Sequence[str], neighbours: int = 0) -> str:
     """Return `prompt` with what the pictures are."""
     return load_prompt(f"renderers/kontext_{kind}").render(prompt=prompt, names=list(names), neighbours=neighbours)
+
+
+# A model that draws from two pictures stitched into one may stitch what it draws. Such a picture is told by its pixels,
+# the same way every time: a line from edge to edge in the middle, which nearly every row crosses by a jump far above
+# those of its surroundings; a narrow band of one colour; or halves that are the two pictures that it was given.
+
+_SIDE = 256
+"""Pixels across which a picture is looked at: noise is averaged away, a line stays a line."""
+_SMALLEST = 128
+"""A picture with a side below this is too coarse to be told."""
+_MIDDLE = (0.3, 0.7)
+"""Where a seam is looked for, as a share of the side."""
+_STEP = 10.0
+"""Levels of 255 that a row jumps by at a seam."""
+_ROWS = 0.93
+"""The share of all rows that have to jump in one place."""
+_ABOVE = 2.0
+"""How many times the jumps there exceed those of the columns around, at their median and at their lower quartile."""
+_QUIET = 1.5
+"""Levels that are added to the jumps around, so that a picture without texture has no infinite ratio."""
+_FLAT = 4.0
+"""The deviation in levels below which a line of pixels is one colour."""
+_BANDS = 10
+"""The widest band between two pictures, in pixels of _SIDE."""
+
+_HALF = 24
+"""Pixels across which a half is compared with a picture."""
+_ALIKE = 0.75
+"""The correlation from which a half is that picture."""
+
+Seam = Literal["side by side", "one over the other"]
+
+
+def find_seam(picture: Image) -> Seam | None:
+    """Return how a picture falls into two, or None where it is one."""
+    from PIL import Image as Pillow
+
+    if min(picture.size) < _SMALLEST:
+        return None
+    small = picture.convert("RGB").resize((_SIDE, _SIDE), Pillow.Resampling.BOX)
+    pixels = np.asarray(small, dtype=np.float64)
+    if _falls_apart(pixels):
+        return "side by side"
+    return "one over the other" if _falls_apart(pixels.transpose(1, 0, 2)) else None
+
+
+def _falls_apart(pixels: NDArray[np.float64]) -> bool:
+    """Return whether a column divides `pixels` of shape (H, W, 3) into a left and a right picture."""
+    first, last = (round(share * pixels.shape[1]) for share in _MIDDLE)
+    return _has_step(pixels, first, last) or _has_band(pixels, first, last)
+
+
+def _has_step(pixels: NDArray[np.float64], first: int, last: int) -> bool:
+    """Return whether nearly every row jumps at one column, by far more than at the columns around it."""
+    jumps = np.abs(pixels[:, 2:] - pixels[:, :-2]).max(axis=2)  # over two pixels, because a decoder softens an edge
+    places = np.flatnonzero((jumps > _STEP).mean(axis=0) >= _ROWS)
+    quarters = np.quantile(jumps, (0.25, 0.5), axis=0)
+    for at in places[(first <= places) & (places < last)]:
+        beside = np.r_[max(0, at - 24) : at - 3, at + 4 : min(jumps.shape[1], at + 25)]
+        if (quarters[:, at] >= _ABOVE * (np.median(quarters[:, beside], axis=1) + _QUIET)).all():
+            return True
+    return False
+
+
+def _has_band(pixels: NDArray[np.float64], first: int, last: int) -> bool:
+    """Return whether a narrow run of columns is of one colour from top to bottom, and the columns around it are not."""
+    flat = pixels.std(axis=0).max(axis=1) < _FLAT
+    at = first
+    while at < last:
+        if not flat[at]:
+            at += 1
+            continue
+        end = at
+        while end < len(flat) and flat[end]:
+            end += 1
+        sides = (pixels[:, max(0, at - 4)], pixels[:, min(pixels.shape[1] - 1, end + 3)])
+        if end - at <= _BANDS and all(float(side.std(axis=0).max()) > 3 * _FLAT for side in sides):
+            return True
+        at = end
+    return False
+
+
+def repeats(picture: Image, first: Image, second: Image) -> bool:
+    """Return whether the left half of a picture is `first` and the right half `second`, cut or squeezed."""
+    width, height = picture.size
+    halves = (picture.crop((0, 0, width // 2, height)), picture.crop((width - width // 2, 0, width, height)))
+    return all(
+        max(_likeness(half, given), _likeness(half, _cut(given, half.width / half.height))) >= _ALIKE
+        for half, given in zip(halves, (first, second), strict=True)
+    )
+
+
+def _cut(picture: Image, shape: float) -> Image:
+    """Return the middle of a picture, of another width over height."""
+    from PIL import ImageOps
+
+    height = 256
+    return ImageOps.fit(picture, (max(1, round(height * shape)), height))
+
+
+def _likeness(one: Image, other: Image) -> float:
+    """Return the correlation of two pictures' brightness, -1 to 1; 0 where one of them has none to compare."""
+    from PIL import Image as Pillow
+
+    small = [item.convert("L").resize((_HALF, _HALF), Pillow.Resampling.BOX) for item in (one, other)]
+    first, second = (np.asarray(item, dtype=np.float64).ravel() for item in small)
+    if min(first.std(), second.std()) < 1:
+        return 0.0
+    return float(np.corrcoef(first, second)[0, 1])

@@ -172,6 +172,9 @@ class DiffusionRenderer(ABC):
         """Return the PNG of one more frame, drawn from its prompt as any frame is; the others are not needed."""
         return next(iter(self.render_board([request])))
 
+    def prepare(self, pipe: Any) -> None:  # noqa: B027  (most families have nothing to add)
+        """Add to a pipeline that was loaded what belongs to it, before it is put on its rung."""
+
     @abstractmethod
     def count_tokens(self, text: str) -> int:
         """Return how many of the model's `prompt_tokens` a prompt takes."""
@@ -313,6 +316,7 @@ class DiffusionRenderer(ABC):
         self._check_memory(pixels, work, loaded=False)
         pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=options.scheduler)
         apply_loras(pipe, self.loras)
+        self.prepare(pipe)
         apply_rung(pipe, options.memory, self.device, self.dtype, self.family.denoiser, tiling=options.vae_tiling)
         return pipe
 

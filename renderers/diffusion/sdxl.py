@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from katha.errors import InputFileError, UsageError
+from katha.jsonio import digest
+from katha.pictures import decode
 from katha.protocols import Capabilities, FrameRequest
+from katha.renderers.diffusion.checkpoint import files_sha256, read_header
 from katha.renderers.diffusion.memory import Encoded, Loaded
 from katha.renderers.diffusion.options import DiffusionOptions
-from katha.renderers.diffusion.renderer import DiffusionRenderer, frame_prompt, token_count
+from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
+from katha.renderers.references import CharacterPictures
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,6 +90,107 @@ def _read(encoder: Any, rows: list[list[int]]) -> tuple[Tensor, Tensor]:
     return out.hidden_states[-2], out[0]
 
 
+# IP-Adapter (arXiv 2308.06721): pictures of characters beside the prompt. The image encoder reads them on the CPU,
+# once, and is let go: on the device there is the adapter's share of the denoiser and nothing more. A frame without a
+# picture is drawn as by the adapter's own unconditional half.
+
+_FETCH = "hf download h94/IP-Adapter sdxl_models/ip-adapter-plus_sdxl_vit-h.safetensors"
+_ENCODERS = ("image_encoder", "../models/image_encoder")
+"""Where the image encoder lies beside an adapter's file: of its own, or as the publisher's repository has it."""
+_POSITIVE, _NEGATIVE = "ip_adapter", "negative_ip_adapter"
+"""What the pictures of a frame, and none, are called among its embeddings; each (1, N, ...)."""
+
+
+@dataclass(frozen=True)
+class IpAdapter:
+    """An adapter's file, the folder of its image encoder, its weight, and the pictures it is used with."""
+
+    file: Path
+    encoder: Path
+    scale: float
+    pictures: CharacterPictures
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the weights of adapter and encoder."""
+        return files_sha256({"adapter": self.file, "encoder": self.encoder / "model.safetensors"})
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return what of it can change the pixels."""
+        return {"sha256": self.sha256, "scale": self.scale, "pictures": self.pictures.spec()}
+
+    def attach(self, pipe: Any) -> None:
+        """Put the adapter on the pipeline's denoiser.
+
+        Raises:
+            UsageError: it was made for another model.
+        """
+        place = {"subfolder": "", "weight_name": self.file.name, "local_files_only": True}
+        try:
+            pipe.load_ip_adapter(str(self.file.parent), **place, image_encoder_folder=None)
+        except Exception as error:  # the loader raises many kinds, all meaning that it does not fit
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            message = f"The IP-Adapter {self.file.name!r} does not fit {type(pipe).__name__}: {reason}."
+            raise UsageError(message, hint=f"Use one for this model: {_FETCH}.") from error
+        pipe.set_ip_adapter_scale(self.scale)
+
+    def read(self, pipe: Any, names: Sequence[str]) -> Encoded:
+        """Return the embeddings of the pictures of these characters, and of as many without anything to be seen."""
+        import torch
+        from diffusers.models.embeddings import ImageProjection
+        from transformers import CLIPImageProcessor, CLIPVisionModelWithProjection
+
+        encoder = CLIPVisionModelWithProjection.from_pretrained(self.encoder, local_files_only=True).float()
+        side = encoder.config.image_size
+        processor = CLIPImageProcessor(size=side, crop_size=side)
+        pooled = isinstance(pipe.unet.encoder_hid_proj.image_projection_layers[0], ImageProjection)
+        shown = [decode(self.pictures[name]) for name in names]
+
+        def embed(pixels: Tensor) -> Tensor:
+            out = encoder(pixels, output_hidden_states=not pooled)
+            found: Tensor = out.image_embeds if pooled else out.hidden_states[-2]
+            return found[None]
+
+        with torch.no_grad():
+            blank = torch.zeros(max(1, len(shown)), 3, side, side)
+            # As diffusers does: nothing is zeros to an adapter that reads one vector, grey to one that reads tokens.
+            nothing = torch.zeros_like(embed(blank)) if pooled else embed(blank)
+            seen = embed(processor(shown, return_tensors="pt").pixel_values) if shown else nothing
+        return {_POSITIVE: seen, _NEGATIVE: nothing}
+
+
+def find_ip_adapter(
+    file: Path | None, encoder: Path | None, scale: float, characters: Path | None, reference: Sequence[str]
+) -> IpAdapter | None:
+    """Return the adapter with its pictures; None where there are no pictures.
+
+    Raises:
+        UsageError: pictures without an adapter, an adapter without pictures, or a file that is no adapter.
+        InputFileError: a file or a picture cannot be read.
+    """
+    pictures = CharacterPictures(characters, reference)
+    if not pictures:
+        if file is not None:
+            hint = "Give --characters FOLDER, or reference=NAME=FILE."
+            raise UsageError("ip_adapter changes nothing without pictures of characters.", hint=hint)
+        return None
+    if file is None:
+        hint = f"Run `{_FETCH}` and give --renderer-option ip_adapter=FILE."
+        raise UsageError("SDXL draws from pictures of characters by an IP-Adapter, and none is named.", hint=hint)
+    path = file.expanduser()
+    if not path.is_file() or path.suffix != ".safetensors":
+        raise InputFileError(f"There is no IP-Adapter {str(file)!r}.", hint=f"Give a .safetensors file: {_FETCH}.")
+    if not any(name.startswith("image_proj.") for name in read_header(path)):
+        hint = "Its tensors would begin with 'image_proj.' and 'ip_adapter.'."
+        raise UsageError(f"{str(file)!r} holds no IP-Adapter.", hint=hint)
+    places = [encoder.expanduser()] if encoder is not None else [path.parent / place for place in _ENCODERS]
+    folder = next((place for place in places if (place / "model.safetensors").is_file()), None)
+    if folder is None:
+        message = f"The IP-Adapter {path.name!r} needs its image encoder, which is not in {str(places[0])!r}."
+        raise InputFileError(message, hint="Give ip_encoder=FOLDER: hf download h94/IP-Adapter --include models/*.")
+    return IpAdapter(path, folder, scale, pictures)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SdxlOptions(DiffusionOptions):
     """The options of `sdxl`."""
@@ -92,14 +199,81 @@ class SdxlOptions(DiffusionOptions):
     """`chunk` reads a prompt of more than 75 tokens in pieces, `refuse` stops."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PicturedSdxlOptions(SdxlOptions):
+    """The options of `sdxl` that frames drawn together have no use for: pictures of characters, by an IP-Adapter."""
+
+    characters: Path | None = None
+    """A folder with a picture of every character, NAME.png."""
+    reference: tuple[str, ...] = ()
+    """NAME=FILE, a picture of the plan's character NAME."""
+    ip_adapter: Path | None = None
+    """The adapter's .safetensors file."""
+    ip_encoder: Path | None = None
+    """The folder of its image encoder, where it is not beside the file."""
+    ip_scale: float = 0.6
+    """How much the pictures count beside the words, 0 to 1."""
+
+
+_PICTURED = ("characters", "reference", "ip_adapter", "ip_encoder", "ip_scale")
+
+
 class SdxlRenderer(DiffusionRenderer):
     """Stable Diffusion XL on this machine: `sdxl:FOLDER`, `sdxl:FILE.safetensors` or `sdxl:OWNER/NAME`."""
 
     family_name = "sdxl"
     renderer_name = "sdxl"
-    options_class: ClassVar[type[SdxlOptions]] = SdxlOptions
+    options_class: ClassVar[type[SdxlOptions]] = PicturedSdxlOptions
     options: SdxlOptions
     capabilities = Capabilities(default_size=(1024, 1024), size_multiple=8)
+    adapter: IpAdapter | None = None
+
+    def __init__(self, argument: str | None = None, options: SdxlOptions | None = None) -> None:
+        """Find the checkpoint, the IP-Adapter and the characters' pictures; nothing is loaded."""
+        super().__init__(argument, options)
+        if isinstance(self.options, PicturedSdxlOptions):
+            own = self.options
+            self.adapter = find_ip_adapter(own.ip_adapter, own.ip_encoder, own.ip_scale, own.characters, own.reference)
+        if self.adapter is not None:
+            self.capabilities = replace(self.capabilities, identity="bank")
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return weights, adapters, settings, pictures and versions: everything that can change the pixels."""
+        spec = {name: value for name, value in super().spec().items() if name not in _PICTURED}
+        return spec if self.adapter is None else {**spec, "ip_adapter": dict(self.adapter.spec())}
+
+    def prepare(self, pipe: Any) -> None:
+        """Put the IP-Adapter on the pipeline, if there is one."""
+        if self.adapter is not None:
+            self.adapter.attach(pipe)
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Draw as every diffusion renderer does; pictures that are of nobody in the board are told."""
+        if self.adapter is not None:
+            unused = self.adapter.pictures.unused(item for request in requests for item in request.characters)
+            self._remarks += [unused] if unused else []
+        return super().render_board(requests)
+
+    def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
+        """Draw one batch, its characters' pictures beside the prompts: images of shape (B, 3, H, W), values 0 to 1."""
+        import torch
+
+        if self.adapter is None:
+            return super().draw(pipe, jobs)
+        halves = (_NEGATIVE, _POSITIVE) if self.guidance > 1 else (_POSITIVE,)
+        shown = torch.cat([job.encoded[name] for name in halves for job in jobs])
+        plain = [
+            Job(job.request, {name: value for name, value in job.encoded.items() if name not in (_NEGATIVE, _POSITIVE)})
+            for job in jobs
+        ]
+        return self.call(pipe, plain, ip_adapter_image_embeds=[shown.to(pipe._execution_device, pipe.unet.dtype)])
+
+    def _key(self) -> str:
+        return (
+            super()._key()
+            if self.adapter is None
+            else digest([super()._key(), self.adapter.sha256, self.adapter.scale])
+        )
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of the first encoder; 0 where a prompt may have any number of them."""
@@ -120,7 +294,14 @@ class SdxlRenderer(DiffusionRenderer):
         else:
             unwanted = read(negative)
         length = max(wanted["embeds"].shape[1], unwanted["embeds"].shape[1])
+        pictures: Encoded = {}
+        if self.adapter is not None:
+            adapter = self.adapter
+            names = [item.name for item in request.characters if item.name in adapter.pictures]
+            key = digest(["pictures", *(adapter.pictures.spec()[adapter.pictures.key(name)] for name in names)])
+            pictures = loaded.encoded(key, lambda: adapter.read(pipe, names))
         return {
+            **pictures,
             "prompt_embeds": pad_sdxl(pipe, wanted["embeds"], length),
             "negative_prompt_embeds": pad_sdxl(pipe, unwanted["embeds"], length),
             "pooled_prompt_embeds": wanted["pooled"],

@@ -36,9 +36,14 @@ class GeminiClient(ProviderClient):
         options = types.HttpOptions(base_url=self.vendor.url, timeout=int(self.timeout * 1000), retry_options=once)
         return Client(api_key=self.vendor.key, http_options=options, vertexai=False)
 
+    def offered(self) -> dict[str, str | None]:
+        """Return the models that are listed, without their folder."""
+        return {str(item.name).removeprefix("models/"): None for item in self.sdk.models.list()}
+
 
 class GeminiRenderer(HostedRenderer):
-    """Gemini image models; the key is read from GEMINI_API_KEY. A bridge is drawn from its neighbours' pictures."""
+    """Gemini image models; the key is read from GEMINI_API_KEY. Scenes are drawn from their
+    characters' pictures, a bridge from its neighbours' too."""
 
     SERVICE = "gemini"
     CLIENT = GeminiClient
@@ -55,7 +60,11 @@ class GeminiRenderer(HostedRenderer):
         "21:9": (1536, 672),
     }
     capabilities = Capabilities(
-        insertion="reference", sizes=tuple(SHAPES.values()), default_size=(1248, 832), deterministic=False
+        identity="bank",
+        insertion="reference",
+        sizes=tuple(SHAPES.values()),
+        default_size=(1248, 832),
+        deterministic=False,
     )
 
     def _send(self, prompt: str, shape: str, references: Sequence[bytes]) -> Any:
@@ -71,16 +80,17 @@ class GeminiRenderer(HostedRenderer):
 
     def _read(self, answer: Any) -> Drawn:
         parts, usage, tokens = answer.parts or [], answer.usage_metadata, {}
-        data = next(
-            (bytes(part.inline_data.data) for part in parts if part.inline_data and part.inline_data.data), None
-        )
-        if data is None:
+        pictures = [part for part in parts if part.inline_data and part.inline_data.data]
+        if not pictures:
             raise _without_picture(answer, parts)
+        # A model that thinks draws drafts first. Some servers pass them on, and not all of those mark them as thoughts.
+        data = bytes(([part for part in pictures if not part.thought] or pictures)[-1].inline_data.data)
         if usage is not None and usage.prompt_token_count is not None:
             by_kind = {detail.modality.value: detail.token_count or 0 for detail in usage.prompt_tokens_details or []}
             images = by_kind.get("IMAGE", 0)
             text, output = usage.prompt_token_count - images, usage.candidates_token_count or 0
-            tokens = {"text": text, "image": images, "output": output}
+            thoughts = {"thoughts": usage.thoughts_token_count} if usage.thoughts_token_count else {}
+            tokens = {"text": text, "image": images, "output": output, **thoughts}
         return Drawn(data, answer.model_version or self._vendor.model, tokens)
 
 

@@ -12,13 +12,18 @@ from katha.renderers.hosted.service import Drawn, HostedRenderer
 
 
 class OpenAIRenderer(HostedRenderer):
-    """GPT Image models; the key is read from OPENAI_API_KEY. A bridge is drawn from its neighbours' pictures."""
+    """GPT Image models; the key is read from OPENAI_API_KEY. Scenes are drawn from their
+    characters' pictures, a bridge from its neighbours' too."""
 
     SERVICE = "openai"
     CLIENT = OpenAIClient
     SHAPES = {"1024x1024": (1024, 1024), "1536x1024": (1536, 1024), "1024x1536": (1024, 1536)}
     capabilities = Capabilities(
-        insertion="reference", sizes=tuple(SHAPES.values()), default_size=(1536, 1024), deterministic=False
+        identity="bank",
+        insertion="reference",
+        sizes=tuple(SHAPES.values()),
+        default_size=(1536, 1024),
+        deterministic=False,
     )
 
     def _send(self, prompt: str, shape: str, references: Sequence[bytes]) -> Any:
@@ -27,6 +32,8 @@ class OpenAIRenderer(HostedRenderer):
             options["quality"] = self._quality
         if not references:
             return self._client.sdk.images.generate(**options)
+        if self._fidelity is not None:
+            options["input_fidelity"] = self._fidelity
         named = [(f"frame{place}.png", png, "image/png") for place, png in enumerate(references, 1)]
         return self._client.sdk.images.edit(image=named, **options)
 

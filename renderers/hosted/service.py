@@ -1,17 +1,19 @@
 """What the image services share: their data, the key, the prompt, typed failures, and a receipt for every frame.
 
-A service exposes no seed: the seed numbers the sample, and what came back is kept. Frames are asked for one after the
-other, so that nothing that was paid for is lost when one fails.
+A service exposes no seed: the seed numbers the sample, and what came back is kept. Every frame is a call of its own and
+may be asked for from several threads, so that nothing that was paid for is lost when one fails.
 """
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 from katha.configs import load_config, load_prompt
 from katha.errors import (
@@ -25,8 +27,12 @@ from katha.errors import (
 from katha.models.client import Backoff, Fault, ProviderClient, find_vendor
 from katha.pictures import as_png, decode
 from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.renderers.references import CharacterPictures, at_most
+from katha.schema import Character
 
 _PROMPT_TOKENS = 1_000
+_PICTURES_SENT = 4
+"""Two neighbours and two characters, for the price that a frame is expected to have at most."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +63,22 @@ class HostedRenderer(ABC):
         timeout: float = 300.0,
         price: float | None = None,
         patience: float | None = None,
+        concurrency: int = 8,
+        characters: Path | None = None,
+        reference: tuple[str, ...] = (),
+        portraits: bool = True,
+        fidelity: Literal["high", "low"] | None = None,
     ) -> None:
-        """Read the service's data and the key; nothing is called yet.
+        """Read the service's data, the key and the characters' pictures; nothing is called yet.
 
-        price: US dollars of one picture, for a model whose price `configs/providers.yaml` does not know.
+        price: US dollars of one picture, for a model whose price `configs/providers.yaml` does not know. concurrency:
+        calls under way at once, at most. characters: a folder with NAME.png of each character. reference: NAME=FILE.
+        portraits: draw a picture of each character that has none, once, and draw its scenes from it. fidelity: how
+        closely pictures are followed, for models that can be told; their highest unless told.
 
         Raises:
-            UsageError: no model is named, or the key's variable is not set.
+            UsageError: no model is named, the key's variable is not set, or the model has no such fidelity.
+            InputFileError: a picture of a character cannot be used.
         """
         if not argument:
             example = load_config("providers.yaml")[self.SERVICE]["pictures"]["default"]["example"]
@@ -72,13 +87,22 @@ class HostedRenderer(ABC):
             )
         self._vendor = find_vendor(self.SERVICE, argument, base_url=base_url, what="renderer")
         backoff = Backoff(max_retries=retries, busy_retries=retries)
-        self._client = self.CLIENT(self._vendor, timeout=timeout, backoff=backoff, patience=patience)
-        self._quality, self._frame_dollars = quality, price
-        self._receipt: dict[str, Any] = {}
+        self.concurrency = max(1, concurrency)
+        self._client = self.CLIENT(
+            self._vendor, timeout=timeout, backoff=backoff, patience=patience, at_once=self.concurrency
+        )
+        self._quality, self._frame_dollars, self._portraits = quality, price, portraits
+        highest = self._vendor.card["fidelity"]
+        if fidelity is not None and highest is None:
+            raise UsageError(f"{self.SERVICE}:{argument} cannot be told a fidelity.", hint="Leave fidelity out.")
+        self._fidelity: str | None = fidelity or highest
+        self._references = CharacterPictures(characters, reference)
+        self._own = threading.local()
+        self._remarks: list[str] = []
 
     @abstractmethod
     def _send(self, prompt: str, shape: str, references: Sequence[bytes]) -> Any:
-        """Make one call; the SDK's own errors pass through."""
+        """Make one call with pictures to draw from; the SDK's own errors pass through."""
 
     @abstractmethod
     def _read(self, answer: Any) -> Drawn:
@@ -88,15 +112,39 @@ class HostedRenderer(ABC):
             Fault: no picture, `unwilling` where the service would not draw it.
         """
 
+    def require_served(self) -> None:
+        """Refuse a model that its vendor has taken away (UsageError); its pictures in the cache can still be used."""
+        self._vendor.require_served()
+
     def spec(self) -> Mapping[str, Any]:
-        """Model, endpoint's host, quality and the prompt templates; never the key, never the date."""
+        """Model, endpoint's host, quality, pictures and the prompt templates; never the key, never the date."""
         return {
             "name": self.SERVICE,
             "model": self._vendor.model,
             "endpoint": self._vendor.endpoint,
             "quality": self._quality,
-            "prompts": [load_prompt(name).sha256 for name in ("image/frame", "image/inserted")],
+            "fidelity": self._fidelity,
+            "portraits": self._portraits,
+            "references": self._references.spec(),
+            "prompts": [load_prompt(name).sha256 for name in ("image/frame", "image/inserted", "renderers/portrait")],
         }
+
+    def picture_of(self, character: Character, request: FrameRequest) -> bytes | FrameRequest | None:
+        """Return the user's picture of a character, else the request of a portrait in the frame's style and size."""
+        if character.name in self._references:
+            return self._references[character.name]
+        if not self._portraits or not self._vendor.card["references"]:
+            return None
+        prompt = load_prompt("renderers/portrait").render(
+            anchor=character.anchor_prompt, appearance=character.appearance or character.kind, view="full body"
+        )
+        # No seed reaches a service, so that one portrait does for all seeds.
+        return FrameRequest(prompt, 0, request.width, request.height, style=request.style, kind="extra")
+
+    def remarks(self) -> Sequence[str]:
+        """Return that none of the user's pictures was used, where that is so."""
+        said, self._remarks = list(dict.fromkeys(self._remarks)), []
+        return said
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
         """Yield one PNG per request, in order, each as soon as it is there.
@@ -108,6 +156,8 @@ class HostedRenderer(ABC):
         """
         for request in requests:
             yield self._draw(request, "image/frame", ())
+        unused = self._references.unused(item for request in requests for item in request.characters)
+        self._remarks += [unused] if unused else []
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """Return one PNG, drawn from the prompt and the frames on both sides of its place."""
@@ -117,20 +167,23 @@ class HostedRenderer(ABC):
     @property
     def frame_price(self) -> float | None:
         """US dollars that one frame is expected to cost at most: the largest picture of its quality, the prompt and
-        two pictures sent with it; None when unknown."""
+        four pictures sent with it; None when unknown."""
         sizes: Mapping[str, int] = self._vendor.card["picture_tokens"]
         if self._frame_dollars is not None or not sizes:
             return self._frame_dollars
         largest = max(sizes.values())
-        sent = {"text": _PROMPT_TOKENS, "image": 2 * largest}
+        sent = {"text": _PROMPT_TOKENS, "image": _PICTURES_SENT * largest}
         return self._vendor.cost({**sent, "output": sizes.get(self._quality or "", largest)})
 
     def receipt(self) -> Mapping[str, Any]:
-        """About the frame given last: model as asked and as served, date (UTC), tokens, dollars, size delivered."""
-        return dict(self._receipt)
+        """About this thread's last frame: model as asked and as served, date (UTC), tokens, dollars, size delivered."""
+        return dict(getattr(self._own, "receipt", {}))
 
-    def _draw(self, request: FrameRequest, template: str, references: Sequence[bytes]) -> bytes:
+    def _draw(self, request: FrameRequest, template: str, neighbours: Sequence[bytes]) -> bytes:
+        references = _fitted([*neighbours, *(data for _, data in request.pictures)], self._vendor.card["references"])
         prompt = load_prompt(template).render(
+            shown=[name for name, _ in request.pictures] if len(references) > len(neighbours) else [],
+            neighbours=len(neighbours),
             prompt=request.prompt,
             looks="; ".join(f"{item.name}, {item.appearance}" for item in request.characters if item.appearance),
             style=request.style,
@@ -143,9 +196,9 @@ class HostedRenderer(ABC):
             raise UnfitFrameError(f"The prompt of {what} has {limit}.", hint="Shorten it in the plan.")
         shape = next(name for name, known in self.SHAPES.items() if known == size)
         drawn = self._call(prompt, shape, references, what)
-        png, delivered = _as_png(drawn.data, size, f"{self.SERVICE}:{self._vendor.model}")
+        png, delivered = as_frame(drawn.data, size, f"{self.SERVICE}:{self._vendor.model}")
         cost = self._vendor.cost(drawn.tokens)
-        self._receipt = {
+        self._own.receipt = {
             "service": self.SERVICE,
             "model": self._vendor.model,
             "served": drawn.model,
@@ -173,7 +226,14 @@ class HostedRenderer(ABC):
             raise TransientRenderError(f"{who} failed at {what}: {message}.", hint=hint) from None
 
 
-def _as_png(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple[int, int]]:
+def _fitted(pictures: Sequence[bytes], most: int) -> list[bytes]:
+    """Return `most` pictures at most: those that are too many stand together in the last one."""
+    if len(pictures) <= most:
+        return list(pictures)
+    return [as_png(picture) for picture in at_most([decode(data) for data in pictures], most)] if most else []
+
+
+def as_frame(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple[int, int]]:
     """Return an RGB PNG of `size`, scaled and cut at its centre where it came otherwise, and the size it came in."""
     from PIL import Image, ImageOps
 

@@ -106,6 +106,10 @@ class Settings(BaseModel):
         default=None, ge=0, le=1, description="`local:` asks this share (0 to 1) again without a shared prefix."
     )
     review: bool = Field(default=False, description="Stop before the repair is decided and ask you.")
+    characters: Path | None = Field(
+        default=None,
+        description="A folder with a picture of each character, NAME.png, for renderers that draw from them.",
+    )
     mapping: Path | None = Field(
         default=None, description="A YAML file of keys and values: how your story records name things."
     )
@@ -182,9 +186,10 @@ def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a dumped `Settings` makes two runs the same, beside the specifications of their plug-ins.
 
     Where a model is kept in memory or how long a service is waited for changes no result, and a run may go on with
-    another value. What a mapping reads is in the stories themselves.
+    another value. What a mapping reads is in the stories themselves, and pictures of characters are in the renderers'
+    specifications.
     """
-    loose = ("memory", "patience", "mapping")
+    loose = ("memory", "patience", "mapping", "characters")
     told = {name: value for name, value in settings.items() if name not in loose and not name.endswith("_options")}
     if not told.get("steering_judges", True):  # nobody apart: what was made before there was a choice is the same
         told.pop("steering_judges")

@@ -104,6 +104,10 @@ class BlankFrameError(RenderError):
     """A frame that is one colour all over (what NaN latents end as); it is tried once more with the next seed."""
 
 
+class SplitFrameError(RenderError):
+    """A frame that came out as several pictures put together, with every seed that was tried."""
+
+
 class RefusedFrameError(RenderError):
     """A service would not draw the frame (a safety filter); asking again does not help, another prompt may."""
 

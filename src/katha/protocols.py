@@ -69,7 +69,8 @@ class Capabilities:
 @dataclass(frozen=True)
 class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
-    find pictures; what is drawn must not depend on it."""
+    find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each character that has
+    one, for renderers that ask for them (`DrawsFromPictures`)."""
 
     prompt: str
     seed: int
@@ -81,6 +82,7 @@ class FrameRequest:
     scene: int | None = None
     characters: tuple[Character, ...] = ()
     story_id: str = ""
+    pictures: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,16 @@ class MakesRemarks(Protocol):
 
     def remarks(self) -> Sequence[str]:
         """What it has to say since it was last asked, a sentence each."""
+        ...
+
+
+@runtime_checkable
+class DrawsFromPictures(Protocol):
+    """A renderer that is to be handed a picture of every character with the request (`FrameRequest.pictures`), because
+    it keeps none itself: a portrait is drawn once, kept and paid for as any frame is."""
+
+    def picture_of(self, character: Character, request: FrameRequest) -> bytes | FrameRequest | None:
+        """Return the user's own picture, or the request of a portrait for frames like `request`, or None for none."""
         ...
 
 
@@ -274,7 +286,8 @@ class AnswersPlainly(Protocol):
 
 @runtime_checkable
 class AsksSideBySide(Protocol):
-    """A judge that waits for a server, and may be asked from several threads at once."""
+    """A judge or renderer that waits for a server, and may be asked from several threads at once. Of a renderer each
+    frame is asked for apart (`render_board` with one request), and a receipt is that of the thread's last frame."""
 
     @property
     def concurrency(self) -> int:
@@ -327,6 +340,15 @@ class ChangesWhileAsked(Protocol):
     @property
     def amended(self) -> Mapping[str, Any]:
         """What of `spec()` does not hold for calls from now on."""
+        ...
+
+
+@runtime_checkable
+class MayBeWithdrawn(Protocol):
+    """A judge or renderer whose model belongs to a vendor, who may take it away; what was kept of it stays."""
+
+    def require_served(self) -> None:
+        """Refuse (UsageError) a model that is known to be gone; nothing is called for this."""
         ...
 
 

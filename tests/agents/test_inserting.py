@@ -12,7 +12,7 @@ import pytest
 from doubles import BlockRenderer, plugins, story
 from PIL import Image
 
-from katha.agents.frames import drawable_size, fit_picture, png_size
+from katha.agents.pictures import drawable_size, fit_picture, png_size
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.config import Settings

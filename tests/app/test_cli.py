@@ -217,6 +217,8 @@ def test_doctor_says_what_is_there_and_never_a_key(katha: Katha, monkeypatch: py
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret-1234")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("GEMINI_API_KEY", "sk-secret-5678")
+    for name in ("ANTHROPIC", "GEMINI"):
+        monkeypatch.setenv(f"{name}_BASE_URL", "http://127.0.0.1:9")
     text, machine = katha("doctor").stdout, katha("doctor", "--json").stdout
     assert "sk-secret" not in text + machine
     value = json.loads(machine)

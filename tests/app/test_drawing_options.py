@@ -114,6 +114,8 @@ def test_memory_goes_to_board_and_bridge_where_they_have_it(katha: Katha) -> Non
 def test_a_flag_that_no_renderer_listens_to_is_refused(katha: Katha, words: tuple[object, ...]) -> None:
     with pytest.raises(UsageError, match="--memory is given, but no renderer here keeps a model in memory"):
         katha(*words, "--memory", "full", "--out", "out")
+    with pytest.raises(UsageError, match="--characters is given, but no renderer here draws from pictures"):
+        katha(*words, "--characters", "cast", "--out", "out")
     assert not Path("out").exists()
 
 

@@ -124,8 +124,8 @@ def test_what_a_picture_is_expected_to_cost(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     known = OpenAIRenderer("gpt-image-1.5", quality="low")
     whole = OpenAIRenderer("gpt-image-1.5-2026")
-    assert known.frame_price == pytest.approx((1_000 * 5 + 2 * 6250 * 8 + 408 * 32) / 1e6)
-    assert whole.frame_price == pytest.approx((1_000 * 5 + 2 * 6250 * 8 + 6250 * 32) / 1e6)
+    assert known.frame_price == pytest.approx((1_000 * 5 + 4 * 6250 * 8 + 408 * 32) / 1e6)
+    assert whole.frame_price == pytest.approx((1_000 * 5 + 4 * 6250 * 8 + 6250 * 32) / 1e6)
     assert OpenAIRenderer("brand-new").frame_price is None
     assert OpenAIRenderer("brand-new", price=0.04).frame_price == 0.04
     assert OpenAIRenderer("brand-new", price=0.04).spec() == OpenAIRenderer("brand-new").spec()

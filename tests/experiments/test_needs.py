@@ -58,7 +58,7 @@ def test_prices_need_no_key_and_no_weights() -> None:
     assert by_name["openai:gpt-99"].cost is None
     assert by_name["local:nobody/nothing"].cost == 0.0
     assert "hf download nobody/nothing" in by_name["local:nobody/nothing"].note
-    assert by_name["openai:gpt-image-1.5"].cost == pytest.approx(by_name["openai:gpt-image-1.5"].calls * 0.305)
+    assert by_name["openai:gpt-image-1.5"].cost == pytest.approx(by_name["openai:gpt-image-1.5"].calls * 0.405)
     assert needs.cost is None
 
 

@@ -289,7 +289,7 @@ def test_a_size_that_the_model_cannot_draw_is_refused(model: Model, width: int, 
 
 
 def test_any_size_draws_what_the_model_was_not_trained_for(model: Model) -> None:
-    from katha.agents.frames import png_size
+    from katha.pictures import png_size
 
     assert png_size(draw(sdxl(model("sdxl"), any_size=True), width=72, height=8)) == (72, 8)
     assert sdxl(model("sdxl")).capabilities.default_size == (32, 32)

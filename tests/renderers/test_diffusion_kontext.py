@@ -16,8 +16,10 @@ from PIL import Image
 from katha.configs import load_prompt
 from katha.errors import InputFileError, UsageError
 from katha.protocols import BoardContext, FrameRequest
-from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer, at_most, joined
+from katha.renderers.diffusion.flux import first_words
+from katha.renderers.diffusion.kontext import KontextOptions, KontextRenderer
 from katha.renderers.diffusion.memory import process_pool
+from katha.renderers.references import at_most, joined
 from katha.schema import Character
 
 PROMPTS = ("The lion roars at the small mouse.", "The mouse gnaws the net.", "The lion walks past the tree.")
@@ -57,6 +59,8 @@ def plainly(folder: Path, prompt: str, seed: int = 42, **arguments: Any) -> NDAr
 
     pipe = DiffusionPipeline.from_pretrained(folder)
     pipe.set_progress_bar_config(disable=True)
+    if hasattr(pipe, "tokenizer_2"):  # CLIP reads as many whole words as it holds, T5 everything
+        arguments["prompt_2"], prompt = prompt, first_words(pipe.tokenizer, prompt, 75)
     image = pipe(
         prompt=prompt, generator=torch.Generator().manual_seed(seed), width=32, height=32, num_inference_steps=2,
         **arguments,
@@ -124,7 +128,7 @@ def test_qwen_draws_a_frame_without_pictures_as_its_plain_pipeline_does(model: M
     pipe = QwenImagePipeline(**parts)
     pipe.set_progress_bar_config(disable=True)
     with torch.no_grad():
-        wanted, unwanted = (edit.encode_prompt(text)[0] for text in (PROMPTS[0], "snow"))
+        wanted, unwanted = (pipe.encode_prompt(text)[0] for text in (PROMPTS[0], "snow"))
     image = pipe(
         prompt_embeds=wanted, negative_prompt_embeds=unwanted, generator=torch.Generator().manual_seed(42), width=32,
         height=32, num_inference_steps=2, true_cfg_scale=3.0,
@@ -236,3 +240,40 @@ def test_a_reference_that_is_no_picture_is_refused(
         kontext(model("kontext"), reference=(given,))
     with pytest.raises(UsageError, match="two references"):
         kontext(model("kontext"), reference=("lion=whole.png", "lion=whole.png"))
+
+
+def test_the_characters_folder_is_one_for_all(model: Model, tmp_path: Path) -> None:
+    Image.radial_gradient("L").resize((40, 30)).convert("RGB").save(tmp_path / "The_Lion.png")
+    (tmp_path / "notes.txt").write_text("about the lion")
+    request = frame(characters=(LION, MOUSE))
+    folder = kontext(model("kontext"), characters=tmp_path, portraits=False)
+    named = kontext(model("kontext"), reference=(f"lion={tmp_path / 'The_Lion.png'}",), portraits=False)
+    assert next(folder.render_board([request])) == next(named.render_board([request]))
+    assert folder.spec() == named.spec()
+    nobody = kontext(model("kontext"), characters=tmp_path, portraits=False)
+    list(nobody.render_board([frame(characters=(MOUSE,))]))
+    assert "None of the reference pictures (The_Lion.png) is of a character of this board (mouse)." in nobody.remarks()
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (None, "There is no folder"),
+        ((), "holds no picture of a character"),
+        (("lion.png", "The Lion.jpg"), "'lion' has two references, 'The Lion.jpg' and 'lion.png'"),
+        (("broken.png",), r"The reference of 'broken' \(.*broken.png'\) is not a picture"),
+    ],
+)
+def test_a_characters_folder_that_cannot_be_used_is_one_sentence(
+    model: Model, tmp_path: Path, files: tuple[str, ...] | None, message: str
+) -> None:
+    folder = tmp_path / "cast"
+    if files is not None:
+        folder.mkdir()
+    for name in files or ():
+        if name.startswith("broken"):
+            (folder / name).write_text("no picture")
+        else:
+            Image.radial_gradient("L").convert("RGB").save(folder / name)
+    with pytest.raises((InputFileError, UsageError), match=message):
+        kontext(model("kontext"), characters=folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import sys
@@ -18,8 +19,9 @@ from doubles import plugins, story
 from PIL import Image
 
 from katha.agents import graph
+from katha.agents.context import make_renderer
 from katha.agents.run import run_story
-from katha.config import Settings
+from katha.config import Settings, identity_of
 from katha.errors import MissingExtraError, RefusedFrameError, RenderError, TransientRenderError, UsageError
 from katha.jsonio import read_json
 from katha.protocols import BoardContext, FrameRequest
@@ -47,7 +49,12 @@ def reply(service: str, step: Step, number: int) -> dict[str, Any]:
     if step.get("blocked"):
         return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}
     part = {"text": "I cannot."} if step.get("empty") else {"inlineData": {"mimeType": "image/png", "data": data}}
-    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": step.get("finish", "STOP")}
+    parts = [{"inlineData": {"mimeType": "image/png", "data": b64encode(png).decode()}, "thought": thought}
+             for png, thought in step.get("drafts", ())]  # fmt: skip
+    candidate = {
+        "content": {"role": "model", "parts": [*parts, part, *step.get("after", ())]},
+        "finishReason": step.get("finish", "STOP"),
+    }
     details = [{"modality": "TEXT", "tokenCount": 20}, {"modality": "IMAGE", "tokenCount": 300}]
     usage = {"promptTokenCount": 320, "candidatesTokenCount": 1290, "promptTokensDetails": details}
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-2.5-flash-image-002"}
@@ -178,6 +185,18 @@ def test_the_receipt_names_model_version_date_tokens_and_dollars(serve: Serve, s
     assert receipt["cost"] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("marked", [True, False])
+def test_the_last_picture_that_is_no_thought_is_geminis_answer(serve: Serve, service: str, marked: bool) -> None:
+    if service == "openai":
+        pytest.skip("replies hold one picture")
+    draft = picture("draft", (1024, 1024))
+    _, renderer = serve({"drafts": [(draft, marked), (draft, marked)], "after": [{"text": "Done."}]})
+    assert list(renderer.render_board([request()])) == [picture("frame 0", (1024, 1024))]
+    late = {"inlineData": {"mimeType": "image/png", "data": b64encode(draft).decode()}, "thought": True}
+    _, renderer = serve({"after": [late]})
+    assert list(renderer.render_board([request()])) == [picture("frame 0", (1024, 1024))]
+
+
 def test_a_model_without_a_known_price_reports_no_cost(serve: Serve, service: str) -> None:
     server, _ = serve()
     renderer = KINDS[service][0]("brand-new-model", base_url=server.url, retries=0)
@@ -300,21 +319,21 @@ def test_a_board_half_drawn_when_the_network_fails_goes_on_and_pays_for_nothing_
 ) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(graph, "RETRY", graph.RETRY._replace(max_attempts=1))
-    server, renderer = serve({}, {}, {"drop": True}, {})
+    server, renderer = serve({}, {}, {}, {"drop": True}, {}, concurrency=1)
     config = Settings(renderer="hosted", judges=("pixel",), mode="caption_bridge", seeds=(7,), size=(1024, 1024))
     parts = plugins(renderer=renderer)
     with pytest.raises(TransientRenderError, match="failed at scene 3"):
         run_story(story(), config, tmp_path / "out", plugins=parts)
-    assert len(server.bodies) == 3
+    assert len(server.bodies) == 4, "the lion's portrait and three scenes"
     result = run_story(story(), config, tmp_path / "out", plugins=parts)
-    assert len(server.bodies) == 7
+    assert len(server.bodies) == 8
     assert [frame.kind for frame in result.board.frames].count("bridge") == 1
     record = read_json(tmp_path / "out" / "run.json")
     (drawn,) = record["services"]
-    assert (drawn["service"], drawn["frames"]) == (service, 6)
-    assert drawn["cost"] == pytest.approx(6 * renderer.receipt()["cost"])
+    assert (drawn["service"], drawn["frames"]) == (service, 7)
+    assert drawn["cost"] == pytest.approx(7 * renderer.receipt()["cost"])
     assert len(drawn["dates"]) >= 1
-    assert record["paid"]["frames_rendered"] == 6
+    assert record["paid"]["frames_rendered"] == 7
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
@@ -324,7 +343,7 @@ def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
     monkeypatch.setitem(sys.modules, "google.genai", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'katha\[gemini\]'"):
-        list(GeminiRenderer("gemini-2.5-flash-image").render_board([request()]))
+        list(GeminiRenderer("gemini-nano-banana-2.1").render_board([request()]))
 
 
 def test_it_keeps_the_contract(serve: Serve, service: str) -> None:
@@ -342,9 +361,139 @@ def test_an_inserted_bridge_is_one_call_more_and_leaves_the_other_frames_bytes(
     parts = plugins(renderer=renderer)
     config = Settings(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
     base = run_story(story(), config, tmp_path / "base", plugins=parts).board
-    assert len(server.bodies) == 5
+    assert len(server.bodies) == 6
     mode = config.model_copy(update={"mode": "caption_bridge"})
     board = run_story(story(), mode, tmp_path / "bridged", plugins=parts).board
-    assert len(server.bodies) == 6
+    assert len(server.bodies) == 7
     assert [frame.kind for frame in board.frames].count("bridge") == 1
     assert [frame.sha256 for frame in board.frames if frame.kind == "scene"] == [frame.sha256 for frame in base.frames]
+
+
+def pictures_in(server: Server, number: int) -> list[bytes]:
+    """The pictures in the body of one call, in order."""
+    body = server.bodies[number]
+    if server.service == "gemini":
+        parts = json.loads(body)["contents"][0]["parts"]
+        return [urlsafe_b64decode(part["inlineData"]["data"]) for part in parts if "inlineData" in part]
+    found = body.split(b"\r\n\r\n")[1:]
+    return [part.split(b"\r\n--")[0] for part in found if part.startswith(b"\x89PNG")]
+
+
+def test_scenes_are_drawn_from_one_portrait_whatever_the_seed(
+    serve: Serve, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    server, renderer = serve(concurrency=1)
+    config = Settings(renderer="hosted", judges=("pixel",), mode="base", seeds=(7, 8), size=(1024, 1024))
+    run_story(story(), config, tmp_path / "out", plugins=plugins(renderer=renderer))
+    portrait = picture("frame 0", (1024, 1024))
+    scenes = [number for number in range(len(server.bodies)) if pictures_in(server, number)]
+    assert pictures_in(server, 0) == []
+    assert scenes == list(range(1, len(server.bodies)))
+    assert all(pictures_in(server, number) == [portrait] for number in scenes)
+    assert "The given picture shows lion" in sent(server, 1)
+    if service == "openai":
+        assert b'name="input_fidelity"\r\n\r\nhigh' in server.bodies[1]
+        assert server.paths[1].endswith("/images/edits")
+
+
+def test_the_users_own_picture_goes_before_a_portrait_and_beside_the_text(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cast").mkdir()
+    own = picture("my own lion", (80, 60))
+    (tmp_path / "cast" / "The_Lion.png").write_bytes(own)
+    server, renderer = serve(characters=tmp_path / "cast")
+    config = Settings(renderer="hosted", judges=("pixel",), mode="caption_bridge", seeds=(7,), size=(1024, 1024))
+    run_story(story(), config, tmp_path / "out", plugins=plugins(renderer=renderer))
+    assert len(server.bodies) == 6
+    assert all(pictures_in(server, number)[-1] == own for number in range(6))
+    assert len(pictures_in(server, 5)) == 3, "the bridge has its neighbours, too"
+    assert "The further pictures show the characters lion" in sent(server, 5)
+    assert "The characters always look like this" in sent(server, 0)
+    other = KINDS[server.service][0](KINDS[server.service][1], base_url=server.url)
+    assert other.spec()["references"] != renderer.spec()["references"]
+
+
+def test_pictures_that_are_for_nobody_are_told(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "Rabbit.png").write_bytes(picture("rabbit", (64, 64)))
+    _, renderer = serve(characters=tmp_path)
+    list(renderer.render_board([request()]))
+    assert renderer.remarks() == ["None of the reference pictures (Rabbit.png) is of a character of this board (Leo)."]
+    assert renderer.remarks() == []
+
+
+def test_a_model_that_cannot_be_told_a_fidelity_refuses_one(serve: Serve, service: str) -> None:
+    if service == "gemini":
+        with pytest.raises(UsageError, match="cannot be told a fidelity"):
+            serve(fidelity="high")
+    else:
+        assert serve(fidelity="low")[1].spec()["fidelity"] == "low"
+        assert OpenAIRenderer("gpt-image-2.6-flare", base_url="http://127.0.0.1:9").spec()["fidelity"] is None
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_frames_are_asked_for_side_by_side(
+    service: str, concurrency: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    under_way, most, lock, together = 0, 0, threading.Lock(), threading.Barrier(concurrency)
+
+    class Waiting(Server):
+        def process_request_thread(self, request: Any, client_address: Any) -> None:
+            nonlocal under_way, most
+            with lock:
+                under_way += 1
+                most = max(most, under_way)
+            if self.bodies and not together.broken:
+                with contextlib.suppress(threading.BrokenBarrierError):
+                    together.wait(2)
+            super().process_request_thread(request, client_address)
+            with lock:
+                under_way -= 1
+
+    server = Waiting(service, lambda number: {"data": picture(f"frame {number}", (1024, 1024))})
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    renderer = KINDS[service][0](KINDS[service][1], base_url=server.url, concurrency=concurrency)
+    renderer._client._pacer._limit = 3.0
+    config = Settings(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
+    board = run_story(story(scenes=7), config.model_copy(update={"panels": 7}), tmp_path / "out",
+                      plugins=plugins(renderer=renderer)).board  # fmt: skip
+    server.shutdown()
+    server.server_close()
+    assert most == concurrency
+    assert [frame.scene for frame in board.frames] == list(range(1, 8))
+    assert len({frame.sha256 for frame in board.frames}) == 7
+    receipts = read_json(tmp_path / "out" / "run.json")["services"]
+    assert receipts[0]["frames"] == 8
+
+
+def test_what_is_under_way_when_a_frame_fails_is_kept(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(graph, "RETRY", graph.RETRY._replace(max_attempts=1))
+    server, renderer = serve({}, {"status": 500}, {}, {}, {}, {}, {}, {}, concurrency=2, portraits=False)
+    config = Settings(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
+    parts = plugins(renderer=renderer)
+    with pytest.raises(TransientRenderError):
+        run_story(story(), config, tmp_path / "out", plugins=parts)
+    before = len(server.bodies)
+    run_story(story(), config, tmp_path / "out", plugins=parts)
+    assert len(server.bodies) == 6, f"{before} before, one of them failed: nothing is paid for twice"
+
+
+def test_the_characters_folder_reaches_whoever_draws_and_its_place_makes_no_other_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (tmp_path / "lion.png").write_bytes(picture("lion", (64, 64)))
+    config = Settings(renderer="openai:gpt-image-2.6-flare", characters=tmp_path)
+    assert list(make_renderer(config).spec()["references"]) == ["lion"]
+    plain = Settings(renderer="openai:gpt-image-2.6-flare")
+    assert identity_of(config.model_dump()) == identity_of(plain.model_dump())
+    with pytest.raises(UsageError, match=r"There is no folder .*none"):
+        make_renderer(plain.model_copy(update={"characters": tmp_path / "none"}))

@@ -1,11 +1,12 @@
 // The desk: follows the work that is under way, shows the run that lies open, and does what a person asks for.
 import { $, alarm, get, h, post, Refused, say, show } from "./desk_parts.js";
-import { makeDraggable, showBoard, showReview, toldList } from "./desk_board.js";
+import { makeDraggable, showBoard, showDrawn, showReview, toldList } from "./desk_board.js";
 import { agreed, Forms } from "./desk_forms.js";
 
 let page = { board: null, price: { free: true } };
 let progress = { ended: -1, running: false };
 let draft = null;
+let redrawn = null;
 const waiting = [];
 
 // Every change names the version of the board that this tab has seen, so that no tab undoes what another one did.
@@ -17,12 +18,16 @@ async function work(name, body) {
 }
 
 async function changing(name, body) {
+  const [edit, ...others] = body.edits || [];
+  redrawn = !others.length && ["change", "take"].includes(edit?.op) ? edit.frame : null;
   try {
     await work(name, { ...body, base: page.version, agreed: await agreed(page.price) });
     say((page.remarks || []).join(" "));
   } catch (error) {
     if (error.stale) await refresh();
     throw error;
+  } finally {
+    redrawn = null;
   }
 }
 
@@ -114,6 +119,7 @@ $("#draw").addEventListener("click", () => tried(async () => {
   const pays = await agreed({ free: cost.dollars === 0, picture: null, words });
   await post("draw", { story: draft.story, agreed: pays });
   show($("#draft"), false);
+  say("");
 }));
 
 async function showHome() {
@@ -170,6 +176,7 @@ async function follow() {
       ticks = progress.ticks;
       showProgress();
       if (key !== seen) { await refresh(); seen = key; }
+      if (redrawn && progress.running && progress.drawn.length) showDrawn(redrawn, progress.drawn[0]);
       for (const item of waiting.splice(0)) {
         if (progress.ended > item.before) item.resolve(progress.failed); else waiting.push(item);
       }

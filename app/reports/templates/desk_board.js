@@ -1,5 +1,5 @@
 // The board: the story beside it, cards that can be dragged, the weakest cut, before and after, and the numbers.
-import { $, h, image, keepFocus, percent, show } from "./desk_parts.js";
+import { $, h, image, keepFocus, percent, picture, show } from "./desk_parts.js";
 
 export function toldList(place, story) {
   const unread = story.filter((sentence) => sentence.scene === null).length;
@@ -104,7 +104,7 @@ function showWeakest(page, acts, ready) {
 }
 
 function proposals(page, acts, ready) {
-  if (!page.proposals.length) return null;
+  if (!page.proposals.length) return "";
   return h("ol", { class: "takes", id: "proposals" }, page.proposals.map((item, at) => h("li", {},
     image(item.sha256, `Bridge ${at + 1}: ${item.prompt}`),
     h("p", { class: "note" }, item.reason),
@@ -126,9 +126,14 @@ export function showReview(review, choose) {
       h("span", {}, h("input", { type: "radio", name: "take", value: take.name, checked: take.proposed }), ` Bridge ${at + 1}`,
         take.proposed ? " (proposed)" : ""))));
   const chosen = () => $("input[name=take]:checked", place)?.value;
+  const middle = h("li", { class: "bridge" });
+  const fill = () => {
+    const at = review.takes.findIndex((take) => take.name === chosen());
+    middle.replaceChildren(image(review.takes[Math.max(at, 0)].sha256, `Bridge ${at + 1}, between the two scenes`), h("span", {}, `Bridge ${at + 1}`));
+  };
   place.replaceChildren(
     h("h2", { id: "review-title", tabindex: "-1" }, `Between scenes ${review.pair[0]} and ${review.pair[1]} the pictures tell least`),
-    between(review, null),
+    between(review, middle),
     questions(review.asked),
     h("h3", {}, "A frame in between may help. Choose one:"),
     h("ol", { class: "takes" }, takes),
@@ -142,7 +147,15 @@ export function showReview(review, choose) {
     h("div", { class: "form rewrite" },
       h("label", {}, "Or say what the frame is to show", prompt),
       h("div", { class: "row" }, h("button", { type: "button", "data-choice": "edit", onclick: () => choose({ action: "edit", prompt: prompt.value }) }, "Draw that instead"))));
+  fill();
+  place.onchange = fill;
   $("h2", place).focus({ preventScroll: true });
+}
+
+// A picture that was drawn just now stands on its card while the board is still being judged.
+export function showDrawn(number, sha256) {
+  const shown = document.querySelector(`.card[data-number="${number}"] img`);
+  if (shown && shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
 }
 
 function showNumbers(board) {

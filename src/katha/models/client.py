@@ -27,6 +27,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from katha.addresses import is_loopback, url_problem
 from katha.configs import load_config
 from katha.errors import KathaError, ModelError, UsageError
+from katha.models.lifecycle import ending
 from katha.schema import AnswerStatus
 
 if TYPE_CHECKING:
@@ -250,7 +251,8 @@ class Received:
 
 @dataclass(frozen=True)
 class Vendor:
-    """One model of one vendor. card: its row of `configs/providers.yaml`. The key is never shown."""
+    """One model of one vendor. card: its row of `configs/providers.yaml`. own: it is called at the vendor's own
+    address, which nobody had to name. The key is never shown."""
 
     provider: str
     model: str
@@ -258,12 +260,26 @@ class Vendor:
     variable: str
     card: Mapping[str, Any]
     key: str = field(repr=False)
+    own: bool = False
 
     @property
     def endpoint(self) -> str:
         """The address without scheme, names and queries."""
         parts = urlsplit(self.url)
         return f"{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path.rstrip('/')}"
+
+    def require_served(self) -> None:
+        """Refuse a model that its vendor has taken away; another address than the vendor's may serve it still.
+
+        Raises:
+            UsageError: it is gone; the day and the model to use instead are named.
+        """
+        end = ending(self.provider, self.model) if self.own else None
+        if end is not None and end.past:
+            raise UsageError(
+                f"{self.provider} withdrew the model {self.model!r} on {end.date}; only what is kept of it is used.",
+                hint=f"Use {self.provider}:{end.instead}, or name a server that has it still (base_url).",
+            )
 
     def fault(self, error: Exception) -> Fault:
         """Return what an SDK's error means, with the key blotted out.
@@ -280,7 +296,9 @@ class Vendor:
                 f"{self.provider} refused the key for {self.model!r} (HTTP {status}).", hint=f"Check {self.variable}."
             ) from None
         if status == 404:
-            raise UsageError(f"{self.provider} knows no model {self.model!r} at {self.endpoint}.") from None
+            end = ending(self.provider, self.model)
+            hint = f"It ended on {end.date}: use {end.instead}." if end is not None else "`katha doctor` lists models."
+            raise UsageError(f"{self.provider} knows no model {self.model!r} at {self.endpoint}.", hint=hint) from None
         code = getattr(error, "code", None)
         if code == "insufficient_quota":
             raise ModelError(f"The {self.provider} account has no credit left.") from None
@@ -295,8 +313,7 @@ class Vendor:
 
     def cost(self, tokens: Mapping[str, int]) -> float | None:
         """Return US dollars for `tokens` by kind; None where there are none or a price is unknown."""
-        price = self.card.get("price")
-        return float(sum(tokens[kind] * price[kind] for kind in tokens)) / 1e6 if price and tokens else None
+        return _dollars(tokens, self.card.get("price"))
 
     def usage(self, received: Received | None, retries: int, *, plain: bool) -> dict[str, Any]:
         """Return schema mode, retries, model, token counts, and the cost in US dollars (None where unknown)."""
@@ -305,6 +322,12 @@ class Vendor:
             return {**mode, "cost": None}
         tokens = dict(received.tokens)
         return {**mode, "model": received.model, "tokens": tokens, "cost": self.cost(tokens)}
+
+
+def _dollars(tokens: Mapping[str, int], price: Mapping[str, float] | None) -> float | None:
+    if not tokens or not price or not tokens.keys() <= price.keys():
+        return None
+    return float(sum(tokens[kind] * price[kind] for kind in tokens)) / 1e6
 
 
 _KEYLESS: ContextVar[bool] = ContextVar("katha_keyless", default=False)
@@ -339,18 +362,19 @@ def find_vendor(
     """
     section = load_config("providers.yaml")[provider]
     data = section["pictures" if what == "renderer" else "text"]
-    url = base_url or os.environ.get(data["url_variable"]) or str(data["base_url"])
+    named = base_url or os.environ.get(data["url_variable"])
+    url = named or str(data["base_url"])
     problem = url_problem(url)
     if problem is not None:
-        named = "--base-url" if base_url else str(data["url_variable"])
-        raise UsageError(f"The {what} {provider}:{model} cannot be called: {problem}.", hint=f"Correct {named}.")
+        place = "--base-url" if base_url else str(data["url_variable"])
+        raise UsageError(f"The {what} {provider}:{model} cannot be called: {problem}.", hint=f"Correct {place}.")
     prefix = max((name for name in data["models"] if model.startswith(name)), key=len, default="")
     card: dict[str, Any] = data["default"] | data["models"].get(prefix, {})
     variable = next((name for name in section["key"] if os.environ.get(name)), section["key"][0])
     key = os.environ.get(variable) or ("unused" if is_loopback(url) or section.get("own") or is_keyless() else "")
     if not key:
         raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
-    return Vendor(provider, model, url, variable, card, key)
+    return Vendor(provider, model, url, variable, card, key, own=named is None)
 
 
 @dataclass(frozen=True)
@@ -387,6 +411,10 @@ class ProviderClient(ABC):
     def sdk(self) -> Any:
         """The SDK's client, with its own retries off."""
 
+    @abstractmethod
+    def offered(self) -> dict[str, str | None]:
+        """Return the models that the vendor lists for this key, each with the day of its end where it names one."""
+
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""
         sdk = self.__dict__.pop("sdk", None)
@@ -410,6 +438,7 @@ class ProviderClient(ABC):
             UsageError: the key or the model is wrong. ModelError: the account has no credit left.
             Fault: the server stayed broken, or refused the call.
         """
+        self.vendor.require_served()
         failed = Counter() if failed is None else failed
 
         def once() -> T:
@@ -505,6 +534,11 @@ class AnthropicClient(ChatClient):
 
         return Anthropic(api_key=self.vendor.key, base_url=self.vendor.url, max_retries=0, timeout=self.timeout)
 
+    def offered(self) -> dict[str, str | None]:
+        """Return the models that are listed as not retired."""
+        listed = [item for item in self.sdk.models.list(limit=1000) if item.lifecycle != "retired"]
+        return {item.id: item.retires_at.date().isoformat() if item.retires_at else None for item in listed}
+
     @property
     def headers(self) -> dict[str, str]:
         """Headers of every call: the version of the API, where the model needs one."""
@@ -564,6 +598,10 @@ class OpenAIClient(ChatClient):
         from openai import OpenAI
 
         return OpenAI(api_key=self.vendor.key, base_url=self.vendor.url, max_retries=0, timeout=self.timeout)
+
+    def offered(self) -> dict[str, str | None]:
+        """Return the models that are listed; Google's names come without their folder."""
+        return {item.id.removeprefix("models/"): item.shutdown_date for item in self.sdk.models.list()}
 
     def request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None, limit: int) -> Request:
         """Return the body of one chat completion."""

@@ -300,7 +300,7 @@ class Candidates(Record):
     story_id: str
     mode: str
     settings: CompassSettings
-    candidates: list[Candidate]
+    candidates: list[Candidate] = Field(min_length=1)
     decision: Decision
 
 

@@ -1,0 +1,130 @@
+"""What a frame has to be (whole, of its size, with something on it), what it is drawn from (its characters' pictures),
+and frames of a service, which are waited for side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from dataclasses import replace
+from typing import TypeVar
+
+from katha.errors import BlankFrameError, InputFileError, RenderError
+from katha.pictures import as_png, decode, png_problem, png_size
+from katha.protocols import AsksSideBySide, Capabilities, DrawsFromPictures, FrameRequest, Renderer
+
+T = TypeVar("T")
+Size = tuple[int, int]
+_FLAT_LEVELS = 2
+_SMALL = 2048
+_FLAT_RATIO = 200
+"""A picture of one colour takes a tiny part of its pixels' bytes as PNG; only such small files are looked into."""
+
+
+def check_picture(png: object, size: Size | None, who: str) -> bytes:
+    """Return `png` if it is a whole PNG of `size` (None: any) with something on it.
+
+    Raises:
+        RenderError: it is not; BlankFrameError: it is one colour all over.
+    """
+    problem = png_problem(png)
+    if problem is not None or not isinstance(png, bytes):
+        raise RenderError(f"The renderer {who!r} gave a frame that {problem}.")
+    found = png_size(png)
+    if size is not None and found != size:
+        raise RenderError(
+            f"The renderer {who!r} drew {found[0]}x{found[1]} pixels where {size[0]}x{size[1]} were asked for."
+        )
+    try:
+        blank = len(png) < max(_SMALL, found[0] * found[1] * 3 // _FLAT_RATIO) and _flat(png)
+    except InputFileError as error:
+        raise RenderError(f"The renderer {who!r} gave a frame that cannot be used: {error.message}") from error
+    if blank:
+        raise BlankFrameError(f"The renderer {who!r} drew a frame of one colour.", hint="Try another prompt or seed.")
+    return png
+
+
+def _flat(png: bytes) -> bool:
+    bands = decode(png, "The frame").getextrema()
+    return all(high - low <= _FLAT_LEVELS for low, high in bands)  # type: ignore[misc]
+
+
+def drawable_size(able: Capabilities, wanted: Size) -> Size:
+    """Return the size that a renderer has to draw so that `wanted` can be cut from it: the same where it can."""
+    if able.sizes is None:
+        step = able.size_multiple
+        return (-(-wanted[0] // step) * step, -(-wanted[1] // step) * step)
+    if wanted in able.sizes:
+        return wanted
+    shape = wanted[0] / wanted[1]
+
+    def unlike(size: Size) -> tuple[float, int]:
+        ratio = size[0] / size[1] / shape
+        return (round(max(ratio, 1 / ratio), 3), abs(size[0] * size[1] - wanted[0] * wanted[1]))
+
+    return min(able.sizes, key=unlike)
+
+
+def fit_picture(png: bytes, size: Size) -> bytes:
+    """Return `png` scaled to cover `size` and cut at its centre; the same bytes when it has that size already."""
+    if png_size(png) == size:
+        return png
+    from PIL import Image, ImageOps
+
+    return as_png(ImageOps.fit(decode(png, "The frame"), size, Image.Resampling.LANCZOS))
+
+
+def with_pictures(
+    renderer: Renderer, requests: Sequence[FrameRequest], draw: Callable[[FrameRequest, str], bytes]
+) -> list[FrameRequest]:
+    """Return the requests with the pictures of their characters, where the renderer wants them.
+
+    draw: gives the portrait of a request (of the character so called); it is called once for each distinct request.
+    """
+    if not isinstance(renderer, DrawsFromPictures):
+        return list(requests)
+    drawn: dict[FrameRequest, bytes] = {}
+    found = []
+    for request in requests:
+        pictures = []
+        for character in request.characters:
+            picture = renderer.picture_of(character, request)
+            if isinstance(picture, FrameRequest):
+                if picture not in drawn:
+                    drawn[picture] = draw(picture, character.name)
+                picture = drawn[picture]
+            if picture is not None:
+                pictures.append((character.name, picture))
+        found.append(replace(request, pictures=tuple(pictures)))
+    return found
+
+
+def threads_of(renderer: Renderer) -> int:
+    """Return from how many threads frames may be asked for; 1 for a renderer that needs the machine to itself."""
+    return max(1, int(renderer.concurrency)) if isinstance(renderer, AsksSideBySide) else 1
+
+
+def side_by_side(places: Sequence[int], one: Callable[[int], T], threads: int, done: Callable[[int, T], None]) -> None:
+    """Call `one` for every place from some threads, and `done` with what it gave on the caller's, as it comes.
+
+    After a failure nothing more is begun; what is under way is waited for and handed over, because it is paid for.
+
+    Raises:
+        Exception: the failure of the first place that failed.
+    """
+    failures: dict[int, BaseException] = {}
+    waiting = list(places)
+    under_way: dict[Future[T], int] = {}
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        while under_way or (waiting and not failures):
+            while waiting and not failures and len(under_way) < threads:
+                place = waiting.pop(0)
+                under_way[pool.submit(copy_context().run, one, place)] = place
+            for ended in wait(under_way, return_when=FIRST_COMPLETED).done:
+                place, error = under_way.pop(ended), ended.exception()
+                if error is not None:
+                    failures[place] = error
+                else:
+                    done(place, ended.result())
+    if failures:
+        raise failures[min(failures)]
