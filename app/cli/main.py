@@ -36,8 +36,8 @@ VERBS = {
         "Print the plan of STORY: characters, one prompt a frame, and the transitions that must be readable.",
     ),
     "redo": _Verb(
-        "run:redo",
-        "Draw one frame of RUN again with another seed, keep the old version, and judge again what depends on it.",
+        "redo:redo",
+        "Change a frame of RUN by hand, keep the version before, and judge again what depends on it.",
     ),
     "desk": _Verb(
         "desk:desk",
