@@ -70,7 +70,7 @@ def s3() -> Iterator[S3Server]:
     """An S3 server on loopback; `s3_keys` lets a test find it."""
     server = S3Server()
     yield server
-    server.close()
+    server.stop()
 
 
 @pytest.fixture

@@ -61,6 +61,10 @@ class Objects(Protocol):
         """Return when it was stored, in seconds since 1970 by the clock of the place."""
         ...
 
+    def size(self, sha256: str) -> int:
+        """Return its bytes."""
+        ...
+
     def remove(self, sha256: str) -> None:
         """Remove it, if it is there."""
         ...
@@ -157,6 +161,12 @@ class Blobs:
         path = self.path(sha256)
         with told("Cannot look at", path):
             return path.stat().st_mtime
+
+    def size(self, sha256: str) -> int:
+        """Return the bytes of the file."""
+        path = self.path(sha256)
+        with told("Cannot look at", path):
+            return path.stat().st_size
 
     def remove(self, sha256: str) -> None:
         """Remove the file, if it is there."""
@@ -294,6 +304,11 @@ class RemoteObjects:
         path = self._path(sha256)
         found: datetime = self._try("cannot be looked at", lambda: self._files.modified(path))
         return found.timestamp()
+
+    def size(self, sha256: str) -> int:
+        """Return the bytes of the object."""
+        path = self._path(sha256)
+        return int(self._try("cannot be looked at", lambda: self._files.size(path)))
 
     def remove(self, sha256: str) -> None:
         """Remove the object; the copies of machines stay."""

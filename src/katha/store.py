@@ -111,10 +111,10 @@ class FrameIndex:
         return self._index.paid(FRAME)
 
 
-FRAME, ANSWER, RECEIPT = "frame", "answer", "receipt"
-"""The kinds of records that the index has."""
-_OBJECT, _PLACE = "object", "objects"
-"""In the outbox, a picture to send; in the index, which place its pictures are in."""
+FRAME, ANSWER, RECEIPT, PLACE = "frame", "answer", "receipt", "objects"
+"""The kinds of records that the index has; the last says which place its pictures are in."""
+_OBJECT = "object"
+"""In the outbox, a picture to send."""
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,8 @@ class Store:
         if not self.address.objects:
             return
         mine = self.blobs.identity(uuid4().hex)
-        self.index.put(_PLACE, "id", canonical({"id": mine, "place": shown(self.address.objects)}))
-        known = loads((self.index.get(_PLACE, "id") or b"{}").decode("utf-8"))
+        self.index.put(PLACE, "id", canonical({"id": mine, "place": shown(self.address.objects)}))
+        known = loads((self.index.get(PLACE, "id") or b"{}").decode("utf-8"))
         if known.get("id") != mine:
             raise UsageError(
                 f"The pictures of this index are in {known.get('place')!r}, and {shown(self.address.objects)!r} is "

@@ -62,18 +62,19 @@ class PostgresServer:
         """End at once, as a machine does that loses its power; what was committed stays."""
         self._tool("pg_ctl", "-D", "data", "-w", "-m", "immediate", "stop")
 
-    def url(self, database: str) -> str:
-        """Return the address of a database."""
-        return f"postgresql://katha@/{database}?host={self.folder}"
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return f"postgresql://katha@/postgres?host={self.folder}"
 
     def fresh(self) -> str:
-        """Make an empty database and return its address."""
+        """Make a place without a table and return its address: a schema, of which a hundred are soon made and gone."""
         import psycopg
 
         self._count += 1
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE fresh_{self._count}".encode())
-        return self.url(f"fresh_{self._count}")
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA fresh_{self._count}".encode())
+        return f"{self.url}&options=-csearch_path%3Dfresh_{self._count}"
 
 
 @contextmanager
@@ -91,18 +92,26 @@ class S3Server:
     """moto's server on a free port of loopback. `environment` is what a client needs to find it."""
 
     def __init__(self) -> None:
-        from moto.server import ThreadedMotoServer
-
-        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        self._server.start()
-        host, self.port = self._server.get_host_and_port()
-        self._count = 0
+        self._port = self._count = 0
+        self.start()
         self.environment: Mapping[str, str] = {
-            "AWS_ENDPOINT_URL": f"http://{host}:{self.port}",
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._port}",
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_DEFAULT_REGION": "us-east-1",
         }
+
+    def start(self) -> None:
+        """Serve, on the port that was first found free; what was written before is still there."""
+        from moto.server import ThreadedMotoServer
+
+        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self._port, verbose=False)
+        self._server.start()
+        self._port = self._server.get_host_and_port()[1]
+
+    def stop(self) -> None:
+        """Stop serving."""
+        self._server.stop()
 
     def bucket(self) -> str:
         """Make an empty bucket and return the address of a folder in it."""
@@ -114,7 +123,3 @@ class S3Server:
         client.create_bucket(Bucket=f"bucket-{self._count}")
         client.close()
         return f"s3://bucket-{self._count}/katha"
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._server.stop()
