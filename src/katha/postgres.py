@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -81,17 +82,7 @@ class PostgresIndex:
         self._held: set[str] = set()
         self._lock, self._closed = threading.Lock(), threading.Event()
         self._heart: threading.Thread | None = None
-        try:
-            import psycopg
-        except ImportError as error:
-            raise MissingExtraError(
-                "An index in PostgreSQL needs psycopg.", hint="pip install 'katha[cluster]'"
-            ) from error
-        self._error = psycopg.Error
-        try:
-            self._where = {**_LINE, **psycopg.conninfo.conninfo_to_dict(url)}
-        except psycopg.ProgrammingError as error:
-            raise UsageError(f"KATHA_STORE cannot be {self.place!r}: {first_line(error).rstrip('.')}.") from error
+        self._connect, self._error = connector(url)
         self._prepare()
 
     def get(self, kind: str, key: str) -> bytes | None:
@@ -210,7 +201,7 @@ class PostgresIndex:
         try:
             return patiently(lambda: self._once(statement, *values), self._patience, _passes)
         except self._error as error:
-            raise self._explain(error) from error
+            raise explained(self.place, error) from error
 
     def _once(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         given = values[0] if values and isinstance(values[0], dict) else values
@@ -228,12 +219,6 @@ class PostgresIndex:
                 raise
             self._idle.append(connection)
             return rows
-
-    def _connect(self) -> Connection[Any]:
-        import psycopg
-
-        # No prepared statements: a pooler between katha and the database may hand each statement to another session.
-        return psycopg.connect(autocommit=True, prepare_threshold=None, **self._where)
 
     def _forget(self) -> None:
         while self._idle:
@@ -253,15 +238,7 @@ class PostgresIndex:
                 raise
             self._idle.append(connection)
         except self._error as error:
-            raise self._explain(error) from error
-
-    def _explain(self, error: Exception) -> StoreError:
-        full = getattr(error, "sqlstate", None) == _FULL
-        hint = "Free some space there" if full else "Check KATHA_STORE and that PostgreSQL runs there"
-        return StoreError(
-            f"The shared index {self.place} cannot be used: {first_line(error)[:300].rstrip('.')}.",
-            hint=f"{hint}, and run the same command again: what is done is kept.",
-        )
+            raise explained(self.place, error) from error
 
 
 _FULL = "53100"
@@ -273,3 +250,31 @@ def _passes(error: BaseException) -> bool:
 
     gone = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
     return gone and getattr(error, "sqlstate", None) != _FULL
+
+
+def connector(url: str) -> tuple[Callable[..., Connection[Any]], type[Exception]]:
+    """Return what connects to a database (with more arguments of psycopg's), and the errors that it may raise.
+
+    Raises:
+        MissingExtraError: psycopg is not installed. UsageError: `url` is no address of a database.
+    """
+    try:
+        import psycopg
+    except ImportError as error:
+        raise MissingExtraError("PostgreSQL needs psycopg.", hint="pip install 'katha[cluster]'") from error
+    try:
+        where = {**_LINE, **psycopg.conninfo.conninfo_to_dict(url)}
+    except psycopg.ProgrammingError as error:
+        raise UsageError(f"KATHA_STORE cannot be {shown(url)!r}: {first_line(error).rstrip('.')}.") from error
+    # No prepared statements: a pooler between katha and the database may hand each statement to another session.
+    return partial(psycopg.connect, autocommit=True, prepare_threshold=None, **where), psycopg.Error
+
+
+def explained(place: str, error: Exception) -> StoreError:
+    """Return what to say of a database that fails."""
+    full = getattr(error, "sqlstate", None) == _FULL
+    hint = "Free some space there" if full else "Check KATHA_STORE and that PostgreSQL runs there"
+    return StoreError(
+        f"The database {place} cannot be used: {first_line(error)[:300].rstrip('.')}.",
+        hint=f"{hint}, and run the same command again: what is done is kept.",
+    )

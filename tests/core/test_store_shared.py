@@ -164,7 +164,7 @@ def test_a_lost_database_is_one_sentence_and_loses_nothing(
         try:
             for write in (lambda: store.answers.put("a", answer()), lambda: store.frames.put("f", picture)):
                 with pytest.raises(
-                    StoreError, match=r"^The shared index postgresql:///postgres cannot be used: .*"
+                    StoreError, match=r"^The database postgresql:///postgres cannot be used: .*"
                 ) as said:
                     write()
                 assert "what is done is kept" in str(said.value)
