@@ -33,12 +33,12 @@ def check(as_json: Json = False) -> None:
     with Store(cache_folder()) as opened:
         place, found = opened.place, opened.check()
     if as_json:
-        echo_json({"store": place, **asdict(found)})
+        echo_json({"cache": str(cache_folder()), "store": place, **asdict(found)})
         return
     typer.echo(f"Store: {place}")
-    typer.echo(f"  {found.files:,} pictures, {found.damaged_files:,} of them damaged")
+    typer.echo(f"  {found.files:,} files, {found.damaged_files:,} of them damaged")
     typer.echo(f"  {found.records:,} records, {found.damaged_records:,} of them damaged")
-    typer.echo(f"  {found.missing_files:,} records of pictures that are gone")
+    typer.echo(f"  {found.missing_files:,} records whose file is gone")
     if found.damaged_files or found.damaged_records:
         typer.echo(f"What is damaged is in {cache_folder() / 'quarantine'} now, and is made again when it is needed.")
 
