@@ -140,9 +140,7 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
         fresh: list[tuple[int, str]] = []
         with context.renderer_lock, closing(_render(context, requests, missing)) as drawn:
             for place, png in zip(missing, drawn, strict=True):
-                sha256 = _put(context, renderer, png)
-                if kept and not whole:
-                    sha256 = index.put(keys[place], sha256)
+                sha256 = _put(context, renderer, png, keys[place] if kept and not whole else None)
                 fresh.append((place, sha256))
                 show(context, sha256, requests[place], emit, reused=False)
         if kept and whole:  # all or nothing: frames of two batches do not belong together
@@ -178,12 +176,17 @@ def _render(
         raise RenderError(f"The renderer {who!r} gave {count} frames for {len(wanted)} requests.")
 
 
-def _put(context: RunContext, renderer: Renderer, png: bytes) -> str:
-    """Keep a picture, and the receipt of the service that drew it; its hash."""
-    sha256 = context.store.blobs.put(png)
-    if isinstance(renderer, KeepsReceipts):
-        context.store.frames.put_receipt(sha256, renderer.receipt())
-    return sha256
+def _put(context: RunContext, renderer: Renderer, png: bytes, key: str | None) -> str:
+    """Keep a picture, the receipt of the service that drew it, and what it was drawn for; the hash that counts."""
+    store = context.store
+    sha256 = counts = store.blobs.put(png)
+    try:
+        if isinstance(renderer, KeepsReceipts):
+            store.frames.put_receipt(sha256, renderer.receipt())
+    finally:  # a store that is lost in between keeps both for later, or the picture would be paid for again
+        if key is not None:
+            counts = store.frames.put(key, sha256)
+    return counts
 
 
 def _dump(request: FrameRequest) -> dict[str, object]:
@@ -274,8 +277,7 @@ def _insert_once(
         if sha256 is None:
             with context.renderer_lock, named_failures(f"renderer {who!r}", RenderError):
                 png = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
-                sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size))
-            sha256 = context.store.frames.put(key, sha256)
+                sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size), key)
     show(context, sha256, request, emit, reused=reused)
     return sha256
 

@@ -184,6 +184,35 @@ def test_a_lost_database_is_one_sentence_and_loses_nothing(
         assert store.answers.get("a") == answer()
 
 
+_FULL = """
+CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER full_disk BEFORE INSERT ON katha_entries EXECUTE FUNCTION full_disk()
+"""
+
+
+def test_a_full_disk_of_the_database_is_told_at_once(tmp_path: Path, database: str) -> None:
+    address = StoreAddress(database, str(tmp_path / "shared"), patience=3_600.0)
+    with Store(tmp_path / "cache", address=address) as store:
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute(_FULL.encode())
+        with pytest.raises(StoreError, match=r"No space left on device\. Free some space there"):
+            store.answers.put("a", answer())
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute(b"DROP TRIGGER full_disk ON katha_entries")
+    with Store(tmp_path / "cache", address=address) as store:
+        assert store.answers.get("a") == answer()
+
+
+def test_a_pooler_between_may_hand_each_statement_to_another_session(tmp_path: Path, address: StoreAddress) -> None:
+    with Store(tmp_path / "cache", address=address) as store:
+        for number in range(12):
+            store.answers.put(str(number), answer())
+        assert rows(address.index, "SELECT * FROM pg_prepared_statements") == []
+        assert isinstance(store.index, PostgresIndex)
+        assert store.index._run("SELECT COUNT(*) FROM pg_prepared_statements") == [(0,)]
+
+
 @pytest.fixture
 def remote(database: str, s3_keys: S3Server, tmp_path: Path) -> Iterator[Store]:
     """A store whose pictures are in S3, as machine 1 sees it."""
