@@ -326,10 +326,11 @@ class RemoteObjects:
 
         def named() -> bytes:
             try:
-                self._files.pipe_file(path, mine, mode="create")
-            except FileExistsError:
                 return bytes(self._files.cat_file(path))
-            return mine
+            except FileNotFoundError:
+                with suppress(FileExistsError):  # another machine was faster
+                    self._files.pipe_file(path, mine, mode="create")
+            return bytes(self._files.cat_file(path))
 
         # At once or not at all: an address that is wrong should say so.
         return read_identity(self._try("cannot be used", named, 0.0), f"{self.place}/{IDENTITY}")

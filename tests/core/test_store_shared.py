@@ -302,6 +302,39 @@ def test_a_wrong_bucket_is_refused_before_anything_is_drawn(remote: Store, s3_ke
         Store(tmp_path / "two", address=other)
 
 
+_GOOGLE = """
+import os, sys
+from pathlib import Path
+from gcp_storage_emulator.server import create_server
+server = create_server("127.0.0.1", 0, in_memory=True, default_bucket="bucket")
+server.start()
+os.environ["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{server._api._httpd.server_address[1]}"
+from katha.addresses import StoreAddress
+from katha.store import Store
+there = StoreAddress(objects="gs://bucket/katha", patience=0.0)
+with Store(Path(sys.argv[1], "one"), address=there) as one:
+    sha256 = one.blobs.put(b"picture")
+    assert not one.blobs.failures, one.blobs.failures
+with Store(Path(sys.argv[1], "two"), address=there) as two:
+    assert two.blobs.find(sha256) == b"picture"
+    assert two.blobs.find("0" * 64) is None
+    assert list(two.blobs.names()) == [sha256] and two.blobs.verify(sha256) and two.blobs.size(sha256) == 7
+    assert two.blobs.identity("another") == one.blobs.identity("third")
+    two.blobs.remove(sha256)
+    assert not list(two.blobs.names())
+print("fine", flush=True)
+os._exit(0)
+"""
+
+
+def test_pictures_may_be_in_google_s_store(tmp_path: Path) -> None:
+    """In a process of its own: gcsfs decides when it is imported whether it asks the server for newer protocols."""
+    known = {**os.environ, "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false", "FSSPEC_GS_TOKEN": "anon"}
+    words = [sys.executable, "-c", _GOOGLE, str(tmp_path)]
+    done = subprocess.run(words, env=known, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "fine\n", done.stderr
+
+
 def test_a_folder_that_is_not_mounted_is_refused(tmp_path: Path, address: StoreAddress) -> None:
     with Store(tmp_path / "cache", address=address) as store:
         store.frames.put("key", store.blobs.put(b"picture"))
