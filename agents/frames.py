@@ -88,8 +88,7 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
         fresh: list[tuple[int, str]] = []
 
         def keep(place: int, png: bytes) -> str:
-            sha256 = _put(context, renderer, png, requests[place])
-            return index.put(keys[place], sha256) if kept and not whole else sha256
+            return _put(context, renderer, png, requests[place], keys[place] if kept and not whole else None)
 
         def tell(place: int, sha256: str) -> None:
             fresh.append((place, sha256))
@@ -178,13 +177,19 @@ def _render(
         raise RenderError(f"The renderer {who!r} gave {count} frames for {len(wanted)} requests.")
 
 
-def _put(context: RunContext, renderer: Renderer, png: bytes, request: FrameRequest) -> str:
-    """Keep a picture, and the receipt of the service that drew it (with the pictures it was drawn from); its hash."""
-    sha256 = context.store.blobs.put(png)
-    if isinstance(renderer, KeepsReceipts):
-        pictures = {"pictures": [sha256_hex(data) for _, data in request.pictures]} if request.pictures else {}
-        context.store.frames.put_receipt(sha256, {**renderer.receipt(), **pictures})
-    return sha256
+def _put(context: RunContext, renderer: Renderer, png: bytes, request: FrameRequest, key: str | None) -> str:
+    """Keep a picture, the receipt of the service that drew it (with the pictures it was drawn from), and what it was
+    drawn for; the hash that counts."""
+    store = context.store
+    sha256 = counts = store.blobs.put(png)
+    try:
+        if isinstance(renderer, KeepsReceipts):
+            pictures = {"pictures": [sha256_hex(data) for _, data in request.pictures]} if request.pictures else {}
+            store.frames.put_receipt(sha256, {**renderer.receipt(), **pictures})
+    finally:  # a store that is lost in between keeps both for later, or the picture would be paid for again
+        if key is not None:
+            counts = store.frames.put(key, sha256)
+    return counts
 
 
 def _dump(request: FrameRequest) -> dict[str, object]:
@@ -277,8 +282,7 @@ def _insert_once(
         if sha256 is None:
             with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
                 png = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
-                sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size), asked)
-            sha256 = context.store.frames.put(key, sha256)
+                sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size), asked, key)
     show(context, sha256, request, emit, reused=reused)
     return sha256
 

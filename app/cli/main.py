@@ -81,6 +81,9 @@ VERBS = {
     "people": _Verb(
         "people:people", "Ask people about boards: make the pages of a study, and score what they hand back."
     ),
+    "store": _Verb(
+        "store:store", "Look after the store that commands share: KATHA_CACHE, or KATHA_STORE and KATHA_OBJECTS."
+    ),
     "new": _Verb("plugins:new", "Write the skeleton of a plug-in of your own."),
     "train": _Verb("train:train", "Train what can be trained."),
 }
