@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
+from katha.experiments.cluster.standing import OnWorkers
 from katha.experiments.compare import CompareJob
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import (
@@ -65,6 +67,7 @@ def evaluate(
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
     on_batch: Callable[[str, int, int], None] | None = None,
+    on_workers: OnWorkers | None = None,
     **changes: Any,
 ) -> evaluating.EvalResult:
     """Judge boards that anyone made, under text, image and text+image, and score what was recovered.
@@ -79,9 +82,10 @@ def evaluate(
         budget: Limits over the calls and dollars of the judges.
         on_progress: Hears each story's id, how many stories are done, and of how many.
         on_batch: Hears of a judge's batches: its name, how many have ended, of how many.
+        on_workers: Hears how the work of several workers stands, and of those that are lost.
         **changes: Settings by name (`judges=["openai:gpt-4o"]`, `answers="free"`), and those of `EvalOptions`:
             `split`, `ids`, `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `reference`, `resamples`,
-            `concurrency`, `batch`.
+            `concurrency`, `batch`, `workers`, `cluster`.
 
     Returns:
         The scores, and what was asked, kept and left out; the files, with `report.html`, are in `result.out`.
@@ -96,7 +100,7 @@ def evaluate(
     """
     options, job = _eval_job(stories, boards, settings, changes)
     place = Path(out)
-    with Store(cache_folder(), owner=str(place)) as store:
+    with Store(cache_folder(), owner=str(place)) as store, options.fleet(budget, on_workers) or nullcontext() as fleet:
         result = evaluating.evaluate(
             job,
             place,
@@ -105,6 +109,7 @@ def evaluate(
             on_story=_counted(on_progress, len(job.records)),
             batch=options.batch,
             on_batch=on_batch,
+            fleet=fleet,
         )
     if not (result.reused and (place / "report.html").is_file()):
         write_eval_report(place)
@@ -164,6 +169,7 @@ def _eval_job(
     )
     judges = countable_judges(config, options.concurrency) if dry else _judges(config, options.concurrency)
     job = evaluating.EvalJob(
+        config=config,
         records=records,
         methods=methods,
         judges=evaluating.name_judges(judges),
