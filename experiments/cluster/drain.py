@@ -12,13 +12,14 @@ import os
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from katha.config import katha_version
 from katha.errors import KathaError
 from katha.experiments.cluster.standing import OnWorkers, Standing
 from katha.experiments.cluster.work import (
@@ -69,17 +70,18 @@ class Crew:
 
 
 def mark_store(owner: str) -> str:
-    """Return what tells the command's cache from others; it is made once for every cache."""
+    """Return what tells the command's cache from others (made once for every cache), and katha's version."""
     with open_store(owner) as store:
         if store.index.get(*_MARK) is None:
             store.index.put(*_MARK, sha256_hex(os.urandom(16)).encode("ascii"))
-        return (store.index.get(*_MARK) or b"").decode("ascii")
+        return f"{(store.index.get(*_MARK) or b'').decode('ascii')} {katha_version()}"
 
 
 class Hand:
     """A worker's process: a station, opened when the worker begins."""
 
     def __init__(self, opener: Opener, stage: str, owner: str, mark: str, environment: Mapping[str, str]) -> None:
+        """mark: the command's cache and its version of katha, as `mark_store` gives them."""
         self._opener, self._stage, self._owner, self._mark = opener, stage, owner, mark
         self._environment = environment
         self._station: Station | None = None
@@ -90,9 +92,12 @@ class Hand:
         return attempt(self._begin, None)
 
     def _begin(self, _: object) -> Ending:
+        cache, _, version = self._mark.partition(" ")
+        if katha_version() != version:
+            raise KathaError(f"it has katha {katha_version()}, the command {version}.", hint="Install the same on all.")
         with open_store(self._owner) as store:
             seen = (store.index.get(*_MARK) or b"").decode("ascii")
-        if seen != self._mark:
+        if seen != cache:
             raise KathaError(
                 "it does not see the command's cache.", hint="Name one that every machine reaches in KATHA_STORE."
             )

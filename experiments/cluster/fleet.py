@@ -152,7 +152,9 @@ class Fleet:
         if cuda and not cards:
             raise UsageError("Ray finds no GPU for --workers cuda.", hint="Give --workers cpu:2, or another --cluster.")
         options = {"num_cpus": _SHARE, "num_gpus": 1.0 if cuda else 0.0}
-        return (room if self.place.count is None else min(self.place.count, room) if cuda else self.place.count), options
+        return (
+            room if self.place.count is None else min(self.place.count, room) if cuda else self.place.count
+        ), options
 
     def close(self) -> None:
         """Let go of Ray, if it began with this command."""

@@ -11,7 +11,8 @@ from katha.config import Settings
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, OnAnswer
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.work import HOME, Done, Ending, Item, Station, Work, judged_at, open_store, streamed
+from katha.experiments.cluster.hands import judged_at
+from katha.experiments.cluster.work import HOME, Done, Ending, Item, Station, Work, open_store, streamed
 from katha.experiments.eval_folder import mark
 from katha.experiments.judging import Evaluator
 from katha.protocols import Judge

@@ -1,20 +1,18 @@
-"""Plug-ins for workers: each fills its process, so that every one has a stage of its own, and dies when it is told to."""
+"""Plug-ins for workers: each fills its process, so that every one has a stage of its own, and dies when told to."""
 
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from doubles import BlockRenderer, PixelJudge, note
+from doubles import BlockRenderer, PixelJudge
 
-from katha.errors import ModelError
+from katha.errors import ModelError, RefusedFrameError
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 
 
-def _die_once(mark: Path | None) -> None:
+def die_once(mark: Path | None) -> None:
     """End the process as a kill does, the first time that anybody comes here."""
     if mark is not None:
         try:
@@ -24,54 +22,52 @@ def _die_once(mark: Path | None) -> None:
         os._exit(9)
 
 
-@dataclass
 class FullJudge(PixelJudge):
-    """dies: a file that the first process to ask makes before it dies. refuses: every question of these ids is refused.
-    here: the machine that has the model; any, unless it is named."""
+    """log: gets a line an answer. dies: a file that the first process to ask makes before it dies. refused: of five
+    questions, how many are refused whenever they are asked. absent: a folder in which each process leaves its number;
+    the second one that comes lacks the model."""
 
-    exclusive: bool = True
-    dies: Path | None = None
-    after: int = 3
-    absent: Path | None = None
-    refused: int = 0
+    exclusive = True
+
+    def __init__(
+        self, *, log: Path | None = None, dies: Path | None = None, refused: int = 0, absent: Path | None = None
+    ) -> None:
+        super().__init__(name="full", log=log)
+        self.dies, self.refused = dies, refused
+        if absent is not None:
+            (absent / str(os.getpid())).touch()
+            if sorted(absent.iterdir(), key=lambda path: path.stat().st_mtime_ns)[1:2] == [absent / str(os.getpid())]:
+                raise ModelError("The model is not on this machine.")
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         for number, reply in enumerate(super().ask(evidence, prompts)):
-            if number == self.after:
-                _die_once(self.dies)
-            refused = self.refused and int.from_bytes(prompts[number].question.encode()) % 5 < self.refused
+            if number == 1:
+                die_once(self.dies)
+            refused = sum(prompts[number].question.encode()) % 5 < self.refused
             yield JudgeReply("refused", error="no") if refused else reply
 
 
-@dataclass
-class AbsentJudge(FullJudge):
-    """Is on one machine only: the first process that asks for it."""
-
-    def __post_init__(self) -> None:
-        if self.absent is not None:
-            self.absent.mkdir(exist_ok=True)
-            if (self.absent / str(os.getpid())).exists():
-                return
-            (self.absent / str(os.getpid())).touch()
-            if len(list(self.absent.iterdir())) == 2:
-                raise ModelError(f"The model is not on {socket.gethostname()}.")
-
-
-@dataclass
 class FullRenderer(BlockRenderer):
-    """See `FullJudge`."""
+    """log: gets a line a frame. dies: a file that the first process to draw a second frame makes before it dies.
+    refused: a text; a scene with it in its prompt is never drawn."""
 
-    exclusive: bool = True
-    dies: Path | None = None
+    exclusive = True
+
+    def __init__(self, *, log: Path | None = None, dies: Path | None = None, refused: str | None = None) -> None:
+        super().__init__(log=log)
+        self.dies, self.refused = dies, refused
+
+    def _draw(self, request: FrameRequest) -> bytes:
+        if self.refused is not None and self.refused in request.prompt:
+            raise RefusedFrameError("Not this one.")
+        if self.drawn:
+            die_once(self.dies)
+        return super()._draw(request)
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        _die_once(self.dies)
         return super().insert_frame(request, context)
 
 
-def paid(log: Path) -> list[str]:
+def lines(log: Path) -> list[str]:
     """What was done, as it was noted."""
     return log.read_text().splitlines() if log.exists() else []
-
-
-__all__ = ["AbsentJudge", "FullJudge", "FullRenderer", "note", "paid"]
