@@ -34,7 +34,7 @@ from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.cluster.standing import OnWorkers
-from katha.experiments.compare import CompareJob
+from katha.experiments.compare_job import CompareJob, CompareResult
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import (
     EvalOptions,
@@ -204,6 +204,7 @@ def ablate(
     out: Path | str | None = None,
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
+    on_workers: OnWorkers | None = None,
     **changes: Any,
 ) -> AblationResult:
     """Run every row of a suite over stories, and say what the differences support.
@@ -220,7 +221,9 @@ def ablate(
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`.
+        on_workers: Hears how the work of several workers stands, and of those that are lost.
+        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`,
+            `workers`, `cluster`.
 
     Returns:
         The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
@@ -246,7 +249,8 @@ def ablate(
         frozen = {"file": Path(lock).name, "sha256": config.lock}
     job = AblationJob(records, chosen, config, plugins, frozen, own.resamples, strict=rows is not None, human=human)
     folder = Path(out) if out is not None else Path("out") / chosen.name
-    result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
+    with own.fleet(budget, on_workers) or nullcontext() as fleet:
+        result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)), fleet=fleet)
     write_ablation_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, ablation_tables(result.table))
     return result
@@ -277,8 +281,9 @@ def compare(
     out: Path | str = "out/compare",
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
+    on_workers: OnWorkers | None = None,
     **changes: Any,
-) -> comparing.CompareResult:
+) -> CompareResult:
     """Compare renderers (or planners, or modes), on the same plans and questions, by what their boards lose (STG).
 
     Args:
@@ -291,7 +296,9 @@ def compare(
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
-        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`.
+        on_workers: Hears how the work of several workers stands, and of those that are lost.
+        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`,
+            `workers`, `cluster`.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
@@ -322,7 +329,9 @@ def compare(
         budget=budget,
         reference=require_reference(own.reference, [one.name for one in found]),
     )
-    result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
+    told = _counted(on_progress, len(job.records) * len(found))
+    with own.fleet(budget, on_workers) or nullcontext() as fleet:
+        result = comparing.run_comparison(job, Path(out), on_story=told, fleet=fleet)
     write_compare_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, compare_tables(result.table))
     return result

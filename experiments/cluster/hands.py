@@ -80,8 +80,8 @@ def load_for(config: Settings) -> Plugins:
 
 
 class Hands:
-    """The plug-ins of one station: `held` are its stages. `memory` is that of the item it works on, `before` what it came
-    with: what a judge refused once is not asked again."""
+    """The plug-ins of one station: `held` are its stages. `memory` is that of the item it works on, and `before`
+    what came with it: what a judge refused once is not asked again."""
 
     def __init__(self, stage: str, store: Store) -> None:
         self.stage, self.held, self.store = stage, frozenset((stage, HERE)), store

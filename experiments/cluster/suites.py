@@ -71,7 +71,8 @@ class Suites:
         def run(of: _Part) -> StoryMade | None:
             bench = StoryBench(of.record, place, job, hands.store, graph, rule)
             if of.seed is not None:
-                return _draw(bench, of.seed)
+                _draw(bench, of.seed)
+                return None
             try:
                 return run_rows(bench)
             except Elsewhere:
@@ -106,7 +107,8 @@ def rows_by_workers(
     ended: set[str] = set()
     made = job.plugins(job.suite.rows[0])
     begin = first_stage(job.row_config(job.suite.rows[0]), made)
-    several = begin not in (HERE, HOME) and made.renderer.capabilities.source == "drawn"
+    drawn = drawn_at(job.config.renderer, made.renderer)
+    several = begin == drawn not in (HERE, HOME) and made.renderer.capabilities.source == "drawn"
     seeds = job.config.seeds if several and len(job.config.seeds) > 1 else ()
 
     def items() -> Iterator[Item]:
