@@ -102,7 +102,7 @@ class Fleet:
         Raises:
             UsageError: there is no such cluster, or no room in it. StoreError: `work.keep` could not write.
         """
-        ray = self._begin()
+        ray = self.connect()
         count, options = self._seats(ray)
         unseen = {"CUDA_VISIBLE_DEVICES": ""} if self.place.kind == "cpu" else {}
         crew = Crew(count, options, owner, logs, self._heard, environment=unseen)
@@ -111,8 +111,12 @@ class Fleet:
             self._heard(standing, sentence)
         return standing
 
-    def _begin(self) -> Any:
-        """Return Ray, connected."""
+    def connect(self) -> Any:
+        """Return Ray, connected.
+
+        Raises:
+            UsageError: there is no such cluster.
+        """
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         import ray
