@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,10 +16,11 @@ from katha.experiments.cluster.standing import OnWorkers, Standing, unheard
 from katha.experiments.cluster.work import Work
 
 WORKERS_HELP = "Work side by side: cuda:0-7, cuda:0,2 or cpu:2 (needs the extra 'cluster')."
-CLUSTER_HELP = "Work on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; --workers N for how many workers."
+CLUSTER_HELP = "Work on a Ray cluster: auto or HOST:PORT; --workers N for how many workers."
 
 _DEVICES = re.compile(r"(cuda|cpu)(?::([0-9,\-]+))?")
 _MOST = 10_000
+_KNOCK = 5.0
 _SHARED_MEMORY = 256 * 2**20
 _SHARE = 0.4
 """Of a processor, that a worker reserves: whoever reserves all of them leaves Ray none for itself."""
@@ -71,6 +73,17 @@ def _numbers(told: str) -> tuple[int, ...]:
             return ()
         found += range(int(first), int(last if dash else first) + 1)
     return tuple(found)
+
+
+def _reach(address: str) -> None:
+    """Knock at `HOST:PORT`: Ray itself waits for a minute where nobody is.
+
+    Raises:
+        OSError: nobody is there.
+    """
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=_KNOCK).close()
 
 
 class Fleet:
@@ -127,6 +140,7 @@ class Fleet:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "katha"}
         if place.address is not None:
             try:
+                _reach(place.address)
                 ray.init(address=place.address, **quiet)
             except Exception as error:
                 raise UsageError(

@@ -35,7 +35,8 @@ def machines() -> Iterator[Any]:
             initialize_head=True,
             head_node_args={"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False},
         )
-        cluster.lost = [cluster.add_node(num_cpus=1, object_store_memory=MEMORY) for _ in range(2)][0]
+        cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+        cluster.lost = cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
         yield cluster
         cluster.shutdown()
 
