@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Tests start many processes, which would all compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 STORY  ?= examples/lion_and_mouse.txt
 OUT    ?= out/lion_and_mouse
 PACKAGES := app experiments agents compass configs eval_bridge planners prompts renderers

@@ -254,22 +254,29 @@ def frame_size(config: Settings, renderer: Renderer) -> tuple[int, int]:
 # Before anything is drawn: the plan, its fit with the story, and the questions with their halves and options.
 
 
-def make_plan(record: StoryRecord, config: Settings) -> Plan:
-    """Return the plan that a run with `config` would draw.
+def make_plan(record: StoryRecord, config: Settings, heard: Callable[[str], None] | None = None) -> Plan:
+    """Return the plan that a run with `config` would draw. heard: told how far a plan is that takes long.
 
     Raises:
         UsageError: the story cannot be planned, with what to do.
     """
-    return plan_within(make_planner(config), record, config, make_renderer(config).capabilities.prompt_tokens)
+    limit = make_renderer(config).capabilities.prompt_tokens
+    return plan_within(make_planner(config), record, config, limit, heard)
 
 
-def plan_within(planner: Planner, record: StoryRecord, config: Settings, prompt_tokens: int | None) -> Plan:
+def plan_within(
+    planner: Planner,
+    record: StoryRecord,
+    config: Settings,
+    prompt_tokens: int | None,
+    heard: Callable[[str], None] | None = None,
+) -> Plan:
     """Return the plan of `record` by `planner`, within a prompt limit in tokens, checked.
 
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
-    request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=prompt_tokens)
+    request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=prompt_tokens, heard=heard)
     with named_failures(f"planner {config.planner!r}", PlanError):
         plan = planner.plan(record, request)
         if not isinstance(plan, Plan):

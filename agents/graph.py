@@ -8,7 +8,7 @@ state, never a mode's name: a new mode is a row in configs/modes.yaml and no bra
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -55,17 +55,21 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
         if ready.plan is not None and ready.story is not None:
             ready.plan = _replanned(context, ready.plan)
         else:
-            made = context.given_plan or _planned(context)
+            made = context.given_plan or _planned(context, runtime.stream_writer)
             ready.story, ready.plan = prepare_story(context.record, made), _replanned(context, made)
             context.folder.save_plan(ready.plan, ready.story)
     return {"plan_sha256": plan_sha256(ready.plan), "timings": spent}
 
 
-def _planned(context: RunContext) -> Plan:
+def _planned(context: RunContext, tell: Callable[[Event], None]) -> Plan:
     """The planner's plan; what a model wrote in its place is kept in the run's folder."""
+
+    def heard(message: str) -> None:
+        tell(Event(stage="plan", kind="progress", message=message))
+
     limit = context.plugins.renderer.capabilities.prompt_tokens
     try:
-        return plan_within(context.plugins.planner, context.record, context.config, limit)
+        return plan_within(context.plugins.planner, context.record, context.config, limit, heard)
     except ReplyError as error:
         kept = context.folder.path / "planner_reply.txt"
         kept.write_text(error.raw, encoding="utf-8")

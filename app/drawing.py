@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from katha.agents import run as machine
 from katha.agents.context import freeze, load_plugins, make_plan, require_memory
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
+from katha.app.presets import choose_here
 from katha.app.reports.page import finished_run
 from katha.app.reports.run_page import write_report
-from katha.config import Settings, resolve
+from katha.config import Choose, Settings, resolve
 from katha.errors import PlanError
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.matching.match import require_rule
@@ -84,12 +85,19 @@ def run_story(
     return result
 
 
-def plan_story(story: StoryRecord | Path | str, settings: Settings | str | None = None, **changes: Any) -> Plan:
+def plan_story(
+    story: StoryRecord | Path | str,
+    settings: Settings | str | None = None,
+    *,
+    on_event: Callable[[Event], None] | None = None,
+    **changes: Any,
+) -> Plan:
     """Plan a story: characters, one prompt a frame, and the transitions that must be readable. Draws nothing.
 
     Args:
         story: A text file, a record (`.json`), `FILE.jsonl#story_id`, the story's own words, or a record.
         settings: Settings, or the name of a preset; else the environment's and the defaults.
+        on_event: Hears how far a plan is that takes long.
         **changes: Single settings by name, over `settings`: `planner="caption"`, `panels=4`.
 
     Returns:
@@ -105,7 +113,12 @@ def plan_story(story: StoryRecord | Path | str, settings: Settings | str | None 
     config = settings_for(settings, changes)
     record = read_story(story, config.mapping)
     check_scene_count(record, config.panels)
-    return make_plan(record, config)
+    if on_event is None:
+        return make_plan(record, config)
+    on_event(Event(stage="plan", kind="started", total=1))
+    made = make_plan(record, config, lambda said: on_event(Event(stage="plan", kind="progress", message=said)))
+    on_event(Event(stage="plan", kind="finished"))
+    return made
 
 
 def redo_frame(
@@ -145,13 +158,24 @@ def given_names(changes: Mapping[str, Any]) -> set[str]:
     return {name for name, value in changes.items() if value is not None}
 
 
-def settings_for(settings: Settings | str | None, changes: Mapping[str, Any], *, reporting: bool = True) -> Settings:
+def settings_for(
+    settings: Settings | str | None,
+    changes: Mapping[str, Any],
+    *,
+    reporting: bool = True,
+    choose: Choose = choose_here,
+) -> Settings:
     """Return `settings` (or those of the preset of that name) with `changes` over them, checked.
+
+    choose: takes one of what a preset proposes.
 
     Raises:
         UsageError: A setting, matching rule or prompt variant is wrong; with `reporting`, a variant that steers is.
     """
-    config = resolve(changes, base=settings) if isinstance(settings, Settings) else resolve(changes, preset=settings)
+    if isinstance(settings, Settings):
+        config = resolve(changes, base=settings)
+    else:
+        config = resolve(changes, preset=settings, choose=choose)
     require_rule(config.matching)
     require_variant(config.variant, reporting=reporting)
     return config

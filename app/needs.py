@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from katha.app.drawing import read_plan, read_story, settings_for
+from katha.app.presets import choose_countable
 from katha.app.studies import Stories, choose_methods, choose_suite, read_records, study_options
 from katha.config import Settings
 from katha.experiments.inputs import choose_stories
@@ -22,7 +23,7 @@ def needs_of_run(
     Raises:
         UsageError: the story, the plan or a setting is wrong.
     """
-    config = settings_for(settings, changes)
+    config = settings_for(settings, changes, choose=choose_countable)
     record = read_story(story, config.mapping)
     if plan is not None:
         config = config.model_copy(update={"panels": len(read_plan(plan, record).panels)})
@@ -44,7 +45,7 @@ def needs_of_ablation(
         UsageError: stories, suite or a setting are wrong.
     """
     own, rest = study_options(changes)
-    config = settings_for(settings, rest)
+    config = settings_for(settings, rest, choose=choose_countable)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     return suite_needs(records, config, choose_suite(suite, config, rows, own.reference))
 
@@ -64,7 +65,7 @@ def needs_of_comparison(
     """
     own, rest = study_options(changes)
     options = rest.pop("renderer_options", None)
-    config = settings_for(settings, {**rest, "mode": "base"})
+    config = settings_for(settings, {**rest, "mode": "base"}, choose=choose_countable)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     return compare_needs(records, config, choose_methods(config, methods, varied, options))
 
@@ -77,7 +78,7 @@ def needs_of_tuning(
     Raises:
         UsageError: stories or a setting are wrong.
     """
-    config = settings_for(settings, changes)
+    config = settings_for(settings, changes, choose=choose_countable)
     records = read_records(stories, config.mapping)
     wanted = split or ("validation" if any(record.split for record in records) else None)
     return tune_needs(choose_stories(records, wanted, source=stories), config)

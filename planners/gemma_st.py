@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from katha.configs import load_prompt
 from katha.errors import ModelError, PlanError, ReplyError
-from katha.models.base import Completion, TextModel, Turn
+from katha.models.base import Completion, Heard, TextModel, Turn
 from katha.models.checkpoints import adapter_note
 from katha.models.registry import make_model
 from katha.planners.base import (
@@ -202,7 +202,8 @@ class GemmaPlanner(LadderPlanner):
         for number, window in enumerate(windows, 1):
             part = {"number": number, "count": len(windows)} if len(windows) > 1 else None
             prompt = plan_prompt(seen, window, self._parts, limit, part, characters, panels)
-            draft = self._draft(seen, window, prompt, characters)
+            heard = _told(request.heard, f"part {number} of {len(windows)}: " if part else "")
+            draft = self._draft(seen, window, prompt, characters, heard)
             known = {item.name for item in characters}
             for new in draft.characters:
                 if new.name not in known:
@@ -221,17 +222,19 @@ class GemmaPlanner(LadderPlanner):
             questions=_questions(story.story_id, pairs),
         )
 
-    def _draft(self, story: StoryRecord, window: Window, prompt: str, characters: Sequence[Character]) -> Draft:
+    def _draft(
+        self, story: StoryRecord, window: Window, prompt: str, characters: Sequence[Character], heard: Heard | None
+    ) -> Draft:
         """Return the model's draft of one window; it is asked again once with what is wrong with it."""
         schema = reply_schema(window.shape, self._parts)
         known = [item.name for item in characters]
         turns = [Turn("user", prompt)]
-        reply = self._asked(story, turns, schema)
+        reply = self._asked(story, turns, schema, heard)
         draft, problems = self._read(window, reply, known)
         if draft is None or problems:
             repair = load_prompt("planner/repair").render(problems=problems[:8])
             turns += [Turn("assistant", reply.text), Turn("user", repair)]
-            reply = self._asked(story, turns, schema)
+            reply = self._asked(story, turns, schema, heard)
             draft, problems = self._read(window, reply, known)
         if draft is None or problems:
             raise ReplyError(
@@ -253,9 +256,11 @@ class GemmaPlanner(LadderPlanner):
             return draft, problems
         return draft, list(draft_problems(draft, window.shape, self._parts, window.text, known))
 
-    def _asked(self, story: StoryRecord, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+    def _asked(
+        self, story: StoryRecord, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None
+    ) -> Completion:
         """Return a whole reply; one that was refused, cut off or not asked is an error."""
-        reply = self._model.complete(turns, schema)
+        reply = self._model.complete(turns, schema, heard)
         if reply.status == "ok":
             return reply
         said = f"The model's plan of {story.story_id!r} failed ({reply.status}): {reply.error or 'no reason given'}."
@@ -263,6 +268,14 @@ class GemmaPlanner(LadderPlanner):
             raise ModelError(said, hint="Give the same command again when the server answers.")
         hint = _HINTS.get(reply.status, "Try another model.")
         raise ReplyError(said, hint=hint, status=reply.status, raw=reply.text)
+
+
+def _told(heard: Callable[[str], None] | None, part: str) -> Heard | None:
+    """Return what a model tells its tokens to, in words: `1,204 of at most 8,192 tokens`."""
+    if heard is None:
+        return None
+    tell = heard
+    return lambda done, most: tell(f"{part}{done:,} of at most {most:,} tokens")
 
 
 _HINTS: Mapping[str, str] = {

@@ -59,6 +59,8 @@ class _View:
             self._progress.update(row, note="")
             if not self._progress.tasks[row].total:
                 self._progress.update(row, total=1, completed=1)
+        elif kind == "progress":
+            self._progress.update(row, note=event.get("message", ""))
         elif kind == "decision":
             self._progress.console.print(f"  {event.get('message', '')}", style="bold", highlight=False)
         else:
@@ -167,6 +169,16 @@ def tell_needs(needs: Needs, as_json: bool, *, locked: bool = False) -> None:
     for note in needs.notes:
         typer.echo(note)
     typer.echo("Nothing was drawn or asked.")
+
+
+_DOES = {"plans": "plans", "pictures": "draws", "answers": "judges"}
+
+
+def tell_choice(needs: Needs) -> None:
+    """Say on standard error who plans, draws and judges, and what that costs at most, before it begins."""
+    who = ", ".join(f"{need.name} {_DOES[need.kind]} ({need.calls:,})" for need in needs.needs)
+    price = "" if needs.cost == 0 else ", at an unknown price" if needs.cost is None else f", ${needs.cost:.2f}"
+    typer.echo(f"At most: {who}{price}.", err=True)
 
 
 def tell_table(table: DataTable) -> None:

@@ -16,12 +16,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from katha.agents.context import load_plugins
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
-from katha.config import Settings, cache_folder, resolve
+from katha.app.presets import lacks
+from katha.config import Settings, cache_folder
 from katha.configs import config_names
-from katha.errors import KathaError, OutputFolderError, UsageError
+from katha.errors import OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
 from katha.registry import Family, default_registry, option_names
 from katha.store import Store
@@ -117,7 +117,21 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "keys": {key: "set" if os.environ.get(key) else "not set" for key in _KEYS},
         "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
         "folders": {"cache": f"{folder} ({usable})"},
-        "would run": {name: _presented(resolve({}, preset=name, environment={})) for name in config_names("presets")},
+        **_presets(),
+    }
+
+
+_BEST = ("flux", "consistory", "sdxl", "schnell", "api", "embedded")
+"""Presets of whole boards, the best pictures first."""
+
+
+def _presets() -> dict[str, dict[str, str]]:
+    """Return every preset as this machine would run it, and the command for the best one that is whole here."""
+    found = {name: lacks(name) for name in config_names("presets")}
+    best = next((name for name in _BEST if name in found and not found[name][1]), "embedded")
+    return {
+        "would run": {name: _presented(config, problem) for name, (config, problem) in found.items()},
+        "best here": {best: f"katha run STORY --preset {best}"},
     }
 
 
@@ -142,13 +156,9 @@ def _packages() -> dict[str, str]:
     return found
 
 
-def _presented(config: Settings) -> str:
+def _presented(config: Settings, problem: str) -> str:
     """A preset, and whether it would run, or the first thing that it lacks. Nothing is loaded, fetched or asked."""
-    able = "ready"
-    try:
-        load_plugins(config)
-    except KathaError as error:
-        able = f"not now: {error.message}"
+    able = f"not now: {problem}" if problem else "ready"
     return f"{config.planner} + {config.renderer} + {', '.join(config.judges)}, mode {config.mode} ({able})"
 
 

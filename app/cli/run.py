@@ -5,21 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import katha
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
-from katha.app.cli.console import echo_json, end, live_view, points, tell_needs, tell_outcome
+from katha.app.cli.console import echo_json, end, live_view, points, tell_choice, tell_needs, tell_outcome
 from katha.app.cli.options import Adapter, DryRun, Given, Json, Lock, Story, options_from
-from katha.app.needs import needs_of_run
+from katha.app.drawing import settings_for
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
-from katha.config import Settings, resolve
+from katha.config import Settings
 from katha.errors import UsageError
 from katha.jsonio import dumps
+
+if TYPE_CHECKING:
+    from katha.experiments.needs import Needs
 
 _PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "panels", "style")
 _REDRAWN = ("renderer_options", "bridge_renderer_options", "memory")
@@ -43,9 +46,11 @@ def run(
     """
     changes = with_adapter(given, adapter)
     if dry_run:
-        tell_needs(needs_of_run(story, given.preset, plan=plan, **changes), as_json, locked=lock is not None)
+        tell_needs(_needs(story, given, plan, changes), as_json, locked=lock is not None)
         return
-    reviews = resolve(changes, preset=given.preset).review
+    reviews = settings_for(given.preset, changes).review
+    if given.preset is not None and not as_json:
+        tell_choice(_needs(story, given, plan, changes))
     with live_view(quiet=as_json or reviews) as on_event:
         result = katha.run_story(
             Path(story),
@@ -61,13 +66,21 @@ def run(
     _tell(result, as_json)
 
 
+def _needs(story: str, given: Given, plan: Path | None, changes: dict[str, object]) -> Needs:
+    """What the run would take at most."""
+    from katha.app.needs import needs_of_run  # with all studies: a run that counts nothing shall not read them
+
+    return needs_of_run(story, given.preset, plan=plan, **changes)
+
+
 @options_from(Settings, only=_PLANNED, limits=False)
 def plan(story: Story, given: Given, adapter: Adapter = None) -> None:
     """Print the plan of STORY: characters, one prompt a frame, and the transitions that must be readable.
 
     Change what you like (`katha plan STORY > plan.json`), then draw it with `katha run STORY --plan plan.json`.
     """
-    made = katha.plan_story(Path(story), given.preset, **with_adapter(given, adapter))
+    with live_view(quiet=False) as on_event:
+        made = katha.plan_story(Path(story), given.preset, on_event=on_event, **with_adapter(given, adapter))
     typer.echo(dumps(made.model_dump(mode="json")), nl=False)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -40,6 +40,10 @@ class Flag:
 
 Options = dict[str, Any]
 """Options of a plug-in, which is the one that knows their names and types (see `katha.registry.fit_options`)."""
+
+
+Choose = Callable[[str, Sequence[Any]], Any]
+"""Given the name of a setting and what a preset proposes for it (`first_of`), returns one of the proposals."""
 
 
 class Settings(BaseModel):
@@ -216,9 +220,9 @@ def refuse_code(values: Mapping[str, Any], where: str, *, received: bool = False
         UsageError: a plug-in is named by its class path, or a server is; `where` names the file.
     """
     for name, family in _FAMILIES:
-        given = values.get(name)
-        for spec in re.split(r"[,\s]+", given) if isinstance(given, str) and name == "judges" else _listed(given):
-            default_registry(family).refuse_code(spec, where)
+        for given in _proposed(values.get(name)) or (values.get(name),):
+            for spec in re.split(r"[,\s]+", given) if isinstance(given, str) and name == "judges" else _listed(given):
+                default_registry(family).refuse_code(spec, where)
     options = (values.get(f"{name}_options") for name in ("planner", *_DRAWERS, "judge"))
     urls = [values.get("base_url"), *(item.get("base_url") for item in options if isinstance(item, dict))]
     for url in filter(None, urls) if received else ():
@@ -229,6 +233,12 @@ def refuse_code(values: Mapping[str, Any], where: str, *, received: bool = False
                 f"{where} names the server {str(url)[:200]!r}: no key is sent because a file names a server.",
                 hint="If you trust it, set KATHA_BASE_URL to this address.",
             )
+
+
+def _proposed(value: object) -> list[Any]:
+    """Return what a preset proposes with `first_of`; empty where it says one value."""
+    given = value.get("first_of") if isinstance(value, dict) and set(value) == {"first_of"} else None
+    return given if isinstance(given, list) else []
 
 
 def _listed(value: object) -> list[str]:
@@ -262,10 +272,13 @@ def resolve(
     preset: str | None = None,
     environment: Mapping[str, str] | None = None,
     base: Settings | None = None,
+    choose: Choose | None = None,
 ) -> Settings:
     """Return the settings of flags, preset, environment and defaults; a flag that is None was not given.
 
-    base: settings to lay the flags over, instead of the environment's and the defaults.
+    base: settings to lay the flags over, instead of the environment's and the defaults. choose: takes one of what a
+    preset proposes (`judges: {first_of: [...]}`) where neither a flag nor the environment names one; the first unless
+    told.
 
     Raises:
         UsageError: a setting is unknown or has a value it cannot have (the setting and the reason are named).
@@ -280,9 +293,22 @@ def resolve(
     if preset is not None:
         layer = load_preset(preset)
         refuse_code({name: value for name, value in layer.items() if flags.get(name) is None}, f"Preset {preset!r}")
+        layer = _chosen(layer, {*merged, *(name for name, value in flags.items() if value is not None)}, choose)
         _lay_over(merged, layer)
     _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
     return read_settings(Settings, merged)
+
+
+def _chosen(layer: Mapping[str, Any], named: set[str], choose: Choose | None) -> dict[str, Any]:
+    """Return a preset's values with one of what it proposes; what a flag or the environment names is left to them."""
+    found: dict[str, Any] = {}
+    for name, value in layer.items():
+        proposed = _proposed(value)
+        if not proposed:
+            found[name] = value
+        elif name not in named:
+            found[name] = choose(name, proposed) if choose is not None else proposed[0]
+    return found
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -6,7 +6,7 @@ JSON: it is hashed into cache keys and written into `run.json`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -18,11 +18,15 @@ from katha.schema import AnswerStatus, Character, Condition, Confidence, Dimensi
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What a plan is made for: the number of panels, a style phrase, and the renderer's prompt limit in tokens."""
+    """What a plan is made for: the number of panels, a style phrase, and the renderer's prompt limit in tokens.
+
+    heard: told in words how far a plan is that takes long.
+    """
 
     panels: int = 5
     style: str = ""
     prompt_tokens: int | None = None
+    heard: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 
 @runtime_checkable

@@ -23,7 +23,7 @@ from katha.eval_bridge.bench.mix import continue_stories, mauve, mix_stories, vo
 from katha.eval_bridge.bench.vistorybench import LITE, copy_results, read_dataset, read_story
 from katha.eval_bridge.metrics import MetricBoard
 from katha.eval_bridge.metrics.vistory_script import character_tags, shot_script
-from katha.models.base import Completion, Turn
+from katha.models.base import Completion, Heard, Turn
 from katha.schema import StoryRecord
 from katha.stories import load_stories, record_problems
 
@@ -71,7 +71,7 @@ class Generator:
     def spec(self) -> Mapping[str, Any]:
         return {"name": "generator"}
 
-    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None = None) -> Completion:
         told = turns[-1].text
         self.asked.append(told)
         (field,) = schema["properties"]

@@ -15,7 +15,7 @@ from PIL import Image
 from katha.errors import InputFileError, PlanError, ReplyError
 from katha.eval_bridge.metrics import measure_board
 from katha.eval_bridge.metrics.criterial import BaselineRating, CriterialRating, read_criteria_file
-from katha.models.base import Completion, Turn
+from katha.models.base import Completion, Heard, Turn
 from katha.planners.fragments import FragmentPlanner
 from katha.protocols import Evidence, PlainPrompt, PlanRequest
 from katha.schema import StoryRecord
@@ -103,7 +103,7 @@ class Writer:
     def spec(self) -> Mapping[str, Any]:
         return {"name": "writer", "fragments": self.fragments}
 
-    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None = None) -> Completion:
         self.asked.append(turns[-1].text)
         (field,) = schema["properties"]
         said = self.fragments if field == "fragmented_story" else f"A man, caption {len(self.asked)}."

@@ -95,6 +95,13 @@ def test_random_weights_still_write_the_schema_and_fail_typed(gemma: Path) -> No
         assert set(json.loads(caught.value.raw)) == {"tells_events", "panels", "transitions"}
 
 
+def test_a_long_plan_tells_its_tokens_and_their_limit(gemma: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(ReplyError):
+        GemmaPlanner(str(gemma), without=ALL, max_tokens=40).plan(record(), PlanRequest(panels=2, heard=said.append))
+    assert said[:4] == [f"{count} of at most 40 tokens" for count in (0, 16, 32, 40)]
+
+
 def test_a_reply_is_cut_off_at_the_limit_and_a_prompt_too_long_is_not_asked(gemma: Path) -> None:
     model = LocalModel(str(gemma), max_tokens=5)
     schema = {"type": "object", "properties": {"a": {"type": "string", "minLength": 40, "maxLength": 300}},

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import cli_child
@@ -21,6 +22,9 @@ import openai  # noqa: F401
 
 import katha.eval_bridge.judges.local  # noqa: F401
 from katha.app.cli import main as cli
+
+for _verb in cli.VERBS.values():
+    import_module(f"katha.app.cli.{_verb.place.partition(':')[0]}")
 
 HANG_SECONDS = 20.0
 MOST_MEGABYTES = 1_000

@@ -133,28 +133,36 @@ def pictures(wanted: int, seconds: float) -> Part:
 
 
 def kills(folder: Path, each: int, seconds: float, names: tuple[str, ...] = tuple(commands.COMMANDS)) -> Part:
-    """SIGKILL before a write, again and again in one folder, then the same command: equal bytes."""
+    """SIGKILL before a write, again and again in one folder until it is finished, then in another: equal bytes."""
     with part("kills", each * len(names)) as made:
         server = _server()
         for place, name in enumerate(names):
-            end = time.monotonic() + seconds / len(names)
-            whole, out = folder / name / "whole", folder / name / "killed"
-            writes = _once(server, name, whole)
-            _begin(name, out)
-            dice = random.Random(name)
-            for _ in range(each):
-                if time.monotonic() > end:
-                    break
-                at = dice.randrange(1, writes + 1)
-                made.done += commands.finish(_start(server, name, out, at)) == commands.KILLED
-            if commands.finish(_start(server, name, out)):
-                made.faults.append(f"{name} does not go on")
-                continue
-            ours, theirs = commands.results(name, out / "out"), commands.results(name, whole / "out")
-            differ = sorted(path for path in {*ours, *theirs} if ours.get(path) != theirs.get(path))
-            made.faults += [f"{name}: other bytes in {', '.join(differ[:4])}"] if differ else []
-            made.counts["commands"] = place + 1
+            whole, dice = folder / name / "whole", random.Random(name)
+            writes, killed, rounds = _once(server, name, whole), 0, 0
+            end = time.monotonic() + seconds / len(names)  # what is imported first does not count
+            while killed < each and time.monotonic() < end:
+                out = folder / name / f"killed{rounds}"
+                _begin(name, out)
+                while killed < each and time.monotonic() < end:
+                    code = commands.finish(_start(server, name, out, dice.randrange(1, writes + 1)))
+                    if code != commands.KILLED:
+                        break
+                    killed += 1
+                made.faults += _goes_on(server, name, whole, out)
+                shutil.rmtree(out)
+                rounds += 1
+            made.done += killed
+            made.counts |= {"commands": place + 1, name: killed}
     return made
+
+
+def _goes_on(server: ForkServerContext, name: str, whole: Path, out: Path) -> list[str]:
+    """What is wrong after the command has gone on in a folder where it was killed."""
+    if commands.finish(_start(server, name, out)):
+        return [f"{name} does not go on"]
+    ours, theirs = commands.results(name, out / "out"), commands.results(name, whole / "out")
+    differ = sorted(path for path in {*ours, *theirs} if ours.get(path) != theirs.get(path))
+    return [f"{name}: other bytes in {', '.join(differ[:4])}"] if differ else []
 
 
 @contextmanager
@@ -169,10 +177,10 @@ def _environment(name: str, value: str) -> Iterator[None]:
 
 
 def _server() -> ForkServerContext:
-    """Processes that begin with everything imported."""
+    """Processes that begin with everything imported, what the program itself imports included."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["commands"])
-    with _environment("PYTHONPATH", str(Path(commands.__file__).parent)):  # sys.path does not reach the server
+    context.set_forkserver_preload([Path(__file__).stem])  # Python 3.11 does not preload "__main__"
+    with _environment("PYTHONPATH", os.pathsep.join(sys.path)):  # sys.path does not reach the server
         forkserver.ensure_running()
     return context
 

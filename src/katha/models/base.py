@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -29,6 +29,10 @@ class Completion:
     usage: Mapping[str, Any] = field(default_factory=dict)
 
 
+Heard = Callable[[int, int], None]
+"""Hears, while a reply is written, how many tokens there are and how many there can be at most."""
+
+
 @runtime_checkable
 class TextModel(Protocol):
     """A language model that is held to a schema."""
@@ -36,8 +40,10 @@ class TextModel(Protocol):
     def spec(self) -> Mapping[str, Any]:
         """Return model, revision, decoding and everything else that can change a reply; never a key."""
 
-    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None = None) -> Completion:
         """Return the reply to `turns`, one JSON object of `schema` where the model can be held to it.
+
+        heard: told how far a long reply is, where the model can tell.
 
         Raises:
             UsageError: the model or the key is wrong. ModelError: it cannot be used (memory, credit).

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from katha.errors import InputFileError, KathaError, ModelError, UsageError, first_line
-from katha.models.base import Completion, Turn, grammar_schema, neutral
+from katha.models.base import Completion, Heard, Turn, grammar_schema, neutral
 from katha.models.checkpoints import (
     ModelSource,
     best_device,
@@ -100,7 +100,7 @@ class LocalModel:
             "versions": {name: version(name) for name in ("torch", "transformers", "xgrammar", "peft")},
         }
 
-    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None = None) -> Completion:
         """Return the reply, held to `schema` token by token.
 
         Raises:
@@ -112,7 +112,7 @@ class LocalModel:
         if room < 1:
             error = f"the prompt has {ids.shape[1]} tokens, the model reads {loaded.window}"
             return Completion("not_asked", error=error)
-        written = self._generate(loaded, ids, schema, room)
+        written = self._generate(loaded, ids, schema, room, heard)
         usage = {"model": self._source.name, "tokens": {"input": int(ids.shape[1]), "output": len(written)}}
         ended = bool(written) and written[-1] in loaded.stops
         text = loaded.tokenizer.decode(written, skip_special_tokens=True, clean_up_tokenization_spaces=False)
@@ -131,7 +131,9 @@ class LocalModel:
         )
         return batch["input_ids"].to(self._device)
 
-    def _generate(self, loaded: _Loaded, ids: Any, schema: Mapping[str, Any], room: int) -> list[int]:
+    def _generate(
+        self, loaded: _Loaded, ids: Any, schema: Mapping[str, Any], room: int, heard: Heard | None
+    ) -> list[int]:
         import torch
         from xgrammar.contrib.hf import LogitsProcessor
 
@@ -143,6 +145,7 @@ class LocalModel:
                     attention_mask=torch.ones_like(ids),
                     max_new_tokens=room,
                     logits_processor=[LogitsProcessor(grammar)],
+                    streamer=_Counter(room, heard) if heard is not None else None,
                 )
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise _no_room(self._source.name, self._device) from error
@@ -169,6 +172,27 @@ class LocalModel:
             compiler = xgrammar.GrammarCompiler(info, max_threads=1)
             self._loaded = _Loaded(model, tokenizer, compiler, stops, window)
         return self._loaded
+
+
+_EVERY = 16
+"""Tokens between two words on how far a reply is."""
+
+
+class _Counter:
+    """What `generate` hands its tokens to: the prompt first, then each new one."""
+
+    def __init__(self, room: int, heard: Heard) -> None:
+        self._room, self._heard, self._count = room, heard, -1
+
+    def put(self, value: Any) -> None:
+        """Count one token."""
+        self._count += 1
+        if self._count % _EVERY == 0:
+            self._heard(self._count, self._room)
+
+    def end(self) -> None:
+        """Tell the whole count."""
+        self._heard(self._count, self._room)
 
 
 def load_weights(source: ModelSource, device: str, dtype: str) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 from katha.errors import UsageError
-from katha.models.base import Completion, TextModel, Turn, strict_schema
+from katha.models.base import Completion, Heard, TextModel, Turn, strict_schema
 from katha.models.client import AnthropicClient, Backoff, ChatClient, OpenAIClient, Request, find_vendor
 from katha.models.local import LocalModel
 
@@ -50,12 +50,14 @@ class ServedModel:
             "decoding": {"temperature": self.vendor.card.get("temperature"), "max_tokens": self._max_tokens},
         }
 
-    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None = None) -> Completion:
         """Return the reply, tried again with the same bytes while the server is busy or broken.
 
         Raises:
             UsageError: the key or the model is wrong. ModelError: the account has no credit left.
         """
+        if heard is not None:  # a reply of a service comes in one piece: its limit is what can be told
+            heard(0, self._max_tokens)
         held = strict_schema(schema) if self.vendor.provider == "openai" else schema
 
         def build(plain: bool) -> Request:

@@ -308,13 +308,14 @@ Stage = Literal["plan", "render", "critique", "select", "localize", "bridge", "d
 
 
 class Event(TypedDict, total=False):
-    """One event. `kind`: a stage `started` or `finished`, a `frame` drawn, an `answer` given, a `decision` taken.
+    """One event. `kind`: a stage `started` or `finished`, a `frame` drawn, an `answer` given, a `decision` taken, or
+    `progress` within a step, which `message` tells.
 
     `total` is the number of steps of this stage that are known, `reused` says that nothing was paid for the step.
     """
 
     stage: Stage
-    kind: Literal["started", "finished", "frame", "answer", "decision"]
+    kind: Literal["started", "finished", "frame", "answer", "decision", "progress"]
     message: str
     total: int
     reused: bool

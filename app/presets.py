@@ -1,0 +1,61 @@
+"""What a preset proposes and this machine has: packages, weights, keys. Nothing is loaded, fetched or asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from katha.agents.context import load_plugins, make_planner, make_renderer
+from katha.config import Settings, resolve
+from katha.errors import KathaError, UsageError
+from katha.eval_bridge.judging.abilities import make_judges
+
+_FIRST_PART = re.compile(r" where |, ")
+_MAKERS: Mapping[str, tuple[str, Callable[[Any], object]]] = {
+    "planner": ("planner", lambda named: make_planner(Settings(planner=named))),
+    "renderer": ("renderer", lambda named: make_renderer(Settings(renderer=named))),
+    "judges": ("judge", lambda named: make_judges(Settings(judges=named).judges)),
+}
+
+
+def choose_here(name: str, proposed: Sequence[Any]) -> Any:
+    """Return the first of what a preset proposes for the setting `name` that this machine has.
+
+    Raises:
+        UsageError: it has none of them; the hint says what to add for each.
+    """
+    what, make = _MAKERS.get(name, (name, lambda named: None))
+    lacking: list[str] = []
+    for one in proposed:
+        try:
+            make(one)
+            return one
+        except KathaError as error:
+            lacking.append(f"{_named(one)}: {_FIRST_PART.split(error.hint or error.message)[0].rstrip('.')}")
+    raise UsageError(
+        f"The preset proposes a {what}, and this machine has none of those.",
+        hint=f"Add one ({'; '.join(lacking)}), or name another with --{what}.",
+    )
+
+
+def choose_countable(name: str, proposed: Sequence[Any]) -> Any:
+    """Return what `choose_here` does, and the first where this machine has none: for what only counts and prices."""
+    try:
+        return choose_here(name, proposed)
+    except UsageError:
+        return proposed[0]
+
+
+def _named(one: Any) -> str:
+    return one if isinstance(one, str) else ", ".join(map(str, one))
+
+
+def lacks(preset: str) -> tuple[Settings, str]:
+    """Return the settings of a preset as this machine would run them, and the first thing that it lacks ("": none)."""
+    try:
+        config = resolve({}, preset=preset, environment={}, choose=choose_here)
+        load_plugins(config)
+    except KathaError as error:
+        return resolve({}, preset=preset, environment={}), " ".join(filter(None, (error.message, error.hint)))
+    return config, ""
