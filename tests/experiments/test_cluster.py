@@ -109,7 +109,7 @@ def settings(work: Path, **options: Any) -> Settings:
         planner="doubles:ScenePlanner",
         renderer="crews:FullRenderer",
         renderer_options=drawing,
-        judges=("crews:FullJudge",),
+        judges=options.pop("judges", ("crews:FullJudge",)),
         judge_options={"log": str(work / "answers"), **options.pop("judging", {})},
         similarity="doubles:PixelSimilarity",
         compass={"repair_threshold": 1.0},
@@ -206,6 +206,16 @@ def test_a_suite_by_workers_is_that_of_one_process(bench: Bench, tmp_path: Path,
     answers = [set(crews.lines(tmp_path / f"{name}.work/answers")) for name in ("alone", "by")]
     assert answers[0] == answers[1]
     assert not bench.told.said
+
+
+def test_a_service_is_asked_by_the_command_alone_and_once(bench: Bench, tmp_path: Path) -> None:
+    judging = {"asked_by": str(tmp_path / "asked_by")}
+    command = ablation(judges=("crews:ServedJudge",), judging=judging)
+    alone, out = bench.run("alone", 0, command), bench.run("by", 1, command)
+    assert same_specs(results(out)) == same_specs(results(alone))
+    assert set(crews.lines(tmp_path / "asked_by")) == {str(os.getpid())}
+    answers = [sorted(crews.lines(tmp_path / f"{name}.work/answers")) for name in ("alone", "by")]
+    assert answers[0] == answers[1]
 
 
 def test_a_suite_whose_worker_is_killed_and_whose_renderer_refuses(bench: Bench, tmp_path: Path) -> None:

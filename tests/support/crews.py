@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from doubles import BlockRenderer, PixelJudge
+from doubles import BlockRenderer, PixelJudge, note
 
 from katha.errors import ModelError, RefusedFrameError
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
@@ -45,6 +45,20 @@ class FullJudge(PixelJudge):
                 die_once(self.dies)
             refused = sum(prompts[number].question.encode()) % 5 < self.refused
             yield JudgeReply("refused", error="no") if refused else reply
+
+
+class ServedJudge(PixelJudge):
+    """Waits for a server, so that only the command's own process may ask it: it notes which one did."""
+
+    concurrency = 4
+
+    def __init__(self, *, log: Path | None = None, asked_by: Path | None = None) -> None:
+        super().__init__(name="served", log=log)
+        self.asked_by = asked_by
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        note(self.asked_by, str(os.getpid()))
+        yield from super().ask(evidence, prompts)
 
 
 class FullRenderer(BlockRenderer):
