@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,8 +21,9 @@ from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
-from katha.experiments.cluster.drawn import BoardPart, BoardsByWorkers
+from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByWorkers
 from katha.experiments.cluster.fleet import Fleet
+from katha.experiments.cluster.hands import Memory
 from katha.experiments.compare_job import (
     COMPARISON,
     BoardDrawer,
@@ -230,12 +231,19 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         self._records = read_records(path, StoryRecord)
         self._failures = {name: dict(found) for name, found in self.state.failures.items()}
         self._drawer = BoardDrawer(self._job, self._out, self.store)
-        brought = self._by_workers() if self._fleet is not None else set[tuple[str, str]]()
+        brought = self._by_workers() if self._fleet is not None else {}
+        again = Again(self._drawer) if brought else None
         for method in self._job.methods:
             for record in self._records:
                 for name, seed in self._job.boards(method).items():
-                    if (name, record.story_id) not in brought and self._open(name, record.story_id):
-                        self._note(name, record.story_id, self._drawer.draw(method, name, seed, record))
+                    if not self._open(name, record.story_id):
+                        continue
+                    memory = brought.get((name, record.story_id))
+                    if again is not None and memory is not None:
+                        failed = again.draw(BoardPart(method, name, seed, record), memory)
+                    else:
+                        failed = self._drawer.draw(method, name, seed, record)
+                    self._note(name, record.story_id, failed)
                 self.save(failures=self._failures)
                 yield f"{method.name}: {record.story_id}"
 
@@ -249,32 +257,31 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         if failed is not None:
             self._failures[name][story] = failed
 
-    def _by_workers(self) -> set[tuple[str, str]]:
-        """Have the workers draw; the boards that they found no way to draw. The others are in the cache now."""
+    def _by_workers(self) -> dict[tuple[str, str], Memory]:
+        """Have the workers draw; by board and story, what the models gave that is not in the cache."""
         if self._fleet is None:
-            return set()
-        failed: set[tuple[str, str]] = set()
+            return {}
+        brought: dict[tuple[str, str], Memory] = {}
 
-        def keep(part: BoardPart, plan: Plan | None, failure: Failure | None) -> None:
+        def keep(part: BoardPart, plan: Plan | None, memory: Memory) -> None:
             if plan is not None and self._drawer.kept_plan(part.method, part.record) is None:
                 self._drawer.keep_plan(part.method, part.record, plan)
-            if failure is not None:
-                self._note(part.name, part.record.story_id, failure)
-                failed.add((part.name, part.record.story_id))
+            if not part.plans:
+                brought[part.name, part.record.story_id] = memory
 
-        def parts(plan: Callable[[Method, StoryRecord], Plan | None]) -> list[BoardPart]:
+        def parts() -> list[BoardPart]:
             return [
-                BoardPart(method, name, seed, record, plan(method, record))
+                BoardPart(method, name, seed, record, self._drawer.kept_plan(method, record))
                 for method in self._job.methods
                 for record in self._records
                 for name, seed in self._job.boards(method).items()
-                if self._open(name, record.story_id) and (name, record.story_id) not in failed
+                if self._open(name, record.story_id)
             ]
 
         work = BoardsByWorkers(self._fleet, self._job, self.state.identity_sha256[:32], self._out / "workers", keep)
-        work.plan(parts(self._drawer.kept_plan))
-        work.draw(parts(self._drawer.kept_plan))
-        return failed
+        work.plan(parts())
+        work.draw(parts())
+        return brought
 
     def conclude(self) -> Made[CompareTable]:
         evaluated = self._evaluate()

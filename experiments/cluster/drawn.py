@@ -9,7 +9,7 @@ from pathlib import Path
 
 from katha.agents.context import Plugins
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import Hands, Load, drawn_at, planned_at
+from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, drawn_at, planned_at
 from katha.experiments.cluster.work import HERE, HOME, Ending, Item, Station, Work, open_store
 from katha.experiments.compare_job import BoardDrawer, CompareJob, Failure
 from katha.experiments.methods import Method
@@ -17,8 +17,8 @@ from katha.jsonio import digest
 from katha.models.client import keyless
 from katha.schema import Plan, StoryRecord
 
-OnBoard = Callable[["BoardPart", Plan | None, Failure | None], None]
-"""Hears of a board that was tried: the plan that it was drawn from, or why there is none."""
+OnBoard = Callable[["BoardPart", Plan | None, Memory], None]
+"""Hears of a board that was tried: the plan that it was drawn from, and what its models gave that no cache keeps."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,37 @@ class Drawing:
         with keyless():
             job.plugins  # noqa: B018 - made here, where no key is asked for
 
-        def draw(part: BoardPart) -> tuple[Plan | None, Failure | None]:
+        def draw(part: BoardPart) -> tuple[Plan | None, Memory]:
             with tempfile.TemporaryDirectory(prefix="katha-") as place:
                 drawer = BoardDrawer(job, Path(place), hands.store)
                 if part.plans:
-                    return drawer.plan(part.method, part.record), None
+                    return drawer.plan(part.method, part.record), {}
                 if part.plan is not None:
                     drawer.keep_plan(part.method, part.record, part.plan)
-                failure = drawer.draw(part.method, part.name, part.seed, part.record)
-                return drawer.kept_plan(part.method, part.record), failure
+                drawer.draw(part.method, part.name, part.seed, part.record)
+                return drawer.kept_plan(part.method, part.record), hands.memory
 
         def work(load: Load) -> Ending:
             return hands.work(load, draw)
 
         return work
+
+
+class Again:
+    """Draws boards again that workers have drawn, or could not draw: from the cache and their memory, by no model."""
+
+    def __init__(self, drawer: BoardDrawer) -> None:
+        self._plain, self._hands = drawer, Hands("", drawer.store)
+        job = replace(drawer.job, given=drawer.job.plugins, seen=self._hands.plugins)
+        self._drawer = BoardDrawer(job, drawer.out, drawer.store)
+
+    def draw(self, part: BoardPart, memory: Memory) -> Failure | None:
+        """Draw one board, or return the reason why there is none."""
+        self._hands.memory, self._hands.before = memory, frozenset(memory)
+        try:
+            return self._drawer.draw(part.method, part.name, part.seed, part.record)
+        except Elsewhere:  # a worker has another version of a model
+            return self._plain.draw(part.method, part.name, part.seed, part.record)
 
 
 @dataclass(frozen=True)
@@ -115,7 +132,7 @@ class BoardsByWorkers:
         if not items:
             return
 
-        def kept(item: Item, told: tuple[Plan | None, Failure | None]) -> None:
+        def kept(item: Item, told: tuple[Plan | None, Memory]) -> None:
             self.keep(item.load.of, *told)
 
         opener = Drawing(replace(self.job, prepare=list, budget=None, given={}, seen=None), self.owner)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -64,8 +66,8 @@ class Suites:
         hands = Hands(stage, open_store(self.owner))
         made = self.given or load_for(self.job.config)
         job = replace(self.job, given=made, seen=hands.plugins, human=None)
-        scratch = tempfile.TemporaryDirectory(prefix="katha-")
-        place = Path(scratch.name)
+        place = Path(tempfile.mkdtemp(prefix="katha-"))
+        weakref.finalize(hands, shutil.rmtree, place, ignore_errors=True)
         graph, rule = build_graph(reports=False), kept_rule(job.config.matching, place)
 
         def run(of: _Part) -> StoryMade | None:
@@ -79,7 +81,7 @@ class Suites:
                 _look_ahead(bench)
                 raise
 
-        def work(load: Load, scratch: object = scratch) -> Ending:  # which is there as long as the station is
+        def work(load: Load) -> Ending:
             return hands.work(load, run)
 
         return work
