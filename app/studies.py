@@ -207,9 +207,7 @@ def ablate(
     on_workers: OnWorkers | None = None,
     **changes: Any,
 ) -> AblationResult:
-    """Run every row of a suite over stories, and say what the differences support.
-
-    Each distinct frame is drawn once and each distinct question asked once.
+    """Run every row of a suite over stories, and say what the differences support; no frame is drawn twice.
 
     Args:
         stories: A JSON Lines file, a record, a text, a folder of them, or records.
@@ -319,16 +317,9 @@ def compare(
     found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_memory(changes.get("memory"), drawn_by)
-    job = CompareJob(
-        records=records,
-        methods=found,
-        config=config,
-        prepare=_prepare_alike(stories),
-        resamples=own.resamples,
-        command=("katha", *sys.argv[1:]),
-        budget=budget,
-        reference=require_reference(own.reference, [one.name for one in found]),
-    )
+    command, alike = ("katha", *sys.argv[1:]), _prepare_alike(stories)
+    against = require_reference(own.reference, [one.name for one in found])
+    job = CompareJob(records, found, config, alike, own.resamples, command=command, budget=budget, reference=against)
     told = _counted(on_progress, len(job.records) * len(found))
     with own.fleet(budget, on_workers) or nullcontext() as fleet:
         result = comparing.run_comparison(job, Path(out), on_story=told, fleet=fleet)
