@@ -134,7 +134,8 @@ def batchable(judges: Mapping[str, Judge]) -> dict[str, AsksInBatches]:
     Raises:
         UsageError: none can.
     """
-    found = {name: judge for name, judge in judges.items() if isinstance(judge, AsksInBatches)}
+    able = {name: judge for name, judge in judges.items() if isinstance(judge, AsksInBatches)}
+    found = {name: judge for name, judge in able.items() if judge.batch_terms}
     if not found:
         raise UsageError(
             "--batch is given, but no judge here has a batch API.",

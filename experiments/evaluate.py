@@ -338,7 +338,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
             rows=rows,
             statuses=outcome.statuses,
             failures=outcome.told,
-            calls={name: tally.account() for name, tally in evaluator.engine.tallies.items()},
+            calls=evaluator.engine.accounts(),
             spent=self._spent,
             kept=evaluator.kept,
             budget=self._budget.limits(),

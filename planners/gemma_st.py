@@ -10,8 +10,8 @@ from typing import Any
 from katha.configs import load_prompt
 from katha.errors import ModelError, PlanError, ReplyError
 from katha.models.base import Completion, Heard, TextModel, Turn
-from katha.models.checkpoints import adapter_note
-from katha.models.registry import make_model
+from katha.models.checkpoints import HoldsModel, adapter_note, folder_revision
+from katha.models.registry import make_model, served_by_own
 from katha.planners.base import (
     ABOUT,
     ARTICLE,
@@ -158,15 +158,17 @@ class GemmaPlanner(LadderPlanner):
     ) -> None:
         """Name the model; nothing is loaded or called yet.
 
-        adapter: a LoRA adapter for a local model. without: parts of a plan to leave out (`ABOUT` in `base.py`).
-        base_url: of a compatible server.
+        adapter: a LoRA adapter for a local model, or the one that a server of one's own serves under this name.
+        without: parts of a plan to leave out (`ABOUT` in `base.py`). base_url: of a compatible server.
 
         Raises:
             UsageError, InputFileError, ModelError, MissingExtraError: the model cannot be used.
         """
+        # A server has the adapter already, under the name that it serves it by; its note still tells what to ask for.
+        self._served_adapter = adapter if adapter is not None and served_by_own(argument) else None
         self._model: TextModel = make_model(
             argument,
-            adapter=adapter,
+            adapter=None if self._served_adapter else adapter,
             device=device,
             dtype=dtype,
             revision=revision,
@@ -174,7 +176,9 @@ class GemmaPlanner(LadderPlanner):
             max_tokens=max_tokens,
         )
         # An adapter writes what it was taught to write, and its note says what that leaves out.
-        untaught = adapter_note(adapter).get("without", []) if adapter is not None else []
+        # A merged model has the note beside it.
+        noted = adapter or (Path(argument) if argument else None)
+        untaught = adapter_note(noted).get("without", []) if noted is not None else []
         self._parts = parts_without([*without, *untaught])
 
     def spec(self) -> Mapping[str, Any]:
@@ -182,9 +186,15 @@ class GemmaPlanner(LadderPlanner):
         return {
             **super().spec(),
             "model": dict(self._model.spec()),
+            **({"adapter": folder_revision(self._served_adapter)} if self._served_adapter else {}),
             "prompts": {name: load_prompt(f"planner/{name}").sha256 for name in ("plan", "repair")},
             "without": [name for name in ABOUT if name not in self._parts],
         }
+
+    def close(self) -> None:
+        """Let go of a local model and its memory; the next plan loads it again."""
+        if isinstance(self._model, HoldsModel):
+            self._model.close()
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """Plan `story`, a long one in windows that know the characters and the last picture before them.

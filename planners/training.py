@@ -5,207 +5,40 @@ It learns from examples: the very prompt that the planner asks with, and the gol
 
 from __future__ import annotations
 
-import inspect
-import json
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from katha.config import katha_version, read_settings
 from katha.configs import config_names, load_config
-from katha.errors import KathaError, ModelError, UnknownPluginError, UsageError
+from katha.errors import KathaError, UnknownPluginError, UsageError
 from katha.jsonio import digest, write_json
-from katha.language import read_scene
-from katha.models.checkpoints import ADAPTER_NOTE, ModelSource, best_device, require_local
-from katha.models.local import find_language_model, load_weights
-from katha.planners.base import parts_without, restrict
-from katha.planners.draft import TIMES, draft_problems, read_draft, windows_of
-from katha.planners.gemma_st import plan_prompt
-from katha.planners.gold import OraclePlanner
-from katha.planners.quality import FIELDS
+from katha.models.checkpoints import ADAPTER_NOTE, ModelSource, require_local
+from katha.models.local import find_language_model, load_weights, require_quantiser
+from katha.planners.base import validate_plan
+from katha.planners.gemma_st import GemmaPlanner
+from katha.planners.quality import plan_quality
+from katha.planners.training_data import LEFT_OUT, Examples, make_examples
+from katha.planners.training_fit import (
+    Fit,
+    OnStep,
+    Processes,
+    TrainSettings,
+    fit_adapter,
+    free_memory,
+    join_processes,
+)
 from katha.protocols import PlanRequest
-from katha.schema import Panel, Plan, Question, StoryRecord, Transition
+from katha.schema import Plan, StoryRecord
 from katha.store import Kind, State, Workspace
 
-LEFT_OUT = ("links", "shots")
-"""What no KathaBench record annotates: an adapter is trained, and used, without them."""
-_LONGEST = {"prompt": 400, "must_show": 80, "appearance": 120, "name": 40, "kind": 40, "field": 160, "answer": 100}
-_MOST_SHOWN, _MOST_ASKED, _MOST_ACCEPTED = 4, 4, 4
-
-
-@dataclass(frozen=True)
-class Example:
-    """One story as the planner sees it, and the reply that is learnt."""
-
-    story_id: str
-    prompt: str
-    reply: str
-
-
-@dataclass
-class Examples:
-    """What can be learnt from, and why the rest cannot (by story)."""
-
-    kept: list[Example] = field(default_factory=list)
-    rejected: dict[str, str] = field(default_factory=dict)
-
-
-def make_examples(records: Iterable[StoryRecord]) -> Examples:
-    """Return an example of each record whose gold plan the planner's own validator accepts."""
-    found = Examples()
-    for record in records:
-        try:
-            made, problem = _example(record)
-        except KathaError as error:
-            made, problem = None, error.message
-        if made is None:
-            found.rejected[record.story_id] = problem
-        else:
-            found.kept.append(made)
-    return found
-
-
-def _example(record: StoryRecord) -> tuple[Example | None, str]:
-    parts, panels = parts_without(LEFT_OUT), len(record.scenes)
-    plan = OraclePlanner().plan(record, PlanRequest(panels=panels))
-    seen, _ = restrict(record, "gemma-st")
-    windows = windows_of(seen, panels)
-    if len(windows) > 1:
-        return None, f"It has {panels} scenes, more than are planned at once."
-    value = _reply(record, plan)
-    reply = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-    draft, problems = read_draft(reply)
-    if draft is not None:
-        told = f"{record.story_text}\n{windows[0].text}"
-        problems = [*problems, *draft_problems(draft, windows[0].shape, parts, told)]
-    if problems:
-        return None, problems[0]
-    return Example(record.story_id, plan_prompt(seen, windows[0], parts, None), reply), ""
-
-
-def _reply(record: StoryRecord, plan: Plan) -> dict[str, Any]:
-    sheet = ("name", "kind", "appearance")
-    return {
-        "tells_events": True,
-        "characters": [{name: _cut(getattr(item, name), name) for name in sheet} for item in plan.characters],
-        "panels": [_panel(panel) for panel in plan.panels],
-        "transitions": [_transition(item, record.recoverability_questions) for item in plan.transitions],
-    }
-
-
-def _panel(panel: Panel) -> dict[str, Any]:
-    reading = read_scene(panel.prompt)
-    shown = [_cut(item, "must_show") for item in panel.must_show[:_MOST_SHOWN]]
-    return {
-        "place": (reading.setting or "unclear").replace("_", " "),
-        "time_of_day": reading.time if reading.time in TIMES else "unclear",
-        "characters": panel.characters[:6],
-        "must_show": shown or [_cut(panel.caption, "must_show")],
-        "prompt": _cut(panel.prompt, "prompt"),
-    }
-
-
-def _transition(item: Transition, questions: Sequence[Question]) -> dict[str, Any]:
-    asked = [one for one in questions if one.target_transition == item.pair and one.question_type != "moral"]
-    return {
-        "transition_type": item.transition_type,
-        **{name: _cut(getattr(item, name) or "none", "field") for name in FIELDS},
-        "moral_target": item.moral_target or None,
-        "questions": [_question(one) for one in asked[:_MOST_ASKED]],
-    }  # fmt: skip
-
-
-def _question(item: Question) -> dict[str, Any]:
-    accepted = [text for text in item.accepted_answers if text != item.gold_answer] or [item.gold_answer]
-    return {
-        "dimension": item.question_type,
-        "question": _cut(item.question, "field"),
-        "answer": _cut(item.gold_answer, "answer"),
-        "accepted": [_cut(text, "answer") for text in accepted[:_MOST_ACCEPTED]],
-    }
-
-
-def _cut(text: str, kind: str) -> str:
-    """Return `text` within what the reply's schema allows, cut at a word."""
-    clean, most = " ".join(text.split()), _LONGEST[kind]
-    return clean if len(clean) <= most else clean[:most].rsplit(" ", 1)[0]
-
-
-_IGNORED = -100
-"""The label that transformers leaves out of the loss."""
-
-
-def encode(examples: Sequence[Example], tokenizer: Any, longest: int) -> tuple[list[dict[str, list[int]]], list[str]]:
-    """Return `input_ids` and `labels` of each example, and the stories that are longer than `longest` tokens."""
-    rows: list[dict[str, list[int]]] = []
-    too_long: list[str] = []
-    # The chat format's own mark ends a turn where the tokenizer has one.
-    marked = tokenizer.convert_tokens_to_ids("<end_of_turn>") not in {None, tokenizer.unk_token_id}
-    end = "<end_of_turn>" if marked else tokenizer.eos_token
-    for item in examples:
-        asked = [{"role": "user", "content": item.prompt}]
-        prompt = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
-        start = tokenizer(prompt, add_special_tokens=False)["input_ids"]
-        reply = tokenizer(f"{item.reply}{end}", add_special_tokens=False)["input_ids"]
-        if len(start) + len(reply) > longest:
-            too_long.append(item.story_id)
-            continue
-        rows.append({"input_ids": [*start, *reply], "labels": [_IGNORED] * len(start) + list(reply)})
-    return rows, too_long
-
-
-@dataclass(frozen=True)
-class Collator:
-    """Rows to one batch, padded on the right. typed: the model asks which tokens are pictures (none are)."""
-
-    pad: int
-    typed: bool
-
-    def __call__(self, rows: Sequence[Mapping[str, Sequence[int]]]) -> dict[str, Any]:
-        """Return tensors of shape (B, T)."""
-        import torch
-        from torch.nn.utils.rnn import pad_sequence
-
-        given = [{**row, "attention_mask": [1] * len(row["input_ids"])} for row in rows]
-        fills = {"input_ids": self.pad, "labels": _IGNORED, "attention_mask": 0}
-        batch = {
-            name: pad_sequence([torch.tensor(row[name]) for row in given], batch_first=True, padding_value=fill)
-            for name, fill in fills.items()
-        }
-        if self.typed:
-            batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
-        return batch
-
-
-class TrainSettings(BaseModel):
-    """Everything that decides the adapter's weights, apart from base model and data.
-
-    max_length: tokens of prompt and plan together; longer examples are left out and counted. batch and accumulation:
-    examples on the device at once, and batches per step. rank, alpha, dropout: of the LoRA matrices, on every linear
-    layer of the language model. steps: None trains `epochs` times through the data.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    max_length: int = Field(default=4096, ge=64, description="Longest example, in tokens.")
-    batch: int = Field(default=1, ge=1, description="Stories on the device at once.")
-    accumulation: int = Field(default=16, ge=1, description="Batches per step.")
-    rank: int = Field(default=16, ge=1, description="The rank of the adapter's matrices.")
-    alpha: int = Field(default=32, ge=1)
-    dropout: float = Field(default=0.05, ge=0, lt=1)
-    learning_rate: float = Field(default=2e-4, gt=0, description="The highest learning rate.")
-    warmup: float = Field(default=0.03, ge=0, lt=1)
-    epochs: float = Field(default=2.0, gt=0, description="How often every story is seen.")
-    steps: int | None = Field(default=None, ge=1, description="Stop after so many steps instead.")
-    save_every: int = Field(default=50, ge=1, description="Steps between checkpoints.")
-    seed: int = Field(default=42, ge=0)
-    dtype: Literal["float32", "bfloat16"] | None = None
-    gradient_checkpointing: bool = False
+Score = Callable[[StoryRecord, Plan], float | None]
+"""How well a board made from a plan can be read, in percentage points; None where it has no question."""
 
 
 def load_settings(preset: str | None, changes: Mapping[str, Any]) -> TrainSettings:
@@ -224,19 +57,68 @@ def load_settings(preset: str | None, changes: Mapping[str, Any]) -> TrainSettin
     return read_settings(TrainSettings, values)
 
 
+@dataclass(frozen=True)
+class PlanCheck:
+    """Plans that the trained planner wrote of held-out stories.
+
+    asked: stories. valid: those whose plan the validator takes. failed: why the others have none, by story. fields: the
+    mean share of transition fields that say something. score: the mean of what a board of the plan can be read for
+    (its steering questions, sketched and read), where it was asked for. The last two in percentage points.
+    """
+
+    asked: int
+    valid: int
+    failed: dict[str, str]
+    fields: float | None
+    score: float | None
+
+
+@dataclass
+class Report:
+    """What a training did: counts, losses (first and last of training; of held-out stories before and after).
+
+    sequences: what a step takes `per_step` of: stories, or several of them packed. processes: how many computed.
+    best_step: the step whose checkpoint was kept, None where it is the last. plans: what came of held-out stories.
+    """
+
+    folder: Path
+    examples: int
+    held_out: int
+    rejected: dict[str, str]
+    too_long: list[str]
+    steps: int
+    first_loss: float | None
+    last_loss: float | None
+    held_out_before: float | None
+    held_out_after: float | None
+    tokens: int
+    seconds: float
+    notes: list[str] = field(default_factory=list)
+    sequences: int = 0
+    per_step: int = 0
+    processes: int = 1
+    best_step: int | None = None
+    plans: PlanCheck | None = None
+
+
 def model_card(source: ModelSource, settings: TrainSettings, report: Report) -> str:
     """Return the card as Markdown; a number that was not measured is a dash."""
+    method = "LoRA, rank {rank}, alpha {alpha}, dropout {dropout}, all linear layers".format(**dict(settings))
     rows = [
         ("Base model", f"`{source.name}` ({source.architecture}, revision `{source.revision}`)"),
-        ("Method", "LoRA, rank {rank}, alpha {alpha}, dropout {dropout}, all linear layers".format(**dict(settings))),
+        ("Method", f"{method}, over a base in 4 bits (nf4, QLoRA)" if settings.quantize else method),
         ("Learnt from", f"{report.examples} stories, {report.tokens:,} tokens; loss on the plan alone"),
         ("Left out", f"{len(report.rejected)} that the planner's validator rejects, {len(report.too_long)} too long"),
-        ("Steps", f"{report.steps}, {settings.batch * settings.accumulation} stories each, seed {settings.seed}"),
+        ("Steps", _steps(settings, report)),
         ("Training loss", f"{_number(report.first_loss)} at the first step, {_number(report.last_loss)} at the last"),
         ("Held-out stories", str(report.held_out)),
         ("Held-out loss", f"{_number(report.held_out_before)} before, {_number(report.held_out_after)} after"),
-        ("Versions", ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "peft"))),
     ]
+    rows += (
+        [("Kept", f"the checkpoint of step {report.best_step}, of the least held-out loss")] if settings.best else []
+    )
+    rows += [("Held-out plans", _plans(report.plans))] if report.plans is not None else []
+    rows.append(("Versions", ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "peft"))))
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     return (
         "---\nlibrary_name: peft\n"
@@ -249,8 +131,22 @@ def model_card(source: ModelSource, settings: TrainSettings, report: Report) -> 
     )
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+def _steps(settings: TrainSettings, report: Report) -> str:
+    """Return how many steps there were and what one of them took, over all processes together."""
+    mean = report.examples / max(1, report.sequences)
+    what = f"sequences of {mean:.1f} stories" if settings.packing else "stories"
+    parts = [f"{settings.batch} at once", f"{settings.accumulation // report.processes} batches"]
+    parts += [f"{report.processes} processes"] if report.processes > 1 else []
+    return f"{report.steps}, {report.per_step} {what} each ({' x '.join(parts)}), seed {settings.seed}"
+
+
+def _plans(found: PlanCheck) -> str:
+    said = f"{found.valid} of {found.asked} valid, {_number(found.fields, 1)}% of the transition fields filled"
+    return said if found.score is None else f"{said}, steering score {_number(found.score, 1)}"
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 class TrainState(State):
@@ -279,27 +175,6 @@ class TrainState(State):
 
 
 TRAINING = Kind("training", "train.json", TrainState)
-_TARGETS = r".*(?:language_model|model)\.layers\.\d+\.(?:self_attn|mlp)\.(?:q|k|v|o|gate|up|down)_proj"
-"""Every linear layer of the language model; a vision tower keeps its weights."""
-
-
-@dataclass
-class Report:
-    """What a training did: counts, losses (first and last of training; of held-out stories before and after)."""
-
-    folder: Path
-    examples: int
-    held_out: int
-    rejected: dict[str, str]
-    too_long: list[str]
-    steps: int
-    first_loss: float | None
-    last_loss: float | None
-    held_out_before: float | None
-    held_out_after: float | None
-    tokens: int
-    seconds: float
-    notes: list[str] = field(default_factory=list)
 
 
 def train_planner(
@@ -310,168 +185,116 @@ def train_planner(
     *,
     base: str | None = None,
     device: str | None = None,
-    on_step: Callable[[int, int, float | None], None] | None = None,
+    plans: int = 0,
+    score: Score | None = None,
+    on_step: OnStep | None = None,
 ) -> Report:
     """Train an adapter of `base` into `out`. The same call again goes on at the last checkpoint, or does nothing.
 
-    on_step: told the step, the number of steps and the loss.
+    Under `torchrun` or `accelerate launch` every process makes this call; the first one writes.
+
+    plans: of how many held-out stories the trained planner writes a plan, to be counted. score: how such a plan is
+    scored. on_step: told the step, the number of steps and the loss.
 
     Raises:
         MissingExtraError: a package is missing. UsageError: no record can be learnt from. OutputFolderError: `out`
         holds another training. ModelError: the model is not here or does not fit into memory.
     """
     require_local("Training a planner")
-    source = find_language_model(base)
-    examples, kept_out = make_examples(records), make_examples(held_out)
+    if settings.quantize:
+        require_quantiser()
+    source, measured = find_language_model(base), list(held_out)
+    examples, kept_out = make_examples(records), make_examples(measured)
     if not examples.kept:
         reason = next(iter(examples.rejected.values()), "there is none")
         raise UsageError(f"No record can be learnt from: {reason}", hint="Give records with scenes and transitions.")
+    processes = join_processes(device)
+    processes.share(settings)
     fresh = TrainState(
         katha=katha_version(),
         base=source.name,
         base_revision=source.revision,
-        settings=settings.model_dump(),
+        settings=settings.decisive(),
         data=digest([[item.prompt, item.reply] for item in examples.kept]),
         held_out=digest([[item.prompt, item.reply] for item in kept_out.kept]),
         without=list(LEFT_OUT),
     )
     folder = Workspace(out, TRAINING)
-    with folder.claim():
-        known = folder.resume(fresh)
+    with folder.claim() if processes.first else nullcontext():
+        known = folder.resume(fresh) if processes.first else None
+        if processes.first and (known is None or not known.finished):
+            folder.write(fresh)
+        processes.wait()
+        known = known or (None if processes.first else folder.read())
         if known is not None and known.finished:
+            processes.end()
             kept = TypeAdapter(Report).validate_python({**(known.report or {}), "folder": out})
             return replace(kept, notes=["It was finished before; nothing was done."])
-        folder.write(fresh)
-        where = device or best_device()
-        model, tokenizer = load_weights(source, where, settings.dtype or ("float32" if where == "cpu" else "bfloat16"))
-        report = _fit(model, tokenizer, examples, kept_out, out, settings, where, on_step)
-        # The note binds the adapter to its base.
-        note = {"base": source.name, "base_revision": source.revision, "without": list(LEFT_OUT)}
-        write_json(out / ADAPTER_NOTE, note)
-        (out / "README.md").write_text(model_card(source, settings, report), encoding="utf-8")
-        kept_report = {name: value for name, value in vars(report).items() if name != "folder"}
-        folder.finish(fresh.model_copy(update={"finished": True, "report": kept_report}))
+        report = _fitted(source, examples, kept_out, out, settings, processes, on_step)
+        processes.end()  # the rest can take longer than others would wait
+        if processes.first:
+            told = [item for item in measured if item.story_id not in kept_out.rejected][:plans]
+            report.plans = _checked(source, out, processes.device, told, score) if told else None
+            _finish(folder, fresh, source, settings, report)
     return report
 
 
-def _fit(
-    model: Any,
-    tokenizer: Any,
+def _fitted(
+    source: ModelSource,
     examples: Examples,
     held_out: Examples,
     out: Path,
     settings: TrainSettings,
-    device: str,
-    on_step: Callable[[int, int, float | None], None] | None,
+    processes: Processes,
+    on_step: OnStep | None,
 ) -> Report:
-    import torch
-    from peft import LoraConfig, get_peft_model
-    from transformers import set_seed
-
-    set_seed(settings.seed)
-    rows, too_long = encode(examples.kept, tokenizer, settings.max_length)
-    others, _ = encode(held_out.kept, tokenizer, settings.max_length)
-    if not rows:
-        raise UsageError(f"Every example is longer than {settings.max_length} tokens.", hint="Raise --max-length.")
-    lora = LoraConfig(
-        r=settings.rank,
-        lora_alpha=settings.alpha,
-        lora_dropout=settings.dropout,
-        target_modules=_TARGETS,
-        task_type="CAUSAL_LM",
-    )
-    adapted = get_peft_model(model, lora)
-    if settings.gradient_checkpointing:
-        adapted.enable_input_require_grads()
-        adapted.gradient_checkpointing_enable({"use_reentrant": False})
-    typed = "token_type_ids" in inspect.signature(model.forward).parameters
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-    trainer = _trainer(adapted, rows, others, Collator(pad, typed), out, settings, device, on_step)
-    started = time.perf_counter()
-    try:
-        # A new adapter changes nothing: this is the base model's loss, also where training goes on at a checkpoint.
-        before = _loss(trainer) if others else None
-        trainer.train(resume_from_checkpoint=_last_checkpoint(out))
-        after = _loss(trainer) if others else None
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise ModelError(
-            f"Training does not fit into the memory of {device}; the last checkpoint in {str(out)!r} is kept.",
-            hint="Lower --max-length or --batch, or use a smaller base model.",
-        ) from error
-    adapted.save_pretrained(str(out))
-    losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
+    dtype = settings.dtype or ("float32" if processes.device == "cpu" else "bfloat16")
+    loaded = load_weights(source, processes.device, dtype, quantize=settings.quantize)
+    found: Fit = fit_adapter(loaded, (examples.kept, held_out.kept), out, settings, processes, on_step)
     return Report(
         folder=out,
-        examples=len(rows),
-        held_out=len(others),
         rejected=examples.rejected,
-        too_long=too_long,
-        steps=trainer.state.global_step,
-        first_loss=losses[0] if losses else None,
-        last_loss=losses[-1] if losses else None,
-        held_out_before=before,
-        held_out_after=after,
-        tokens=sum(len(row["input_ids"]) for row in rows),
-        seconds=time.perf_counter() - started,
+        per_step=settings.batch * settings.accumulation,
+        processes=processes.size,
+        **asdict(found),
     )
 
 
-def _trainer(
-    model: Any,
-    rows: list[dict[str, list[int]]],
-    others: list[dict[str, list[int]]],
-    collator: Collator,
-    out: Path,
-    settings: TrainSettings,
-    device: str,
-    on_step: Callable[[int, int, float | None], None] | None,
-) -> Any:
-    from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
-
-    class Teller(TrainerCallback):  # type: ignore[misc]
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
-            if on_step is not None and logs is not None and "loss" in logs:
-                on_step(state.global_step, state.max_steps, logs["loss"])
-
-    arguments = TrainingArguments(
-        output_dir=str(out / "checkpoints"),
-        per_device_train_batch_size=settings.batch,
-        per_device_eval_batch_size=settings.batch,
-        gradient_accumulation_steps=settings.accumulation,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="cosine",
-        warmup_steps=settings.warmup,
-        num_train_epochs=settings.epochs,
-        max_steps=settings.steps or -1,
-        bf16=settings.dtype == "bfloat16" and device.startswith("cuda"),
-        logging_steps=1,
-        save_steps=settings.save_every,
-        save_total_limit=2,
-        seed=settings.seed,
-        data_seed=settings.seed,
-        use_cpu=device == "cpu",
-        report_to="none",
-        disable_tqdm=True,
-        remove_unused_columns=False,
-        dataloader_pin_memory=False,
-    )
-    trainer = Trainer(
-        model=model,
-        args=arguments,
-        train_dataset=rows,
-        eval_dataset=others or None,
-        data_collator=collator,
-        callbacks=[Teller()],
-    )
-    trainer.remove_callback(PrinterCallback)  # it writes to standard output, which belongs to --json
-    return trainer
+def _finish(
+    folder: Workspace[TrainState], state: TrainState, source: ModelSource, settings: TrainSettings, report: Report
+) -> None:
+    # The note binds the adapter to its base.
+    note = {"base": source.name, "base_revision": source.revision, "without": list(LEFT_OUT)}
+    write_json(report.folder / ADAPTER_NOTE, note)
+    (report.folder / "README.md").write_text(model_card(source, settings, report), encoding="utf-8")
+    kept = {name: value for name, value in asdict(report).items() if name != "folder"}
+    folder.finish(state.model_copy(update={"finished": True, "report": kept}))
 
 
-def _loss(trainer: Any) -> float:
-    return float(trainer.evaluate()["eval_loss"])
+def _checked(
+    source: ModelSource, adapter: Path, device: str, records: Sequence[StoryRecord], score: Score | None
+) -> PlanCheck:
+    """Return what comes of plans that the trained planner writes, in the way that it is used."""
+    free_memory()
+    # The note is written when all is done; until then what was not taught is said here.
+    planner = GemmaPlanner(str(source.folder), adapter=adapter, without=LEFT_OUT, device=device)
+    failed: dict[str, str] = {}
+    fields: list[float] = []
+    scores: list[float] = []
+    for record in records:
+        try:
+            plan = planner.plan(record, PlanRequest(panels=len(record.scenes)))
+            validate_plan(plan, record)
+        except KathaError as error:
+            failed[record.story_id] = error.message
+            continue
+        filled = plan_quality(plan, record)["fields"]
+        found = score(record, plan) if score is not None else None
+        fields += [] if filled is None else [filled]
+        scores += [] if found is None else [found]
+    planner.close()
+    return PlanCheck(len(records), len(records) - len(failed), failed, _mean(fields), _mean(scores))
 
 
-def _last_checkpoint(out: Path) -> str | None:
-    """Return the last whole checkpoint, if there is one."""
-    found = [path for path in (out / "checkpoints").glob("checkpoint-*") if (path / "trainer_state.json").is_file()]
-    return str(max(found, key=lambda path: int(path.name.rpartition("-")[2]))) if found else None
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

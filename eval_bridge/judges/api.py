@@ -62,14 +62,18 @@ class ApiJudge(ABC):
         self._structured, self.concurrency, self._poll = structured, concurrency, poll
 
     @abstractmethod
-    def _picture(self, png: str) -> dict[str, Any]:
-        """Return the part of a message that shows a picture, whose PNG is given in base64."""
+    def _picture(self, shown: str) -> dict[str, Any]:
+        """Return the part of a message that shows a picture, given as `_shown` returns it."""
+
+    def _shown(self, png: bytes) -> str:
+        """Return a picture as it is sent: its PNG in base64."""
+        return b64encode(png).decode("ascii")
 
     def _evidence(self, evidence: Evidence) -> list[dict[str, Any]]:
         """Return the parts of the message that come first, so that their prefix can be shared: pictures and text."""
         parts: list[dict[str, Any]] = []
         for number, png in enumerate(evidence.images, 1):
-            parts += [_text(f"Picture {number}"), self._picture(b64encode(png).decode("ascii"))]
+            parts += [_text(f"Picture {number}"), self._picture(self._shown(png))]
         return parts if evidence.text is None else [*parts, _text(evidence.text)]
 
     def _request(self, evidence: Evidence, prompt: JudgePrompt, plain: bool) -> Request:
@@ -79,7 +83,7 @@ class ApiJudge(ABC):
 
     def _plain_request(self, evidence: Evidence, prompt: PlainPrompt) -> Request:
         """Return the body of one call that puts a prompt as it stands."""
-        shown = [b64encode(png).decode("ascii") for png in evidence.images]
+        shown = [self._shown(png) for png in evidence.images]
 
         def turn(role: str, parts: Sequence[str | int]) -> dict[str, Any]:
             content = [_text(part) if isinstance(part, str) else self._picture(shown[part]) for part in parts]

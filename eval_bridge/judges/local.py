@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
-import torch
 from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as VISION
 
 from katha.configs import load_config
@@ -34,6 +32,7 @@ from katha.models.checkpoints import (
     find_folder,
     folder_revision,
     free_bytes,
+    let_go,
     read_config,
 )
 from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
@@ -99,12 +98,20 @@ def require_extra() -> None:
         )
 
 
-def reusable(source: ModelSource) -> tuple[bool, str | None]:
-    """Return whether the model's cache may be shared between questions, and the name of its position state."""
+def reusable(source: ModelSource) -> tuple[str | None, str | None]:
+    """Return why the model's cache may not be shared between questions (None: it may), and its position state's name.
+
+    With a sliding window an id does not see the whole beginning, which the shared attention takes for granted; five
+    pictures of Gemma 3 alone outgrow its window.
+    """
     entry = load_config("local.yaml")["reusable"].get(source.architecture)
     text = source.text_config
     windowed = bool(text.get("use_sliding_window")) or not _FULL.issuperset(text.get("layer_types") or ())
-    return (entry is not None and not windowed, (entry or {}).get("position_state"))
+    # Models of the Mistral family have a window wherever the number stands, and no other sign of it.
+    windowed |= bool(text.get("sliding_window")) and not text.keys() & {"use_sliding_window", "layer_types"}
+    if windowed:
+        return "attends through a sliding window, so that its cache cannot be shared", None
+    return (None, entry["position_state"]) if entry else ("is not known to share its cache", None)
 
 
 def find_model(argument: str | None, *, revision: str | None = None, local_files_only: bool = True) -> ModelSource:
@@ -121,7 +128,7 @@ def find_model(argument: str | None, *, revision: str | None = None, local_files
     if config["model_type"] not in VISION:
         raise UsageError(
             f"{argument!r} is a {config['architectures'][0]}, not a vision-language model.",
-            hint="Use a model of the Qwen2.5-VL, SmolVLM2 or Idefics3 family.",
+            hint="Use a model of the Qwen-VL, InternVL, SmolVLM2 or LLaVA family.",
         )
     return ModelSource(argument, folder, folder_revision(folder), config)
 
@@ -163,11 +170,11 @@ class LocalJudge:
     ) -> None:
         """Find the model's files and check what they are; weights are not read yet.
 
-        device: `cpu`, `cuda`, `cuda:1`, `mps`; default the accelerator if there is one. dtype: default float32 on a CPU
-        and the checkpoint's own elsewhere. reuse: `batched` questions behind a shared prefix, `sequential` (the same,
-        one at a time) or `off`. verify_reuse: the share of questions that are asked again the naive way; when more than
-        `max_flip_rate` of the replies change (from 20 checks on), asking stops. cache_bytes: the limit of one batch's
-        key-value caches.
+        device: `cpu`, `cuda`, `cuda:1`, `mps`; default the accelerator if there is one. dtype: default float32 on a
+        CPU, elsewhere the checkpoint's own, but bfloat16 where that is float32. reuse: `batched` questions behind a
+        shared prefix, `sequential` (the same, one at a time) or `off`. verify_reuse: the share of questions that are
+        asked again the naive way; when more than `max_flip_rate` of the replies change (from 20 checks on), asking
+        stops. cache_bytes: the limit of one batch's key-value caches.
 
         Raises:
             MissingExtraError: a package is missing. UsageError, InputFileError: no such model, or one that cannot be
@@ -178,16 +185,11 @@ class LocalJudge:
             raise UsageError(f"reuse is {', '.join(get_args(Reuse))}, not {reuse!r}.")
         self.gate = ReuseGate(verify_reuse, max_flip_rate)
         self._source = find_model(argument, revision=revision, local_files_only=local_files_only)
-        able, self._position_state = reusable(self._source)
-        self._reuse: Reuse = reuse if able else "off"
-        self._note = (
-            None if able else f"{self._source.architecture} is not known to share its cache; asked without reuse"
-        )
+        reason, self._position_state = reusable(self._source)
+        self._reuse: Reuse = "off" if reason else reuse
+        self._note = f"{self._source.architecture} {reason}; asked without reuse" if reason else None
         self._device = device or best_device()
-        parts = (self._source.config, self._source.text_config)
-        stored = (part[name] for part in parts for name in ("dtype", "torch_dtype") if part.get(name))
-        default = "float32" if self._device.startswith("cpu") else str(next(stored, "float32"))
-        self._dtype = dtype or default
+        self._dtype = dtype or self._source.default_dtype(self._device)
         self._structured, self._max_new_tokens, self._cache_bytes = structured, max_new_tokens, cache_bytes
         self._asker: Asker | None = None
 
@@ -245,15 +247,12 @@ class LocalJudge:
         if self._asker is None:
             return
         self._asker = None
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        let_go(self)
 
     def _load(self) -> Asker:
         if self._asker is None:
-            stored = sum(path.stat().st_size for path in self._source.folder.glob("*.safetensors"))
             free = free_bytes(self._device)
-            if free is not None and stored > free:
+            if free is not None and self._source.bytes_in(self._dtype) > free:
                 device_models().make_room(self._device, self)
             loaded = load_model(self._source, device=self._device, dtype=self._dtype)
             if self._reuse != "off":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from katha.errors import InputFileError, JudgeError, UsageError, first_line
-from katha.eval_bridge.packets.instructions import question_text
+from katha.eval_bridge.packets.instructions import grammar_schema, question_text
 from katha.jsonio import sha256_hex
 from katha.models.base import neutral
 from katha.models.checkpoints import ModelSource, load_pretrained
@@ -181,32 +180,6 @@ WRITING: Mapping[str, Any] = {"any_whitespace": False, "strict_mode": True}
 
 _GRAMMAR_CACHE = 1 << 28
 """Bytes of compiled grammars that are kept."""
-_PHRASE = re.compile(r"\^\[\^(?P<left_out>.*)\]\{(?P<least>\d+),(?P<most>\d+)\}\$")
-_LONGEST_REPEAT = 100
-
-
-def grammar_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`schema` with patterns that are safe inside a JSON string, for patterns of the form `^[^...]{least,most}$`.
-
-    xgrammar matches a pattern against the raw bytes between the quotation marks, so a negated class must also leave out
-    the quotation mark and the backslash: otherwise a model can close the string early and the reply is not JSON. Its
-    compiler fails on repeats of more than 128 (mlc-ai/xgrammar#863), so longer ones are written as several.
-    """
-    fields = {name: _safe(rule) for name, rule in schema.get("properties", {}).items()}
-    return {**schema, "properties": fields}
-
-
-def _safe(rule: Mapping[str, Any]) -> dict[str, Any]:
-    phrase = _PHRASE.fullmatch(str(rule.get("pattern", "")))
-    if phrase is None:
-        return dict(rule)
-    sign = '[^"\\\\' + phrase["left_out"] + "]"
-    least, most = int(phrase["least"]), int(phrase["most"])
-    repeats = [f"{sign}{{{min(least, _LONGEST_REPEAT)},{min(most, _LONGEST_REPEAT)}}}"]
-    for done in range(_LONGEST_REPEAT, most, _LONGEST_REPEAT):
-        low, high = (max(0, min(limit - done, _LONGEST_REPEAT)) for limit in (least, most))
-        repeats.append(f"{sign}{{{low},{high}}}")
-    return {**rule, "pattern": f"^{''.join(repeats)}$"}
 
 
 def grammar_sha256(schema: Mapping[str, Any]) -> str:

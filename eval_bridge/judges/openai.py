@@ -82,8 +82,8 @@ class OpenAIJudge(ApiJudge):
     PROVIDER = "openai"
     _client: OpenAIClient
 
-    def _picture(self, png: str) -> dict[str, Any]:
-        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}}
+    def _picture(self, shown: str) -> dict[str, Any]:
+        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{shown}"}}
 
     def _plain_request(self, evidence: Evidence, prompt: PlainPrompt) -> Request:
         request = super()._plain_request(evidence, prompt)

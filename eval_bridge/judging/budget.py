@@ -114,6 +114,13 @@ class ReuseCheck(BaseModel, frozen=True):
     flipped: int
 
 
+class PrefixCache(BaseModel, frozen=True):
+    """Tokens of prompts that a server looked up in its prefix cache, and those that it found (of all who asked it)."""
+
+    looked_up: int
+    found: int
+
+
 class Account(BaseModel, frozen=True):
     """What one judge was asked in a command: calls, replies by status, dollars (if known) and tokens by kind."""
 
@@ -123,6 +130,7 @@ class Account(BaseModel, frozen=True):
     statuses: dict[AnswerStatus, int]
     tokens: dict[str, int]
     reuse: ReuseCheck | None
+    prefix_cache: PrefixCache | None = None
 
 
 @dataclass

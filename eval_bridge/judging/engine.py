@@ -30,12 +30,31 @@ from typing import Literal, get_args
 from katha.errors import BudgetError, KathaError, TransientJudgeError
 from katha.eval_bridge.judging.abilities import JudgeAbilities, asked_as, judge_abilities
 from katha.eval_bridge.judging.answers import OutcomeCounter
-from katha.eval_bridge.judging.budget import STOPPED, Budget, Tally, estimate_tokens, expected_cost, require_prices
+from katha.eval_bridge.judging.budget import (
+    STOPPED,
+    Account,
+    Budget,
+    PrefixCache,
+    Tally,
+    estimate_tokens,
+    expected_cost,
+    require_prices,
+)
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.packets.instructions import AnswersFormat, judge_prompt, plain_sha256, prompt_sha256
 from katha.eval_bridge.packets.packets import PREPROCESSING, packet_sha256
 from katha.jsonio import canonical, digest
-from katha.protocols import AnswersByName, AnswersPlainly, Evidence, Judge, JudgePrompt, JudgeReply, LetsGo, PlainPrompt
+from katha.protocols import (
+    AnswersByName,
+    AnswersPlainly,
+    CountsPrefixHits,
+    Evidence,
+    Judge,
+    JudgePrompt,
+    JudgeReply,
+    LetsGo,
+    PlainPrompt,
+)
 from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question
 from katha.store import AnswerCache, Store
 
@@ -295,6 +314,12 @@ class _Line:
             self._on_reply(self.name, reply)
 
 
+def _account(line: _Line) -> Account:
+    counted = line.judge.prefix_hits() if isinstance(line.judge, CountsPrefixHits) else None
+    cache = PrefixCache(found=counted[0], looked_up=counted[1]) if counted is not None else None
+    return line.tally.account().model_copy(update={"prefix_cache": cache})
+
+
 class JudgingEngine:
     """Puts packets to judges: budget, retries, cache, claims, and how many threads may ask a judge at once.
 
@@ -334,6 +359,10 @@ class JudgingEngine:
     def tallies(self) -> dict[str, Tally]:
         """What each judge was asked by this engine."""
         return {name: line.tally for name, line in self._lines.items()}
+
+    def accounts(self) -> dict[str, Account]:
+        """Return what each judge was asked, and what its server's prefix cache counted meanwhile."""
+        return {name: _account(line) for name, line in self._lines.items()}
 
     @property
     def abilities(self) -> dict[str, JudgeAbilities]:

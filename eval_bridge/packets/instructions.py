@@ -193,3 +193,33 @@ def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, Mapping[str, Any]
         if not known or re.search(rule.get("pattern", ""), said) is None:
             return f"field {name!r} breaks the schema", {}
     return None, value
+
+
+# Schemas for xgrammar, which holds local and served models to them token by token.
+
+_PHRASE = re.compile(r"\^\[\^(?P<left_out>.*)\]\{(?P<least>\d+),(?P<most>\d+)\}\$")
+_LONGEST_REPEAT = 100
+
+
+def grammar_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """`schema` with patterns that are safe inside a JSON string, for patterns of the form `^[^...]{least,most}$`.
+
+    xgrammar matches a pattern against the raw bytes between the quotation marks, so a negated class must also leave out
+    the quotation mark and the backslash: otherwise a model can close the string early and the reply is not JSON. Its
+    compiler fails on repeats of more than 128 (mlc-ai/xgrammar#863), so longer ones are written as several.
+    """
+    fields = {name: _safe(rule) for name, rule in schema.get("properties", {}).items()}
+    return {**schema, "properties": fields}
+
+
+def _safe(rule: Mapping[str, Any]) -> dict[str, Any]:
+    phrase = _PHRASE.fullmatch(str(rule.get("pattern", "")))
+    if phrase is None:
+        return dict(rule)
+    sign = '[^"\\\\' + phrase["left_out"] + "]"
+    least, most = int(phrase["least"]), int(phrase["most"])
+    repeats = [f"{sign}{{{min(least, _LONGEST_REPEAT)},{min(most, _LONGEST_REPEAT)}}}"]
+    for done in range(_LONGEST_REPEAT, most, _LONGEST_REPEAT):
+        low, high = (max(0, min(limit - done, _LONGEST_REPEAT)) for limit in (least, most))
+        repeats.append(f"{sign}{{{low},{high}}}")
+    return {**rule, "pattern": f"^{''.join(repeats)}$"}

@@ -30,7 +30,7 @@ Memory = dict[str, Any]
 """What models gave that no cache keeps, by what they were given: plans, hashes of pictures, replies that are no answer,
 and errors."""
 
-_HOSTED = ("anthropic:", "openai:", "gemini:")
+_HOSTED = ("anthropic:", "openai:", "gemini:", "vllm:", "sglang:")
 _HOPS = 40
 
 

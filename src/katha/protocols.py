@@ -331,6 +331,15 @@ class ChangesWhileAsked(Protocol):
 
 
 @runtime_checkable
+class CountsPrefixHits(Protocol):
+    """A judge whose server keeps the beginnings of prompts, and counts how much of a prompt was there already."""
+
+    def prefix_hits(self) -> tuple[int, int] | None:
+        """Return tokens that were there and tokens that were looked up, since its first question; None: not told."""
+        ...
+
+
+@runtime_checkable
 class Similarity(Protocol):
     """psi of Eqs. 25 and 26: unit vectors of shape (D,), so that the inner product is sim()."""
 

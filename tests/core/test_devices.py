@@ -32,6 +32,14 @@ def test_a_newcomer_has_the_others_of_its_device_let_go() -> None:
     assert first.closed == 1
 
 
+def test_another_device_of_the_same_kind_is_left_alone() -> None:
+    models, first, second = DeviceModels(), Holder(), Holder()
+    models.register("cuda:0", first)
+    models.register("cuda:1", second)
+    assert models.make_room("cuda:1", Holder())
+    assert (first.closed, second.closed) == (0, 1)
+
+
 def test_a_holder_that_is_gone_is_forgotten() -> None:
     models = DeviceModels()
     models.register("cuda", Holder())

@@ -118,6 +118,33 @@ def test_a_missing_model_is_named(argument: str | None, error: type[KathaError],
         LocalJudge(argument)
 
 
+@pytest.mark.parametrize(
+    ("stored", "device", "dtype"),
+    [
+        ("float32", "cuda", "bfloat16"),
+        (None, "cuda:1", "bfloat16"),
+        ("float16", "cuda", "float16"),
+        ("bfloat16", "mps", "bfloat16"),
+        ("bfloat16", "cpu", "float32"),
+    ],
+)
+def test_weights_stored_in_float32_are_read_in_half_on_an_accelerator(
+    folder: Path, stored: str | None, device: str, dtype: str
+) -> None:
+    def edit(value: dict[str, Any]) -> None:
+        for part in (value, value["text_config"]):
+            part.pop("torch_dtype", None)
+            part["dtype"] = stored
+
+    change(folder / "config.json", edit)
+    assert LocalJudge(str(folder), device=device).spec()["dtype"] == dtype
+    assert LocalJudge(str(folder), device=device, dtype="float32").spec()["dtype"] == "float32"
+    source = ModelSource("x", folder, "r", json.loads((folder / "config.json").read_text()))
+    whole = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    if stored == "float32":
+        assert source.bytes_in("bfloat16") == whole // 2
+
+
 def test_a_missing_revision_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ModelError, match="hf download o/n --revision v2"):
@@ -168,9 +195,19 @@ def test_the_spec_tells_everything_apart(whole: Path, folder: Path) -> None:
 
 
 def test_an_architecture_off_the_list_is_asked_without_reuse(folder: Path) -> None:
-    assert reusable(ModelSource("x", folder, "r", {"architectures": ["LlavaForConditionalGeneration"]}))[0] is False
+    def reason(architecture: str, **text: Any) -> str | None:
+        return reusable(ModelSource("x", folder, "r", {"architectures": [architecture], "text_config": text}))[0]
+
+    assert "not known to share" in (reason("MllamaForConditionalGeneration") or "")
+    gemma = reason("Gemma3ForConditionalGeneration", layer_types=["sliding_attention", "full_attention"])
+    assert "sliding window" in (gemma or "")
+    # LLaVA over Mistral names a window and nothing else; over Qwen it names one that is not used.
+    assert "sliding window" in (reason("LlavaNextForConditionalGeneration", sliding_window=4096) or "")
+    assert reason("LlavaNextForConditionalGeneration", sliding_window=None) is None
+    assert reason("Qwen2VLForConditionalGeneration", sliding_window=32768, use_sliding_window=False) is None
     change(folder / "config.json", lambda value: value["text_config"].update(use_sliding_window=True))
     judge = LocalJudge(str(folder), device="cpu")
     assert judge.spec()["reuse"] == "off"
-    assert "asked without reuse" in judge.spec()["note"]
+    assert "sliding window" in judge.spec()["note"]
+    assert judge.spec()["note"].endswith("asked without reuse")
     assert put(folder) == "ok"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from katha.models.local import LocalModel
 from katha.planners.base import ABOUT, parts_without, validate_plan
 from katha.planners.draft import windows_of
 from katha.planners.gemma_st import GemmaPlanner, plan_prompt
-from katha.planners.training import Collator, Example, encode, load_settings, make_examples, train_planner
+from katha.planners.training import load_settings, train_planner
+from katha.planners.training_data import Collator, Example, encode, make_examples
 from katha.protocols import PlanRequest
 from katha.schema import StoryRecord
 
@@ -231,6 +233,23 @@ def test_an_adapter_of_another_base_model_is_refused(gemma: Path, adapter: Path,
         LocalModel(str(text), adapter=bare).complete([Turn("user", "x")], {"type": "object"})
     with pytest.raises(InputFileError, match="holds no adapter"):
         LocalModel(str(gemma), adapter=tmp_path)
+
+
+def test_weights_in_float32_are_read_in_half_on_an_accelerator(gemma: Path) -> None:
+    read = {device: LocalModel(str(gemma), device=device).spec()["dtype"] for device in ("cuda:1", "mps", "cpu")}
+    assert read == {"cuda:1": "bfloat16", "mps": "bfloat16", "cpu": "float32"}
+    assert LocalModel(str(gemma), device="cuda", dtype="float32").spec()["dtype"] == "float32"
+
+
+def test_closing_frees_the_model_and_its_place(gemma: Path) -> None:
+    model = LocalModel(str(gemma), max_tokens=3)
+    model.complete([Turn("user", "x")], {"type": "object"})
+    assert model in checkpoints.device_models()._known["cpu:0"]
+    inner = weakref.ref(model._loaded.model if model._loaded else None)
+    model.close()
+    assert inner() is None
+    assert model not in checkpoints.device_models()._known["cpu:0"]
+    assert model.complete([Turn("user", "x")], {"type": "object"}).status in {"ok", "truncated"}
 
 
 def test_too_little_memory_is_said_before_anything_is_loaded(gemma: Path, monkeypatch: pytest.MonkeyPatch) -> None:

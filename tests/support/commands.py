@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from doubles import BlockRenderer, PixelJudge, plugins, prepare, story, tale
+from doubles import BlockRenderer, PixelJudge, note, plugins, prepare, story, tale
+from study_material import draw_boards, records
 
 import katha.agents.graph
 import katha.eval_bridge.scoring.scores  # noqa: F401 - with the graph, what commands import when they begin
 from katha.agents.context import Plugins
 from katha.agents.run import redo_frame, run_story
+from katha.app.people import pack_study, score_study
 from katha.compass.modes import load_suite
 from katha.config import Settings
 from katha.eval_bridge.bench.boards import Boards
+from katha.eval_bridge.metrics import MetricBoard, MetricContext, share_of
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.compare import CompareJob, run_comparison
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
 from katha.experiments.methods import cross_methods
+from katha.experiments.metrics.job import MetricsJob, measure
+from katha.experiments.metrics.sources import Beside, find_sources
+from katha.experiments.people import PeopleOptions, StudyOptions
 from katha.experiments.tune import TuneJob, tune
+from katha.jsonio import sha256_hex
+from katha.protocols import Evidence, JudgeReply, PlainPrompt
 from katha.schema import Scene, StoryRecord, Transition
+from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 from katha.store import Store
+from katha.testing import ScriptedJudge, scripted_words
 
 CONFIG = Settings(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
 KILLED = -signal.SIGKILL
@@ -68,7 +79,8 @@ def _redo(out: Path, work: Path, other: bool) -> object:
     return redo_frame(out, 1, 7, plugins=made)
 
 
-def _eval(out: Path, work: Path, other: bool) -> object:
+def _drawn(work: Path) -> tuple[Sequence[StoryRecord], Path]:
+    """Two stories and the folder of their boards, drawn where they are not there."""
     stories, boards = prepare([tale("s1"), tale("s2")]), work / "boards"
     base = CONFIG.model_copy(update={"mode": "base"})
     for record in () if boards.exists() else stories:
@@ -77,6 +89,11 @@ def _eval(out: Path, work: Path, other: bool) -> object:
         place.mkdir(parents=True)
         for frame in result.board.frames:
             (place / f"{frame.index}.png").write_bytes((result.out / frame.image).read_bytes())
+    return stories, boards
+
+
+def _eval(out: Path, work: Path, other: bool) -> object:
+    stories, boards = _drawn(work)
     judges = dict(doubles(work).judges)
     settings = EvalSettings(resamples=20, seed=43 if other else 42, controls=("blank",))
     job = EvalJob(stories, [Boards("boards", boards)], judges, settings)
@@ -138,6 +155,69 @@ def _train(out: Path, work: Path, other: bool) -> object:
     return train_planner(records, [], out, settings, base=str(base), device="cpu")
 
 
+class Liked:
+    """A metric that asks a judge of plain prompts about every frame."""
+
+    card: ClassVar[MetricCard] = MetricCard(
+        name="liked",
+        title="Liked",
+        paper="none",
+        formula="P(Yes)",
+        level="frame",
+        parts=(MetricPart(name="yes", about="P(Yes)"),),
+        needs=("judge", "probabilities"),
+    )
+
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": "liked"}
+
+    def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
+        for number, image in enumerate(board.images, 1):
+            asked = {"liked": PlainPrompt((0, "Is it good?"))}
+            answer = context.ask("liked", board.story_id, board.method, [image], asked)["liked"]
+            yield board.value("yes", share_of(answer, ("Yes",)), frame=number)
+
+
+def _metrics(out: Path, work: Path, other: bool) -> object:
+    stories, boards = _drawn(work)
+
+    def liked(evidence: Evidence, prompt: PlainPrompt) -> JudgeReply:
+        share = evidence.images[0][-20] / 255.0
+        note(work / "answers", sha256_hex(evidence.images[0]))
+        return scripted_words(Yes=share, No=1.0 - share)
+
+    job = MetricsJob(
+        sources=find_sources([f"boards={boards}"], stories, Beside()),
+        metrics={"liked": Liked()},
+        judge=ScriptedJudge(liked),
+        judge_name="scripted",
+        resamples=20,
+        seed=43 if other else 42,
+    )
+    return measure(job, out)
+
+
+def _pack(out: Path, work: Path, other: bool) -> object:
+    stories = work / "stories.jsonl"
+    if not stories.exists():
+        draw_boards(work / "boards")
+        stories.write_text("".join(record.model_dump_json() + "\n" for record in records()))
+    options = StudyOptions(raters=5, per_item=1, criteria="Q1,Q14", seed=43 if other else 42)
+    return pack_study(str(stories), [f"{name}={work / 'boards' / name}" for name in ("fixed", "plain")], out, options)
+
+
+def _people(out: Path, work: Path, other: bool) -> object:
+    given = work / "judgments.jsonl"
+    if not given.exists():
+        places = itertools.product(range(3), ("s1", "s2"), ("plain", "fixed"))
+        rows = [{"rater": f"r{r}", "story_id": s, "method": m, "human_score": (r + len(m)) % 5} for r, s, m in places]
+        given.parent.mkdir(parents=True, exist_ok=True)
+        given.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return score_study([given], out, PeopleOptions(resamples=20, seed=43 if other else 42))
+
+
+_MEASURED = frozenset(("metrics.json", "measured.jsonl"))
+"""The second is a log, whose keys name the folders that boards are in."""
 _RUN = frozenset(("run.json", "graph.sqlite", "graph.sqlite-wal", "graph.sqlite-shm"))
 
 COMMANDS = {
@@ -147,6 +227,9 @@ COMMANDS = {
     "ablate": Command("ablation", "ablation.json", _ablate, frozenset(("ablation.json", "result.json"))),
     "compare": Command("comparison", "compare.json", _compare, frozenset(("compare.json", "eval.json", *_RUN))),
     "tune": Command("tuning", "ablation.json", _tune, frozenset(("ablation.json", "tuning.json"))),
+    "metrics": Command("measurement", "metrics.json", _metrics, _MEASURED),
+    "pack": Command("study with people", "study.json", _pack),
+    "people": Command("scoring of people", "people.json", _people),
     "train": Command("training", "train.json", _train, frozenset(("train.json", "README.md")), apart="checkpoints"),
 }
 
@@ -162,6 +245,8 @@ def begin(name: str, out: Path, work: Path) -> None:
         _run(out, work, False)
     if name == "eval":
         _eval(work / "begun", work, False)
+    if name == "metrics":
+        _drawn(work)
 
 
 def results(name: str, out: Path) -> dict[str, bytes]:

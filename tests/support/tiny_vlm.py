@@ -12,16 +12,36 @@ import torch
 from PIL import Image
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
+    CLIPImageProcessor,
+    GotOcr2ImageProcessor,
     Idefics3Config,
     Idefics3ForConditionalGeneration,
     Idefics3ImageProcessor,
     Idefics3Processor,
+    InternVLConfig,
+    InternVLForConditionalGeneration,
+    InternVLProcessor,
+    InternVLVideoProcessor,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    LlavaNextConfig,
+    LlavaNextForConditionalGeneration,
+    LlavaNextImageProcessor,
+    LlavaNextProcessor,
+    LlavaProcessor,
     PreTrainedTokenizerFast,
     Qwen2_5_VLConfig,
     Qwen2_5_VLForConditionalGeneration,
     Qwen2_5_VLProcessor,
+    Qwen2VLConfig,
+    Qwen2VLForConditionalGeneration,
     Qwen2VLImageProcessor,
+    Qwen2VLProcessor,
     Qwen2VLVideoProcessor,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
+    Qwen3VLProcessor,
+    Qwen3VLVideoProcessor,
     SmolVLMConfig,
     SmolVLMForConditionalGeneration,
     SmolVLMImageProcessor,
@@ -59,6 +79,22 @@ _SMOL_SPECIAL = [
     "<global-img>",
 ]
 _GRID = [f"<row_{row}_col_{column}>" for row in range(1, 7) for column in range(1, 7)]
+_LLAVA_CHAT = (
+    "{% for m in messages %}{{ m['role'] | upper }}: {% for c in m['content'] %}"
+    "{% if c['type'] == 'image' %}<image>{% else %}{{ c['text'] }}{% endif %}"
+    "{% endfor %}</s>{% endfor %}{% if add_generation_prompt %}ASSISTANT:{% endif %}"
+)
+_INTERN_CHAT = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{% for c in m['content'] %}"
+    "{% if c['type'] == 'image' %}<IMG_CONTEXT>\n{% else %}{{ c['text'] }}{% endif %}"
+    "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+_INTERN_SPECIAL = {
+    "start_image_token": "<img>",
+    "end_image_token": "</img>",
+    "context_image_token": "<IMG_CONTEXT>",
+    "video_token": "<video>",
+}
 _CORPUS = [
     "You see pictures of a storyboard, in order and numbered from 1. Choose one of the given options. Unclear.",
     "Return only a JSON object of the required form. The lion roars at the mouse; the mouse gnaws the net. Café.",
@@ -79,7 +115,7 @@ def _tokenizer(special: list[str], end: str) -> PreTrainedTokenizerFast:
     )
     inner.train_from_iterator(_CORPUS * 4, trainer)
     return PreTrainedTokenizerFast(
-        tokenizer_object=inner, eos_token=end, pad_token="<|im_start|>", additional_special_tokens=special
+        tokenizer_object=inner, eos_token=end, pad_token=special[0], additional_special_tokens=special
     )
 
 
@@ -107,6 +143,99 @@ def _qwen(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
         vision_start_token_id=ids["<|vision_start|>"], vision_end_token_id=ids["<|vision_end|>"],
     )  # fmt: skip
     return Qwen2_5_VLForConditionalGeneration(config), processor
+
+
+def _qwen2(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
+    model, processor = _qwen(text, side)
+    older = Qwen2VLProcessor(
+        processor.image_processor, processor.tokenizer, processor.video_processor, chat_template=_QWEN_CHAT
+    )
+    given = model.config
+    config = Qwen2VLConfig(
+        text_config={**given.text_config.to_dict(), "model_type": "qwen2_vl_text"},
+        vision_config={"depth": 2, "embed_dim": 32, "num_heads": 2, "patch_size": 8, "mlp_ratio": 2,
+                       "hidden_size": text["hidden_size"]},
+        image_token_id=given.image_token_id, video_token_id=given.video_token_id,
+        vision_start_token_id=given.vision_start_token_id, vision_end_token_id=given.vision_end_token_id,
+    )  # fmt: skip
+    return Qwen2VLForConditionalGeneration(config), older
+
+
+def _qwen3(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
+    model, processor = _qwen(text, side)
+    pixels = {"shortest_edge": 16 * 16, "longest_edge": side * side}
+    videos = Qwen3VLVideoProcessor(size=pixels, patch_size=8, temporal_patch_size=2, merge_size=2)
+    newer = Qwen3VLProcessor(processor.image_processor, processor.tokenizer, videos, chat_template=_QWEN_CHAT)
+    given = model.config
+    size = text["hidden_size"] // text["num_attention_heads"]
+    rope = {**given.text_config.rope_parameters, "mrope_interleaved": True}
+    config = Qwen3VLConfig(
+        text_config={**text, "vocab_size": given.text_config.vocab_size, "head_dim": size, "rope_parameters": rope,
+                     "eos_token_id": given.text_config.eos_token_id, "bos_token_id": None},
+        vision_config={"depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 8,
+                       "out_hidden_size": text["hidden_size"], "deepstack_visual_indexes": [0],
+                       "num_position_embeddings": 64},
+        image_token_id=given.image_token_id, video_token_id=given.video_token_id,
+        vision_start_token_id=given.vision_start_token_id, vision_end_token_id=given.vision_end_token_id,
+    )  # fmt: skip
+    return Qwen3VLForConditionalGeneration(config), newer
+
+
+def _intern(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
+    special = [*_QWEN_SPECIAL, *_INTERN_SPECIAL.values()]
+    trained = _tokenizer(special, "<|im_end|>")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=trained.backend_tokenizer, eos_token="<|im_end|>", pad_token="<|im_start|>",
+        extra_special_tokens=dict(_INTERN_SPECIAL),
+    )  # fmt: skip
+    images = GotOcr2ImageProcessor(size={"height": 32, "width": 32}, crop_to_patches=False)
+    videos = InternVLVideoProcessor(size={"height": 32, "width": 32})
+    processor = InternVLProcessor(images, tokenizer, videos, image_seq_length=4, chat_template=_INTERN_CHAT)
+    config = InternVLConfig(
+        text_config={"model_type": "qwen2", **text, "vocab_size": len(tokenizer) + 3, "bos_token_id": None,
+                     "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id},
+        vision_config={"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2,
+                       "image_size": [32, 32], "patch_size": [8, 8]},
+        image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"), image_seq_length=4, downsample_ratio=0.5,
+    )  # fmt: skip
+    return InternVLForConditionalGeneration(config), processor
+
+
+def _clip(text: Mapping[str, Any]) -> dict[str, Any]:
+    return {"model_type": "clip_vision_model", **_vision(text), "projection_dim": 16}
+
+
+def _llava(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
+    tokenizer = _tokenizer(["<s>", "</s>", "<image>"], "</s>")
+    images = CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
+    processor = LlavaProcessor(
+        images, tokenizer, patch_size=8, vision_feature_select_strategy="default", num_additional_image_tokens=1,
+        chat_template=_LLAVA_CHAT,
+    )  # fmt: skip
+    tokenizer.pad_token = "<s>"
+    config = LlavaConfig(
+        text_config=_llama(text, tokenizer), vision_config=_clip(text), vision_feature_layer=-2,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"), image_seq_length=16,
+    )  # fmt: skip
+    return LlavaForConditionalGeneration(config), processor
+
+
+def _llava_next(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
+    tokenizer = _tokenizer(["<s>", "</s>", "<image>"], "</s>")
+    tokenizer.pad_token = "<s>"
+    grid = [[32, 64], [64, 32], [64, 64]]
+    images = LlavaNextImageProcessor(
+        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}, image_grid_pinpoints=grid
+    )
+    processor = LlavaNextProcessor(
+        images, tokenizer, patch_size=8, vision_feature_select_strategy="default", num_additional_image_tokens=1,
+        chat_template=_LLAVA_CHAT,
+    )  # fmt: skip
+    config = LlavaNextConfig(
+        text_config=_llama(text, tokenizer), vision_config=_clip(text), vision_feature_layer=-2,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"), image_grid_pinpoints=grid,
+    )  # fmt: skip
+    return LlavaNextForConditionalGeneration(config), processor
 
 
 def _vision(text: Mapping[str, Any]) -> dict[str, int]:
@@ -165,6 +294,11 @@ FAMILIES: Mapping[str, Callable[[Mapping[str, Any], int], tuple[Any, Any]]] = {
     "qwen2_5_vl": _qwen,
     "smolvlm": _smol,
     "idefics3": _idefics,
+    "qwen2_vl": _qwen2,
+    "qwen3_vl": _qwen3,
+    "internvl": _intern,
+    "llava": _llava,
+    "llava_next": _llava_next,
 }
 
 

@@ -3,8 +3,10 @@ device."""
 
 from __future__ import annotations
 
+import gc
 import importlib
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -12,13 +14,15 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from katha.errors import InputFileError, MissingExtraError, ModelError, UsageError, first_line
 from katha.jsonio import digest, file_sha256, read_json
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+WIDTHS: Mapping[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""Bytes of one weight, by dtype."""
 _HASHED = (".json", ".safetensors", ".jinja", ".txt", ".model")
 _NEEDED = ("torch", "transformers", "xgrammar", "peft", "accelerate")
 _AGAIN = "Download it again."
@@ -45,6 +49,27 @@ class ModelSource:
         """The language model's part of `config.json` (old files keep it at the top)."""
         part = self.config.get("text_config")
         return part if isinstance(part, dict) else self.config
+
+    @property
+    def stored_dtype(self) -> str:
+        """The dtype that the weights are stored in, as `config.json` names it."""
+        stored = [part.get(name) for part in (self.config, self.text_config) for name in ("dtype", "torch_dtype")]
+        return str(next((name for name in stored if name), "float32"))
+
+    def default_dtype(self, device: str) -> str:
+        """Return the dtype to load in: float32 on a processor, else as stored, but float32 as bfloat16.
+
+        Several checkpoints that were trained in bfloat16 are published in float32, which on an accelerator takes twice
+        the memory and several times as long for digits that were never there. Who wants them names dtype float32.
+        """
+        if device.startswith("cpu"):
+            return "float32"
+        return "bfloat16" if self.stored_dtype == "float32" else self.stored_dtype
+
+    def bytes_in(self, dtype: str) -> int:
+        """Return what the weights take in memory: their files' size, for the width of `dtype`."""
+        stored = sum(path.stat().st_size for path in self.folder.glob("*.safetensors"))
+        return stored * WIDTHS.get(dtype, 4) // WIDTHS.get(self.stored_dtype, 4)
 
 
 def find_folder(argument: str, *, revision: str | None = None, local_files_only: bool = True) -> Path:
@@ -167,6 +192,20 @@ def adapter_note(folder: Path) -> dict[str, Any]:
     return dict(read_json(path)) if path.is_file() else {}
 
 
+def adapter_base(folder: Path) -> str:
+    """Return the base model that an adapter says it belongs to.
+
+    Raises:
+        InputFileError: it is no adapter, or names none.
+    """
+    path = folder.expanduser() / "adapter_config.json"
+    config = read_json(path) if path.is_file() else {}
+    base = adapter_note(folder).get("base") or config.get("base_model_name_or_path")
+    if not base:
+        raise InputFileError(f"{str(folder)!r} names no base model.", hint="Give --base, or a folder with an adapter.")
+    return str(base)
+
+
 def load_adapter(model: Any, folder: Path, name: str) -> Any:
     """Return the model with the adapter on it.
 
@@ -210,6 +249,7 @@ def _other(folder: Path, wanted: str, name: str) -> InputFileError:
     )
 
 
+@runtime_checkable
 class HoldsModel(Protocol):
     """Something that holds a model in memory: a renderer's pipeline, a judge, a planner."""
 
@@ -218,8 +258,8 @@ class HoldsModel(Protocol):
 
 
 class DeviceModels:
-    """The models in memory, by device type (`cuda`, `mps`, `cpu`), so that one that does not fit beside the others can
-    have them let go. Renderers, judges and planners know nothing of each other; each registers its model here."""
+    """The models in memory, by device (`cuda` is `cuda:0`), so that one that does not fit beside the others can have
+    them let go. Renderers, judges and planners know nothing of each other; each registers its model here."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -228,7 +268,7 @@ class DeviceModels:
     def register(self, device: str, holder: HoldsModel) -> None:
         """Note that `holder` has a model in the memory of `device`. A holder that is gone is forgotten."""
         with self._lock:
-            self._known.setdefault(device.split(":")[0], weakref.WeakSet()).add(holder)
+            self._known.setdefault(_numbered(device), weakref.WeakSet()).add(holder)
 
     def release(self, holder: HoldsModel) -> None:
         """Note that `holder` has none any more."""
@@ -239,11 +279,16 @@ class DeviceModels:
     def make_room(self, device: str, newcomer: HoldsModel) -> bool:
         """Have all others of `device` let go of their models; return whether there was any."""
         with self._lock:
-            others = [holder for holder in self._known.get(device.split(":")[0], ()) if holder is not newcomer]
+            others = [holder for holder in self._known.get(_numbered(device), ()) if holder is not newcomer]
         for holder in others:
             holder.close()
             self.release(holder)
         return bool(others)
+
+
+def _numbered(device: str) -> str:
+    """Return the device with its index: what is on `cuda:1` leaves no room on `cuda:0`, and takes none there."""
+    return device if ":" in device else f"{device}:0"
 
 
 @cache
@@ -259,6 +304,15 @@ def best_device() -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def let_go(holder: HoldsModel) -> None:
+    """Give back the memory of a model that `holder` has just forgotten, and its place on the device."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    device_models().release(holder)
 
 
 def free_bytes(device: str) -> int | None:

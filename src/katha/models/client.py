@@ -320,6 +320,11 @@ def keyless() -> Iterator[None]:
         _KEYLESS.reset(token)
 
 
+def is_keyless() -> bool:
+    """Return whether plug-ins are made to be counted and priced only (`keyless`)."""
+    return _KEYLESS.get()
+
+
 def find_vendor(
     provider: str,
     model: str,
@@ -342,7 +347,7 @@ def find_vendor(
     prefix = max((name for name in data["models"] if model.startswith(name)), key=len, default="")
     card: dict[str, Any] = data["default"] | data["models"].get(prefix, {})
     variable = next((name for name in section["key"] if os.environ.get(name)), section["key"][0])
-    key = os.environ.get(variable) or ("unused" if is_loopback(url) or _KEYLESS.get() else "")
+    key = os.environ.get(variable) or ("unused" if is_loopback(url) or section.get("own") or is_keyless() else "")
     if not key:
         raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
     return Vendor(provider, model, url, variable, card, key)

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from katha.errors import InputFileError, KathaError, ModelError, UsageError, first_line
+from katha.errors import (
+    InputFileError,
+    KathaError,
+    MissingExtraError,
+    ModelError,
+    OutputFolderError,
+    UsageError,
+    first_line,
+)
 from katha.models.base import Completion, Heard, Turn, grammar_schema, neutral
 from katha.models.checkpoints import (
+    ADAPTER_NOTE,
+    WIDTHS,
     ModelSource,
+    adapter_base,
     best_device,
     check_adapter,
     device_models,
     find_folder,
     folder_revision,
     free_bytes,
+    let_go,
     load_adapter,
     load_pretrained,
     read_config,
@@ -26,7 +40,8 @@ from katha.models.checkpoints import (
 )
 
 DEFAULT_MODEL = "google/gemma-3-4b-it"
-_WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
+_BESIDE_WEIGHTS = frozenset((".json", ".jinja", ".txt", ".model"))
+"""What lies beside a model's weights: configurations, tokenizers and chat templates."""
 _WRITING: Mapping[str, Any] = {"any_whitespace": False, "strict_mode": True}
 """How grammars are compiled. Free white space lets a model write blanks up to the limit."""
 
@@ -81,9 +96,9 @@ class LocalModel:
         self._source = find_language_model(argument, revision)
         self._adapter = check_adapter(adapter, self._source) if adapter is not None else None
         self._device = device or best_device()
-        self._dtype = dtype or ("float32" if self._device.startswith("cpu") else _stored_dtype(self._source))
-        if self._dtype not in _WIDTHS:
-            raise UsageError(f"dtype is {', '.join(_WIDTHS)}, not {self._dtype!r}.")
+        self._dtype = dtype or self._source.default_dtype(self._device)
+        if self._dtype not in WIDTHS:
+            raise UsageError(f"dtype is {', '.join(WIDTHS)}, not {self._dtype!r}.")
         self._max_tokens = max_tokens
         self._loaded: _Loaded | None = None
 
@@ -122,7 +137,9 @@ class LocalModel:
 
     def close(self) -> None:
         """Let go of the model and its memory; the next call loads it again."""
-        self._loaded = None
+        if self._loaded is not None:
+            self._loaded = None
+            let_go(self)
 
     def _prompt(self, loaded: _Loaded, turns: Sequence[Turn]) -> Any:
         rows = [{"role": turn.role, "content": neutral(turn.text, loaded.tokenizer)} for turn in turns]
@@ -195,18 +212,51 @@ class _Counter:
         self._heard(self._count, self._room)
 
 
-def load_weights(source: ModelSource, device: str, dtype: str) -> tuple[Any, Any]:
+def require_quantiser() -> None:
+    """Check that what holds weights in 4 bits is there; nothing is imported.
+
+    Raises:
+        MissingExtraError: with the command that installs it.
+    """
+    if find_spec("bitsandbytes") is None:
+        raise MissingExtraError(
+            "Weights in 4 bits (nf4) need bitsandbytes.", hint="Install it with: pip install 'katha[qlora]'."
+        )
+
+
+def _in_four_bits(device: str, dtype: str) -> dict[str, Any]:
+    """Return the options of `from_pretrained` for a base model in nf4 with its constants quantised, too (QLoRA)."""
+    require_quantiser()
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    held = BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=getattr(torch, dtype),
+    )
+    return {"quantization_config": held, "device_map": {"": device}}
+
+
+def load_weights(source: ModelSource, device: str, dtype: str, *, quantize: str | None = None) -> tuple[Any, Any]:
     """Return model and tokenizer from the folder (safetensors only); nothing is fetched.
+
+    quantize: `nf4` holds the linear layers in 4 bits.
 
     Raises:
         InputFileError: weights or tokenizer are missing, damaged or without a chat template. ModelError: no room.
         UsageError: no such device.
     """
-    _check_room(source, device, dtype)
+    if quantize is None:
+        _check_room(source, device, dtype)
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    held = _in_four_bits(device, dtype) if quantize else {}
     try:
-        model, tokenizer = load_pretrained(AutoModelForCausalLM, AutoTokenizer, source.folder, source.name, dtype=dtype)
+        model, tokenizer = load_pretrained(
+            AutoModelForCausalLM, AutoTokenizer, source.folder, source.name, dtype=dtype, **held
+        )
     except MemoryError as error:
         raise _no_room(source.name, "cpu") from error
     if not tokenizer.chat_template:
@@ -214,7 +264,7 @@ def load_weights(source: ModelSource, device: str, dtype: str) -> tuple[Any, Any
     import torch
 
     try:
-        return model.to(device), tokenizer
+        return model if quantize else model.to(device), tokenizer
     except torch.OutOfMemoryError as error:
         raise _no_room(source.name, device) from error
     except (RuntimeError, AssertionError) as error:
@@ -240,15 +290,9 @@ def _plain_decoding(model: Any, tokenizer: Any) -> tuple[int, ...]:
     return stops
 
 
-def _stored_dtype(source: ModelSource) -> str:
-    stored = [part.get(name) for part in (source.config, source.text_config) for name in ("dtype", "torch_dtype")]
-    return str(next((name for name in stored if name), "float32"))
-
-
 def _check_room(source: ModelSource, device: str, dtype: str) -> None:
-    """Refuse weights that outgrow the free memory: their files' size, for the width of `dtype` (ModelError)."""
-    stored = sum(path.stat().st_size for path in source.folder.glob("*.safetensors"))
-    need, free = stored * _WIDTHS[dtype] // _WIDTHS.get(_stored_dtype(source), 4), free_bytes(device)
+    """Refuse weights that outgrow the free memory (ModelError)."""
+    need, free = source.bytes_in(dtype), free_bytes(device)
     if free is not None and need > free:
         raise ModelError(
             f"{source.name!r} needs {need / 2**30:.1f} GiB in {dtype}; {device} has {free / 2**30:.1f} GiB free.",
@@ -258,3 +302,32 @@ def _check_room(source: ModelSource, device: str, dtype: str) -> None:
 
 def _no_room(name: str, device: str) -> KathaError:
     return ModelError(f"{name!r} does not fit into the memory of {device}.", hint="Use a smaller model or bfloat16.")
+
+
+def merge_adapter(adapter: Path, out: Path, *, base: str | None = None, dtype: str | None = None) -> ModelSource:
+    """Write the base model with the adapter's matrices added to its own into `out`, for servers and other programs.
+
+    base: where the base model lies, unless the adapter's note or configuration says. dtype: default as stored. The note
+    goes along, so that `--planner gemma-st:OUT` leaves out what the adapter was not taught. Returns the base.
+
+    Raises:
+        InputFileError, ModelError: adapter or base are not here, or not of each other. OutputFolderError: `out` is
+        there already. UsageError: no such dtype. MissingExtraError: a package is missing.
+    """
+    require_local("Merging an adapter")
+    if dtype is not None and dtype not in WIDTHS:
+        raise UsageError(f"dtype is {', '.join(WIDTHS)}, not {dtype!r}.")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise OutputFolderError(f"{str(out)!r} is there already.", hint="Choose another --out, or remove it.")
+    source = find_language_model(base or adapter_base(adapter))
+    checked = check_adapter(adapter, source)
+    model, tokenizer = load_weights(source, "cpu", dtype or source.stored_dtype)
+    merged = load_adapter(model, checked, source.name).merge_and_unload()
+    out.mkdir(parents=True, exist_ok=True)
+    for path in (source.folder.iterdir(), [checked / ADAPTER_NOTE]):
+        for file in path:
+            if file.is_file() and file.suffix in _BESIDE_WEIGHTS and not file.name.endswith(".index.json"):
+                shutil.copyfile(file, out / file.name)
+    merged.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    return source

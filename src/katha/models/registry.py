@@ -1,19 +1,32 @@
-"""A language model by its name: `local:PATH`, `anthropic:MODEL`, `openai:MODEL`; without a provider, a local one."""
+"""A language model by its name: `local:PATH`, `anthropic:MODEL`, `openai:MODEL`, `vllm:MODEL`; without a
+provider, a local one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 from katha.errors import UsageError
-from katha.models.base import Completion, Heard, TextModel, Turn, strict_schema
+from katha.models.base import Completion, Heard, TextModel, Turn, grammar_schema, strict_schema
 from katha.models.client import AnthropicClient, Backoff, ChatClient, OpenAIClient, Request, find_vendor
 from katha.models.local import LocalModel
+from katha.models.served import Engine, ModelServer
 
-_SERVED: Mapping[str, type[ChatClient]] = MappingProxyType({"anthropic": AnthropicClient, "openai": OpenAIClient})
+_SERVED: Mapping[str, type[ChatClient]] = MappingProxyType(
+    {"anthropic": AnthropicClient, "openai": OpenAIClient, "vllm": OpenAIClient, "sglang": OpenAIClient}
+)
+_ENGINES: Mapping[str, Engine] = MappingProxyType({"vllm": "vllm", "sglang": "sglang"})
+_MOST_TOKENS = 16_000
+_OWN_TOKENS = 8192
+"""Of a reply from a server of one's own, whose window also has to hold the prompt."""
+_HELD: Mapping[str, Callable[[Mapping[str, Any]], Any]] = MappingProxyType(
+    {"openai": strict_schema, "vllm": grammar_schema, "sglang": grammar_schema}
+)
+"""How a schema is written for a provider: OpenAI's strict subset, or xgrammar's, as for models on this machine."""
 _LOCAL_ONLY = ("adapter", "device", "dtype", "revision")
 _SERVED_ONLY = ("base_url",)
 
@@ -27,7 +40,7 @@ class ServedModel:
         model: str | None,
         *,
         base_url: str | None = None,
-        max_tokens: int = 16_000,
+        max_tokens: int | None = None,
         timeout: float = 600.0,
         backoff: Backoff | None = None,
     ) -> None:
@@ -40,13 +53,25 @@ class ServedModel:
             raise UsageError(f"The language model {provider!r} needs a name.", hint=f"Write {provider}:MODEL.")
         self.vendor = find_vendor(provider, model, base_url=base_url, what="language model")
         self._client = _SERVED[provider](self.vendor, timeout=timeout, backoff=backoff)
-        self._max_tokens = max_tokens
+        self._engine = _ENGINES.get(provider)
+        self._max_tokens = max_tokens or (_MOST_TOKENS if self._engine is None else _OWN_TOKENS)
+
+    @cached_property
+    def _facts(self) -> Mapping[str, object]:
+        """What is known of the model beyond its name: where it is, or what one's own server tells of it."""
+        if self._engine is None:
+            return {"endpoint": self.vendor.endpoint}
+        return {"served": ModelServer(self._engine, self.vendor).model().told()}
 
     def spec(self) -> Mapping[str, Any]:
-        """Return model, endpoint and decoding; never the key."""
+        """Return model, endpoint and decoding; never the key. Of one's own server, what it tells of the model.
+
+        Raises:
+            ModelError: such a server does not answer. UsageError: it does not serve the model.
+        """
         return {
             "name": f"{self.vendor.provider}:{self.vendor.model}",
-            "endpoint": self.vendor.endpoint,
+            **self._facts,
             "decoding": {"temperature": self.vendor.card.get("temperature"), "max_tokens": self._max_tokens},
         }
 
@@ -58,7 +83,7 @@ class ServedModel:
         """
         if heard is not None:  # a reply of a service comes in one piece: its limit is what can be told
             heard(0, self._max_tokens)
-        held = strict_schema(schema) if self.vendor.provider == "openai" else schema
+        held = _HELD.get(self.vendor.provider, dict)(schema)
 
         def build(plain: bool) -> Request:
             told = _in_words(turns, schema) if plain else turns
@@ -90,6 +115,11 @@ class ModelOptions(TypedDict, total=False):
     revision: str | None
     base_url: str | None
     max_tokens: int | None
+
+
+def served_by_own(name: str | None) -> bool:
+    """Return whether `name` is a model on a server of one's own, which may be an adapter that the server has loaded."""
+    return (name or "").partition(":")[0] in _ENGINES
 
 
 def make_model(name: str | None, **given: Unpack[ModelOptions]) -> TextModel:
