@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.agents.context import Plugins, RunContext
+from katha.agents.folder import RunRecord, by_service, paid
 from katha.agents.frames import images_of, numbered, together
-from katha.agents.state import Emit
+from katha.agents.state import Emit, RunResult
 from katha.compass.modes import Mode
 from katha.compass.repair import (
     BoardFeatures,
@@ -218,6 +219,22 @@ def write_results(
     scores = scored.with_notes([*unsettled, *same_judge(context.mode, context.plugins)])
     context.folder.save_results(candidates, scores, final)
     return scores
+
+
+def finish(context: RunContext, state: RunRecord) -> RunResult:
+    """Write the final `run.json` and return the result."""
+    folder = context.folder
+    result = folder.load_result(reused=False, first=context.engine.outcome.outcome().first)
+    context.store.flush()
+    drawn = [frame.sha256 for item in result.candidates.candidates for frame in item.board.frames]
+    account = {
+        "paid": paid(context.store, result.candidates, folder.read_answers()),
+        "services": by_service(context.store, drawn) or state.services,
+        "failures": result.outcome.failures(),
+    }
+    folder.keep_plan(state)
+    folder.finish(state.model_copy(update=account), result.outcome.status())
+    return result
 
 
 # Choosing frame by frame: the best path through the lattice of scenes and seeds, by transition score.

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import threading
 from collections import Counter
@@ -16,20 +15,29 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 from uuid import uuid4
 
-from pydantic import BaseModel, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import (
+    BaseModel,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
+from katha.agents.state import RunResult
 from katha.config import Settings, identity_of, katha_version
-from katha.errors import OutputFolderError, StoreError
-from katha.eval_bridge.judging.answers import answer_line
+from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
+from katha.eval_bridge.judging.answers import Cause, Outcome, answer_line, outcome_of
 from katha.jsonio import canonical, digest, read_json, sha256_hex, write_bytes_atomic, write_json
 from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
 from katha.schema.scores import Scores
 from katha.schema.tables import ServiceUse
 from katha.store import Kind, State, Store, Workspace
 
+FIRST_VERSION = "001"
 _PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
 
 
@@ -85,6 +93,19 @@ class RunRecord(State):
     failures: list[Mapping[str, object]] = []
     services: list[ServiceUse] = []
     redone: list[Mapping[str, object]] = []
+    """What a person has changed since, in order: `frame` and `seed` of a frame drawn again, or `edits` (their JSON) and
+    `says`; `version` is the version that it was done to."""
+    replay: list[Mapping[str, object]] = []
+    """What of it is to be done once more, while files that were lost are made again."""
+    version: str = Field(default=FIRST_VERSION, pattern=r"^[0-9]{3,9}$")
+    """The name of the board's state; `001` is the board as it was drawn."""
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        """An older katha numbered its versions by what was redone."""
+        if self.redone and self.version == FIRST_VERSION:
+            return self.model_copy(update={"version": f"{len(self.redone) + 1:03d}"})
+        return self
 
     @model_serializer(mode="wrap")
     def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -93,7 +114,8 @@ class RunRecord(State):
         return {
             key: value
             for key, value in dump.items()
-            if value or key not in ("services", "redone", "failures", "files", "sizes")
+            if value or key not in ("services", "redone", "replay", "failures", "files", "sizes")
+            if key != "version" or value != FIRST_VERSION
         }
 
     @property
@@ -140,7 +162,9 @@ class RunFolder(Workspace[RunRecord]):
         self.graph = path / "graph.sqlite"
         self.versions = path / "versions"
         self._pending = self.versions / "pending"
-        self._versioned = (self.state_file, self.storyboard, self.candidates, self.answers, self.scores)
+        self._edited = self.versions / "edited.json"
+        self._results_of = (self.state_file, self.storyboard, self.candidates, self.answers, self.scores)
+        self._versioned = (*self._results_of, self.plan, self.story)
         self._lock = threading.Lock()
 
     def add_panel(self, sha256: str, png: bytes) -> None:
@@ -214,20 +238,135 @@ class RunFolder(Workspace[RunRecord]):
         write_json(self.scores, scores.model_dump(mode="json"))
         write_json(self.storyboard, board.model_dump(mode="json"))
 
-    def keep_version(self, number: int) -> str:
-        """Copy the files that a change is about to replace into `versions/NNN`, durably, and mark the change as begun.
+    def load_outcome(self, first: Cause | None = None) -> Outcome:
+        """Return what came of asking; `first`: what failed first, where the process that asked still knows."""
+        return outcome_of(self.read_answers(), first=first)
 
-        `restore` brings them back until `commit_version` is called. Gives the version's name.
+    def load_result(self, *, reused: bool, first: Cause | None = None) -> RunResult:
+        """Return the result that the folder of a run holds that went to its end."""
+        return RunResult(
+            outcome=self.load_outcome(first),
+            out=self.path,
+            scores=Scores.model_validate(read_json(self.scores)),
+            candidates=Candidates.model_validate(read_json(self.candidates)),
+            board=Board.model_validate(read_json(self.storyboard)),
+            reused=reused,
+        )
+
+    # Versions: `versions/NNN` has the small files of a state of the board; pictures are never taken away. The state
+    # that stands in the folder itself is copied there before it is left.
+
+    def version_folder(self, name: str) -> Path:
+        """Return where a version is read: the folder itself for the current one.
+
+        Raises:
+            UsageError: there is no such version.
         """
-        name = f"{number:03d}"
+        state = self.read()
+        if state is not None and state.version == name and not self._pending.exists():
+            return self.path
+        place = self.versions / name
+        if re.fullmatch(r"\d{3,9}", name) is None or place.is_symlink() or not (place / self.state_file.name).is_file():
+            known = ", ".join(self.version_names()) or "none"
+            raise UsageError(f"There is no version {name!r}.", hint=f"Known: {known}.")
+        return place
+
+    def version_names(self) -> list[str]:
+        """Return the names of all versions, the current one among them, in the order in which they were made."""
+        state, found = self.read(), set[str]()
+        for place in self.versions.iterdir() if self.versions.is_dir() else ():
+            if re.fullmatch(r"\d{3,9}", place.name) and (place / self.state_file.name).is_file():
+                found.add(place.name)
+        return sorted({*found, *([state.version] if state is not None else [])}, key=int)
+
+    def keep_version(self, state: RunRecord) -> str:
+        """Copy the current version into `versions/`, durably, and mark that a change of it has begun.
+
+        `restore` brings it back until `commit_version` is called. Gives the name of the version to come.
+
+        Raises:
+            OutputFolderError: a link stands in the way, which would lead out of the folder.
+        """
+        names = self.version_names()
+        for place in (self.versions, *(self.versions / name for name in names)):
+            if place.is_symlink():
+                raise OutputFolderError(f"{str(place)!r} is a link.", hint="Remove it.")
+        for name in {*names} - {state.version}:  # versions of an older katha, which changed neither
+            for path in (self.plan, self.story):
+                if not (self.versions / name / path.name).exists():
+                    write_bytes_atomic(self.versions / name / path.name, path.read_bytes())
         for path in self._versioned:
-            write_bytes_atomic(self.versions / name / path.name, path.read_bytes())
-        write_bytes_atomic(self._pending, name.encode("ascii"))
-        return name
+            write_bytes_atomic(self.versions / state.version / path.name, path.read_bytes())
+        write_bytes_atomic(self._pending, state.version.encode("ascii"))
+        return f"{max(map(int, names)) + 1:03d}"
+
+    def enter_version(self, name: str) -> None:
+        """Put the files of a version into the folder, between `keep_version` and `commit_version`."""
+        place = self.version_folder(name)
+        for path in self._versioned:
+            write_bytes_atomic(path, (place / path.name).read_bytes())
+
+    def keep_plan(self, state: RunRecord) -> None:
+        """Keep a copy of the version's plan: what a person changes in `plan.json` is found by it."""
+        write_bytes_atomic(self.versions / state.version / self.plan.name, self.plan.read_bytes())
+
+    def kept_plan(self, state: RunRecord) -> Plan | None:
+        """Return the plan as the version has it, or None where no copy was kept."""
+        place = self.versions / state.version / self.plan.name
+        return Plan.model_validate(read_json(place)) if place.is_file() and not place.is_symlink() else None
+
+    def first_plan(self, state: RunRecord) -> Plan | None:
+        """Return the plan that a run which is gone on with, or made again, begins with, as far as it is there."""
+        redone = bool(state.redone or state.replay)
+        path = self.versions / FIRST_VERSION / self.plan.name if redone else self.plan
+        try:
+            return Plan.model_validate(read_json(path)) if path.is_file() and not path.is_symlink() else None
+        except (InputFileError, ValidationError):
+            return None
+
+    def first_story(self, state: RunRecord) -> StoryRecord:
+        """Return the story that such a run begins with; the questions that katha made of its plan are made again."""
+        redone = bool(state.redone or state.replay)
+        path = self.versions / FIRST_VERSION / self.story.name if redone else self.story
+        story = StoryRecord.model_validate(read_json(path if path.is_file() else self.story))
+        own = re.compile(rf"{re.escape(story.story_id)}_q\d+")
+        if all(own.fullmatch(item.question_id) for item in story.recoverability_questions):
+            return story.model_copy(update={"recoverability_questions": []})
+        return story
+
+    def edited_plan(self, state: RunRecord) -> Plan | None:
+        """Return the plan that a person wrote into `plan.json` since the version was made; None where nobody did, or
+        where it is no plan. Every other result is as it was left.
+        """
+        if self.damaged(state) not in ([], [self.plan.name]):
+            return None
+        path = self.plan if self.damaged(state) else self._edited
+        try:
+            return Plan.model_validate(read_json(path)) if path.is_file() else None
+        except (InputFileError, ValidationError):
+            return None
+
+    def put_aside(self, edited: Plan, known: Plan) -> None:
+        """Keep what a person wrote until it is taken over, and put the version's own plan into its place."""
+        write_json(self._edited, edited.model_dump(mode="json"))
+        write_json(self.plan, known.model_dump(mode="json"))
+
+    def put_back(self) -> None:
+        """Put what a person wrote into `plan.json` again: it could not be taken over."""
+        if self._edited.is_file():
+            write_bytes_atomic(self.plan, self._edited.read_bytes())
+
+    def forget_edited(self) -> None:
+        """What a person wrote is in the version now."""
+        self._edited.unlink(missing_ok=True)
 
     def commit_version(self) -> None:
-        """The change is whole: the old version stays for reading only."""
+        """The change is whole."""
         self._pending.unlink(missing_ok=True)
+
+    def pending_version(self) -> str | None:
+        """Return the version that a change has begun from and not ended."""
+        return self._pending.read_bytes().decode("ascii", "replace") if self._pending.exists() else None
 
     def restore(self) -> bool:
         """Undo a change that was killed half way; True when there was one.
@@ -235,14 +374,17 @@ class RunFolder(Workspace[RunRecord]):
         Raises:
             OutputFolderError: `versions/pending` names no version of this run (a received folder may hold anything).
         """
-        if not self._pending.exists():
+        name = self.pending_version()
+        if name is None:
             return False
-        name = self._pending.read_bytes()
-        version = self.versions / name.decode("ascii", "replace")
+        version = self.versions / name
         try:
-            if re.fullmatch(rb"\d{3,9}", name) is None or version.is_symlink():
+            if re.fullmatch(r"\d{3,9}", name, re.ASCII) is None or version.is_symlink():
                 raise FileNotFoundError
-            files = [(path, (version / path.name).read_bytes()) for path in self._versioned]
+            files = [(path, (version / path.name).read_bytes()) for path in self._results_of]
+            files += [
+                (path, kept.read_bytes()) for path in (self.plan, self.story) if (kept := version / path.name).is_file()
+            ]
         except OSError as error:
             raise OutputFolderError(
                 f"{str(self._pending)!r} names no version of this run.", hint="Remove that file, or the folder."
@@ -250,12 +392,27 @@ class RunFolder(Workspace[RunRecord]):
         for path, data in files:
             write_bytes_atomic(path, data)
         self._pending.unlink()
-        shutil.rmtree(version)
         return True
 
     def whole(self) -> bool:
         """Return whether every file of a finished run is there (its panels apart)."""
-        return all(path.is_file() for path in (self.story, self.plan, *self._versioned))
+        return all(path.is_file() for path in self._versioned)
+
+
+class Glance(MemoryFiles):
+    """A look at a finished run that changes nothing of it: new pictures join its panels, answers stay in memory."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        super().__init__(folder.path)
+        self._folder = folder
+
+    def panel(self, sha256: str) -> bytes | None:
+        """Return the picture of that hash, or None."""
+        return self._folder.panel(sha256)
+
+    def add_panel(self, sha256: str, png: bytes) -> None:
+        """Keep a picture."""
+        self._folder.add_panel(sha256, png)
 
 
 def _order(row: Answer) -> tuple[str, ...]:

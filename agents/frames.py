@@ -208,7 +208,8 @@ def show(context: RunContext, sha256: str, request: FrameRequest, emit: Emit, *,
     if context.files.panel(sha256) is None:
         context.files.add_panel(sha256, context.store.blobs.get(sha256))
     what = f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
-    emit({"stage": _stage(request), "kind": "frame", "message": f"{what}, seed {request.seed}", "reused": reused})
+    message = f"{what}, seed {request.seed}"
+    emit({"stage": _stage(request), "kind": "frame", "message": message, "reused": reused, "sha256": sha256})
 
 
 def _stage(request: FrameRequest) -> Stage:
@@ -365,11 +366,20 @@ def numbered(frames: Iterable[Frame]) -> list[Frame]:
 
 
 def insertion_of(context: RunContext, pair: tuple[int, int], prompt: str | None = None) -> Insertion:
-    """Return what the mode inserts at `pair`; `prompt` is a reviewing person's, if any."""
+    """Return what the mode inserts at `pair` (a bridge in a mode that inserts nothing); `prompt` is a person's, if any.
+
+    Raises:
+        UsageError: there is neither a prompt nor a transition that could tell what to draw.
+    """
     transition = next((item for item in context.trajectory() if item.pair == pair), None)
-    if transition is None or context.mode.content is None:
-        raise UsageError(f"The mode {context.mode.name!r} inserts nothing at scenes {pair[0]} and {pair[1]}.")
-    what = insertion(context.mode.content, context.plan(), transition, context.record.story_id)
+    if transition is None and prompt:
+        around = [panel for panel in context.plan().panels if panel.index in pair]
+        names = tuple(dict.fromkeys(name for panel in around for name in panel.characters))
+        return Insertion(prompt, around[-1].negative_prompt if around else "", names)
+    if transition is None:
+        said = f"Nothing says what happens between scenes {pair[0]} and {pair[1]}."
+        raise UsageError(said, hint="Say what the inserted frame is to show.")
+    what = insertion(context.mode.content or "transition", context.plan(), transition, context.record.story_id)
     return replace(what, prompt=prompt) if prompt else what
 
 

@@ -17,6 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, RetryPolicy, Send, interrupt
+from pydantic import TypeAdapter
 
 from katha.agents.context import RunContext, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
@@ -250,10 +251,19 @@ def check_choice(choice: ReviewChoice, request: ReviewRequest) -> ReviewChoice:
     return choice
 
 
+def choice_schema(request: ReviewRequest) -> dict[str, Any]:
+    """Return the JSON Schema of the answer to a review: the action, one of the inserted boards, a prompt."""
+    schema = TypeAdapter(ReviewChoice).json_schema()
+    schema["properties"]["candidate"]["enum"] = [*(item.name for item in request.inserted), None]
+    schema["properties"]["prompt"]["default"] = request.prompt
+    return schema
+
+
 def review(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt}`.
 
-    An answer that cannot be followed is asked for again, with what is wrong with it.
+    An answer that cannot be followed is asked for again, with what is wrong with it. The interrupt carries the answer's
+    schema, from which the desk, the terminal and LangGraph Studio make what a person fills in.
     """
     request = review_request(state, runtime.context)
     question: dict[str, object] = {
@@ -266,7 +276,7 @@ def review(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     choice: ReviewChoice | None = None
     while choice is None:
         try:
-            choice = check_choice(ReviewChoice(**interrupt(question)), request)
+            choice = check_choice(ReviewChoice(**interrupt(question, response_schema=choice_schema(request))), request)
         except (TypeError, UsageError) as error:
             question = {**question, "wrong": str(error)}
     return {"choice": choice, "bridge_prompt": choice.prompt if choice.action == "edit" else state.get("bridge_prompt")}

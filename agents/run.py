@@ -1,32 +1,29 @@
-"""One story, from its text to a finished run's folder: begin, go on after a kill, or find that all is done; and one
-frame of a finished run drawn again, where every other frame keeps its bytes and only what depends on it is judged.
-"""
+"""One story, from its text to a finished run's folder: begin, go on after a kill, or find that all is done."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, require_memory
-from katha.agents.critique import judge_boards, measure, write_results
-from katha.agents.folder import RunFolder, RunRecord, by_service, new_record, paid
-from katha.agents.frames import board_requests, draw_inserted, draw_scenes, together
+from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, plan_sha256
+from katha.agents.critique import finish
+from katha.agents.editing import take_plan
+from katha.agents.folder import FIRST_VERSION, RunFolder, RunRecord, new_record
 from katha.agents.graph import Graph, build_graph, check_choice, review_request
+from katha.agents.names import name_frames
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
+from katha.agents.steps import Desk, replay
 from katha.config import Settings, cache_folder, read_settings, refuse_code
-from katha.errors import InputFileError, JudgeError, OutputFolderError, StoreError, UsageError
-from katha.eval_bridge.judging.answers import Cause, Outcome, outcome_of
-from katha.jsonio import read_json
-from katha.schema import Answer, Board, Candidate, Candidates, Event, Frame, Plan, StoryRecord
-from katha.schema.scores import Scores
+from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
+from katha.schema import Event, Plan, StoryRecord
 from katha.store import Store
 
 if TYPE_CHECKING:
@@ -73,59 +70,91 @@ def run_story(
         known = folder.resume(fresh)
         state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
         with Store(cache_folder(), owner=state.run_id) as store:
-            context = RunContext.open(record, config, made, store, folder, given_plan=plan)
-            damaged = folder.damaged(state)
-            folder.set_aside(damaged)
-            if state.status != "running" and not load_outcome(folder).failed and _is_whole(folder, store):
-                return load_result(folder, reused=True)
-            redone, state = state.redone, state.model_copy(update={"status": "running", "redone": []})
-            if known is None or known.status != "running":
-                folder.write(state)
-            try:
-                values = _drive(context, folder, state.run_id, on_event or ignore_event, review)
-            except UsageError:
-                if known is None:
-                    folder.abandon()
-                raise
-            notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
-            state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
-            result = finish(context, folder, state)
-            for item in redone:  # frames that were drawn again are so once more, from the cache
-                state = folder.read() or state
-                again = int(str(item["frame"])), int(str(item["seed"]))
-                result = _redo(context, folder, state, again, on_event or ignore_event)
-            return result
+            desk = Desk(folder, config, made, store, on_event or ignore_event)
+            return _go_on(desk, state, record, plan, known is None, review)
 
 
-def finish(context: RunContext, folder: RunFolder, state: RunRecord) -> RunResult:
-    """Write the final `run.json` and return the result."""
-    result = load_result(folder, reused=False, first=context.engine.outcome.outcome().first)
-    context.store.flush()
-    drawn = [frame.sha256 for item in result.candidates.candidates for frame in item.board.frames]
-    account = {
-        "paid": paid(context.store, result.candidates, folder.read_answers()),
-        "services": by_service(context.store, drawn) or state.services,
-        "failures": result.outcome.failures(),
-    }
-    folder.finish(state.model_copy(update=account), result.outcome.status())
+def resume_run(run: Path, *, on_event: Emit | None = None, review: Review | None = None) -> RunResult:
+    """Go on with the run in the folder `run` from what is in it, whoever began it: no story and no settings are needed.
+
+    A run that is finished is returned as it is.
+
+    Raises:
+        OutputFolderError: there is no run, it stopped before its story was planned, or its plug-ins have changed.
+        UsageError: it waits for a person, and there is nobody to ask.
+    """
+    folder = RunFolder(run)
+    if folder.read() is None:
+        raise OutputFolderError(f"{str(run)!r} holds no run.", hint="Name the folder of a run.")
+    with folder.claim():
+        folder.restore()
+        state = folder.read()
+        if state is None or not (folder.plan.is_file() and folder.story.is_file()):
+            hint = "Begin it again with its story; what was paid for is in the cache."
+            raise OutputFolderError(f"The run in {str(run)!r} stopped before its story was planned.", hint=hint)
+        refuse_code(state.config, f"The run in {str(run)!r}", received=True)
+        config = read_settings(Settings, state.config)
+        if config.review and review is None:
+            raise UsageError("A run with review needs a person to ask.", hint="Open it with `katha desk`.")
+        made = load_plugins(config)
+        folder.resume(state.model_copy(update=made.specs()))
+        with Store(cache_folder(), owner=state.run_id) as store:
+            desk = Desk(folder, config, made, store, on_event or ignore_event)
+            return _go_on(desk, state, folder.first_story(state), None, False, review)
+
+
+def _go_on(
+    desk: Desk, state: RunRecord, record: StoryRecord, plan: Plan | None, fresh: bool, review: Review | None
+) -> RunResult:
+    """Take a run that is begun to its end; `plan`: given in place of the planner's; `fresh`: its folder held none."""
+    folder = desk.folder
+    if state.status != "running" and _stands(desk, state):
+        result = replay(desk) if state.replay else folder.load_result(reused=True)
+        name_frames(folder, result.board, folder.load_plan())
+        return result
+    if not fresh:
+        plan = _begun_with(folder, state, record, desk.config) or plan
+    context = RunContext.open(record, desk.config, desk.plugins, desk.store, folder, given_plan=plan)
+    begun, again = not fresh and state.status == "running", [*state.redone, *state.replay]
+    state = state.model_copy(update={"status": "running", "redone": [], "replay": again, "version": FIRST_VERSION})
+    if not begun:
+        folder.write(state)
+    try:
+        values = _drive(context, folder, state.run_id, desk.emit, review)
+    except UsageError:
+        if fresh:
+            folder.abandon()
+        raise
+    notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
+    state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
+    result = finish(context, state)
+    if again:  # what was done by hand is done once more, from the cache
+        result = replay(desk)
+    name_frames(folder, result.board, folder.load_plan())
     return result
 
 
-def load_outcome(folder: RunFolder, first: Cause | None = None) -> Outcome:
-    """Return what came of asking; `first`: what failed first, where the process that asked still knows."""
-    return outcome_of(folder.read_answers(), first=first)
+def _stands(desk: Desk, state: RunRecord) -> bool:
+    """Whether a run that ended is all there: what a person wrote into its plan is taken over, what is damaged is set
+    aside, and a lost panel comes from the cache."""
+    folder = desk.folder
+    if folder.edited_plan(state) is not None and _is_whole(folder, desk.store):
+        take_plan(desk)
+        return True
+    folder.set_aside(folder.damaged(state))
+    return not folder.load_outcome().failed and _is_whole(folder, desk.store)
 
 
-def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) -> RunResult:
-    """Return the result that the folder of a run holds that went to its end."""
-    return RunResult(
-        outcome=load_outcome(folder, first),
-        out=folder.path,
-        scores=Scores.model_validate(read_json(folder.scores)),
-        candidates=Candidates.model_validate(read_json(folder.candidates)),
-        board=Board.model_validate(read_json(folder.storyboard)),
-        reused=reused,
-    )
+def _begun_with(folder: RunFolder, state: RunRecord, record: StoryRecord, config: Settings) -> Plan | None:
+    """The plan that a run goes on with: what stands in its folder, as it was made or as a person has edited it since.
+
+    Raises:
+        PlanError: it does not fit the story.
+    """
+    plan = folder.first_plan(state)
+    if plan is not None:
+        check_plan(plan, record, config.model_copy(update={"panels": len(plan.panels)}))
+    return plan
 
 
 def _is_whole(folder: RunFolder, store: Store) -> bool:
@@ -133,7 +162,7 @@ def _is_whole(folder: RunFolder, store: Store) -> bool:
     if not folder.whole():
         return False
     try:
-        result = load_result(folder, reused=True)
+        result = folder.load_result(reused=True)
     except (InputFileError, ValidationError):
         return False
     boards = [*(item.board for item in result.candidates.candidates), result.board]
@@ -202,127 +231,13 @@ def _begin(
 ) -> RunState | None:
     """What the machine is started with: None to go on from its last checkpoint, an empty state to begin."""
     state = graph.get_state(config)
+    drawn_from = state.values.get("plan_sha256")
     files = folder.plan.is_file() and folder.story.is_file()
-    if state.next and (files or "plan_sha256" not in state.values):
-        if "plan_sha256" in state.values:
-            context.plan(state.values["plan_sha256"])
+    edited = context.given_plan is not None and drawn_from not in (None, plan_sha256(context.given_plan))
+    if state.next and (drawn_from is None or (files and not edited)):
+        if drawn_from is not None:
+            context.plan(drawn_from)
         return None
     saver.delete_thread(config["configurable"]["thread_id"])
     folder.answers.unlink(missing_ok=True)
     return {"timings": {}}
-
-
-def redo_frame(
-    run: Path,
-    frame: int,
-    seed: int,
-    on_event: Emit | None = None,
-    *,
-    plugins: Plugins | None = None,
-    changes: Mapping[str, Any] | None = None,
-) -> RunResult:
-    """Draw frame number `frame` (from 1) of the storyboard in `run` with `seed`; the old version goes to `versions/`.
-
-    changes: settings that go over the run's own and change no picture (`memory`, options of the renderers).
-
-    A call that was killed leaves the old version or the new one; the same call again finishes it.
-
-    Raises:
-        UsageError: there is no such frame. OutputFolderError: `run` is no finished run, or its plug-ins have changed.
-        JudgeError: questions about the new frame got no answer; the run is as it was.
-    """
-    if not run.exists():
-        raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
-    folder = RunFolder(run)
-    with folder.claim():
-        folder.restore()
-        state = folder.read()
-        whole = state is not None and state.status != "running" and not folder.damaged(state)
-        if state is None or not whole or load_outcome(folder).failed:
-            raise OutputFolderError(
-                f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
-            )
-        refuse_code(state.config, f"The run in {str(run)!r}", received=True)
-        config = read_settings(Settings, state.config).with_plugins(**changes or {})
-        require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
-        made = plugins or load_plugins(config)
-        folder.resume(state.model_copy(update=made.specs()))
-        with Store(cache_folder(), owner=state.run_id) as store:
-            context = RunContext.open(folder.load_story(), config, made, store, folder)
-            return _redo(context, folder, state, (frame, seed), on_event or ignore_event)
-
-
-def _redo(context: RunContext, folder: RunFolder, state: RunRecord, asked: tuple[int, int], emit: Emit) -> RunResult:
-    """Draw frame number `asked[0]` again with the seed `asked[1]`, between a version that is kept and its commit."""
-    (number, seed), before = asked, load_result(folder, reused=False)
-    frames = before.board.frames
-    if not 1 <= number <= len(frames):
-        raise UsageError(f"There is no frame {number}.", hint=f"The storyboard has frames 1 to {len(frames)}.")
-    context.plan(before.board.plan_sha256)
-    old = frames[number - 1]
-    emit(Event(stage="render", kind="started", total=1))
-    new = _redrawn(context, before.board, old, seed, emit)
-    emit(Event(stage="render", kind="finished"))
-    if new == old:
-        return load_result(folder, reused=True)
-    version = folder.keep_version(len(state.redone) + 1)
-    board = before.board.model_copy(update={"frames": [new if frame is old else frame for frame in frames]})
-    name = f"redo:{number}:{seed}"
-    candidate = measure(context, name, board.model_copy(update={"method": name}), emit)
-    candidates = _replaced(before.candidates, candidate, old, seed)
-    final = board.model_copy(update={"method": context.mode.name})
-    names = {item.name for item in candidates.candidates}
-
-    def keep(row: Answer) -> bool:
-        return row.role == "reporting" or row.method is None or row.method.split("/")[0] in names
-
-    judge_boards(context, {context.mode.name: final}, emit, text=False)
-    write_results(context, candidates, final, keep)
-    emit(Event(stage="decide", kind="decision", message=candidates.decision.reason))
-    outcome = load_outcome(folder, context.engine.outcome.outcome().first)
-    if outcome.failed:
-        folder.restore()
-        raise JudgeError(f"Frame {number} stays as it was. {' '.join(map(str.strip, outcome.sentences()))}")
-    redone = [*state.redone, {"frame": number, "seed": seed, "version": version}]
-    result = finish(context, folder, state.model_copy(update={"redone": redone}))
-    folder.commit_version()
-    return result
-
-
-def _redrawn(context: RunContext, board: Board, old: Frame, seed: int, emit: Emit) -> Frame:
-    """Frame `old` of `board`, drawn anew into its place.
-
-    A renderer whose frames do not depend on one another draws a scene as it draws any scene, so that a seed gives the
-    same picture here and in a board; otherwise the frame is inserted among the others.
-
-    Raises:
-        UsageError: the board's pictures were found, not drawn.
-    """
-    renderer, place = context.plugins.renderer, old.index - 1
-    requests = board_requests(context, board)
-    request = replace(requests.pop(place), seed=seed)
-    scene = request.kind == "scene"
-    if scene and renderer.capabilities.source == "found":
-        raise UsageError(f"The pictures of {context.config.renderer!r} were not drawn here, so none is drawn again.")
-    if scene and not together(renderer):
-        (drawn,), (sha256,) = draw_scenes(context, [request], emit)
-    else:
-        around = board.model_copy(update={"frames": [frame for frame in board.frames if frame is not old]})
-        by = renderer if scene else None
-        drawn, sha256 = draw_inserted(context, request, around, requests, place, emit, by)
-    return old.model_copy(update={"seed": drawn.seed, "sha256": sha256, "image": f"panels/{sha256}.png"})
-
-
-def _replaced(candidates: Candidates, new: Candidate, old: Frame, seed: int) -> Candidates:
-    """`candidates` with `new` as the board that the decision leaves, and a sentence on how it came about."""
-    decision = candidates.decision
-    role = "inserted" if decision.accepted else "selected"
-    former = (decision.inserted if decision.accepted else decision.selected) or decision.selected
-    total = next(item.score.total for item in candidates.candidates if item.name == former)
-    sentence = (
-        f"Then frame {old.index} was drawn again by hand with seed {seed} instead of {old.seed}; "
-        f"the score went from {total:.3f} to {new.score.total:.3f}."
-    )
-    kept = [item for item in candidates.candidates if not item.name.startswith("redo:")]
-    changed = decision.model_copy(update={role: new.name, "reason": f"{decision.reason} {sentence}"})
-    return candidates.model_copy(update={"candidates": [*kept, new], "decision": changed})

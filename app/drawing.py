@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from katha.agents import editing
 from katha.agents import run as machine
 from katha.agents.context import freeze, load_plugins, make_plan, require_memory
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
@@ -148,7 +149,32 @@ def redo_frame(
     Example:
         >>> redo_frame("out/lion", frame=3, seed=7)
     """
-    result = machine.redo_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
+    result = editing.redo_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
+    write_report(result.out)
+    return result
+
+
+def resume_run(
+    run: Path | str,
+    *,
+    on_event: Callable[[Event], None] | None = None,
+    reviewer: Callable[[ReviewRequest], ReviewChoice] | None = None,
+) -> RunResult:
+    """Go on with a run from what is in its folder, whoever began it, here or at the desk: its story is not needed.
+
+    Args:
+        run: The folder of a run that was stopped, or that is finished (it is returned as it is).
+        on_event: Hears what is being planned, drawn, asked and decided.
+        reviewer: Decides on the repair, where the run asks for review.
+
+    Returns:
+        The run, finished.
+
+    Raises:
+        UsageError: There is no run, it was never planned, its plug-ins have changed, or it needs a reviewer.
+        KathaError: The work failed; call again to go on.
+    """
+    result = machine.resume_run(Path(run), on_event=on_event, review=reviewer)
     write_report(result.out)
     return result
 

@@ -12,11 +12,12 @@ from katha.app.studies import Stories, choose_methods, choose_suite, read_record
 from katha.config import Settings
 from katha.experiments.inputs import choose_stories
 from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs, tune_needs
+from katha.schema import StoryRecord
 from katha.stories import check_scene_count
 
 
 def needs_of_run(
-    story: Path | str, settings: Settings | str | None = None, *, plan: Path | None = None, **changes: Any
+    story: StoryRecord | Path | str, settings: Settings | str | None = None, *, plan: Path | None = None, **changes: Any
 ) -> Needs:
     """Return what `run_story` would take at most. Needs no key, calls nothing and writes nothing.
 

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from katha.experiments.needs import Needs
 
 _LINE_SECONDS = 10.0
-_TITLES: dict[Stage, str] = {
-    "plan": "Planning",
-    "render": "Drawing",
-    "critique": "Reading the candidates",
-    "select": "Choosing a candidate",
-    "localize": "Finding the weakest transition",
-    "bridge": "Drawing the bridge",
-    "decide": "Deciding",
-    "judge": "Asking the reporting questions",
-    "report": "Writing the run",
-}
 
 
 class _View:
@@ -50,7 +39,7 @@ class _View:
     def __call__(self, event: Event) -> None:
         stage, kind = event["stage"], event["kind"]
         if stage not in self._rows:
-            self._rows[stage] = self._progress.add_task(_TITLES.get(stage, stage), total=None, note="")
+            self._rows[stage] = self._progress.add_task(page.STAGE_WORDS.get(stage, stage), total=None, note="")
         row = self._rows[stage]
         if kind == "started":
             known = self._progress.tasks[row].total or 0

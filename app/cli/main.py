@@ -39,6 +39,10 @@ VERBS = {
         "run:redo",
         "Draw one frame of RUN again with another seed, keep the old version, and judge again what depends on it.",
     ),
+    "desk": _Verb(
+        "desk:desk",
+        "Open the desk in a browser: paste a story, draw it, change its board by hand, and export it.",
+    ),
     "compare": _Verb(
         "studies:compare",
         "Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from katha.agents.names import speaking_name
 from katha.app.reports.page import finished_run, panel_path, read_record
 from katha.config import Flag
 from katha.errors import InputFileError
 from katha.schema import Board, Frame, Panel, Plan, StoryRecord
 
 Layout = Literal["storyboard", "book", "contact"]
-_WORDS, _NAME = 6, 48
 _LONGEST = 3600.0
 
 
@@ -177,14 +175,6 @@ def _seconds(value: object, index: int, default: float) -> float:
     raise InputFileError(
         f"plan.json, panel {index}: 'duration' must be seconds from 0 to {_LONGEST:,.0f}; it is {value!r}."
     )
-
-
-def speaking_name(number: int, caption: str, kind: str = "scene") -> str:
-    """Return a file name that tells what a frame shows: its number and first words, in small letters of any script."""
-    plain = unicodedata.normalize("NFC", caption).lower().replace("'", "").replace("\u2019", "")
-    words = re.findall(r"[^\W_]+", plain)
-    said = "_".join(words[:_WORDS])[:_NAME].rstrip("_")
-    return "_".join(part for part in (f"{number:02d}", "" if kind == "scene" else kind, said) if part)
 
 
 def _size(shots: tuple[Shot, ...]) -> tuple[int, int]:

@@ -26,7 +26,19 @@ from katha.eval_bridge.matching.rules import folder_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
 from katha.pictures import decode, read_picture
-from katha.schema import Answer, Board, Candidates, Condition, Dimension, Frame, FrameKind, Plan, Question, StoryRecord
+from katha.schema import (
+    Answer,
+    Board,
+    Candidates,
+    Condition,
+    Dimension,
+    Frame,
+    FrameKind,
+    Plan,
+    Question,
+    Stage,
+    StoryRecord,
+)
 from katha.schema.scores import Scores
 
 if TYPE_CHECKING:
@@ -347,6 +359,20 @@ DIMENSION_WORDS: dict[Dimension, str] = {
     "temporal_order": "Order",
     "moral": "Moral",
 }
+
+
+STAGE_WORDS: dict[Stage, str] = {
+    "plan": "Planning",
+    "render": "Drawing",
+    "critique": "Reading the candidates",
+    "select": "Choosing a candidate",
+    "localize": "Finding the weakest transition",
+    "bridge": "Drawing the bridge",
+    "decide": "Deciding",
+    "judge": "Asking the reporting questions",
+    "report": "Writing the run",
+}
+"""What a stage of a run is called while it is under way."""
 
 
 def points(value: float | None, none: str = DASH) -> str:

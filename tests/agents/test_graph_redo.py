@@ -10,8 +10,9 @@ import pytest
 from doubles import BlockRenderer, plugins, story
 
 from katha.agents import folder
+from katha.agents.editing import redo_frame
 from katha.agents.folder import RunFolder
-from katha.agents.run import redo_frame, run_story
+from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.config import Settings
 from katha.errors import OutputFolderError, UsageError

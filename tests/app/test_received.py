@@ -69,6 +69,13 @@ def test_a_report_names_what_is_wrong_in_a_received_state(
     assert (told.code, f"run/run.json', field '{next(iter(change))}'" in told.err) == (2, True), told.err
 
 
+def test_a_run_without_a_candidate_has_no_report(katha: Katha, tmp_path: Path) -> None:
+    edit(tmp_path / "run" / "candidates.json", lambda found: found.update(candidates=[]))
+    told = katha("report", "run")
+    assert told.code == 2
+    assert "field 'candidates'" in told.err
+
+
 def test_a_result_that_has_become_a_terabyte_is_not_read_to_its_end(katha: Katha, tmp_path: Path) -> None:
     path = tmp_path / "run" / "candidates.json"
     whole = path.read_bytes()

@@ -85,9 +85,9 @@ def call(
 
 
 def _resident() -> int:
-    """Return how many megabytes this process holds."""
-    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") // (1 << 20)
+    """Return how many megabytes of its own a child of this process begins with: files that are mapped come later."""
+    resident, shared = map(int, Path("/proc/self/statm").read_text("ascii").split()[1:3])
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE") // (1 << 20)
 
 
 def _child(

@@ -19,7 +19,8 @@ from study_material import draw_boards, records
 import katha.agents.graph
 import katha.eval_bridge.scoring.scores  # noqa: F401 - with the graph, what commands import when they begin
 from katha.agents.context import Plugins
-from katha.agents.run import redo_frame, run_story
+from katha.agents.editing import redo_frame
+from katha.agents.run import run_story
 from katha.app.people import pack_study, score_study
 from katha.compass.modes import load_suite
 from katha.config import Settings

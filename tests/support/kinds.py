@@ -43,7 +43,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "text": ("reading",),
 }
 SLOW: Mapping[str, tuple[str, ...]] = {
-    "app": ("ablate_cli", "hostile", "people_pages", "public_api", "received"),
+    "app": ("ablate_cli", "desk", "desk_page", "hostile", "people_pages", "public_api", "received"),
     "core": ("plugin_package",),
     "docs": ("docs_pages", "docs_renderers", "docs_site", "packaging", "readme"),
     "eval_bridge": ("local_judge", "transformers_serve"),

@@ -300,7 +300,7 @@ class Candidates(Record):
     story_id: str
     mode: str
     settings: CompassSettings
-    candidates: list[Candidate]
+    candidates: list[Candidate] = Field(min_length=1)
     decision: Decision
 
 
@@ -311,7 +311,8 @@ class Event(TypedDict, total=False):
     """One event. `kind`: a stage `started` or `finished`, a `frame` drawn, an `answer` given, a `decision` taken, or
     `progress` within a step, which `message` tells.
 
-    `total` is the number of steps of this stage that are known, `reused` says that nothing was paid for the step.
+    `total` is the number of steps of this stage that are known, `reused` says that nothing was paid for the step,
+    `sha256` is the picture of a frame.
     """
 
     stage: Stage
@@ -319,6 +320,7 @@ class Event(TypedDict, total=False):
     message: str
     total: int
     reused: bool
+    sha256: str
 
 
 Condition = Literal["text", "image", "text+image"]

@@ -1,0 +1,452 @@
+"""A board being edited: nothing here draws, asks or writes.
+
+`Draft.of` lays a board out as spots, edits change the spots, and `Draft.settled` numbers them again: what became of
+every panel, transition and picture is then known, and what a person is to be told of it. A spot is known by its key,
+which stays whatever its number becomes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+from katha.agents.edits import (
+    AddFrame,
+    ChangeCharacter,
+    ChangeFrame,
+    ChangeTransition,
+    Edit,
+    InsertBridge,
+    LockFrame,
+    MoveFrame,
+    Pair,
+    RemoveFrame,
+    ReplacePlan,
+    SplitFrame,
+    TakeFrame,
+)
+from katha.agents.rewording import SETTING, WORDS, listed, redressed, resettled, reworded, swapped
+from katha.errors import UsageError
+from katha.schema import Board, Character, Frame, FrameKind, Panel, Plan, Transition
+
+_FEWEST, _MOST = 2, 200
+
+
+def is_locked(frame: Frame) -> bool:
+    """Return whether a person holds the picture of this frame."""
+    return (frame.model_extra or {}).get("locked") is True
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One place on the board.
+
+    key: what it is known by; of a scene that was there, its number. frame: what stands there now. panel: of a scene.
+    between: of an inserted frame, the keys of its scenes. words: what its picture was drawn from. fresh: the picture is
+    to be drawn although the words are the same. told: its transitions are to be read again.
+    """
+
+    key: int
+    kind: FrameKind
+    seed: int
+    frame: Frame | None = None
+    panel: Panel | None = None
+    between: Pair | None = None
+    prompt: str = ""
+    words: tuple[Any, ...] = ()
+    fresh: bool = False
+    told: bool = False
+    locked: bool = False
+
+
+@dataclass(frozen=True)
+class Settled:
+    """An edited board with new numbers.
+
+    plan: its panels and transitions numbered. spots: in order. scenes: the new number of each scene that was there and
+    still is. draw: the positions (from 0) whose picture is to be drawn. reread: pairs whose transition is to be read
+    again, or for the first time. given: pairs whose transition a person wrote. remarks: what a person is to be told.
+    """
+
+    plan: Plan
+    spots: tuple[Spot, ...]
+    scenes: Mapping[int, int]
+    draw: tuple[int, ...]
+    reread: tuple[Pair, ...]
+    given: tuple[Pair, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass
+class Draft:
+    """A board as spots, and its transitions by the keys of their scenes."""
+
+    plan: Plan
+    seed: int
+    spots: list[Spot]
+    transitions: dict[Pair, Transition]
+    given: set[Pair] = field(default_factory=set)
+    remarks: list[str] = field(default_factory=list)
+    count: int = 0
+
+    @classmethod
+    def of(cls, plan: Plan, board: Board, transitions: Sequence[Transition]) -> Draft:
+        """Return `board` of `plan` laid out."""
+        panels = {panel.index: panel for panel in plan.panels}
+        draft = cls(plan, board.seed, [], {item.pair: item for item in transitions})
+        draft.count = max((*panels, 0))
+        for frame in board.frames:
+            panel = panels.get(frame.scene) if frame.scene is not None else None
+            spot = Spot(
+                key=frame.scene if panel is not None and frame.scene is not None else draft._next(),
+                kind=frame.kind,
+                seed=frame.seed,
+                frame=frame,
+                panel=panel,
+                between=frame.transition if frame.kind != "scene" else None,
+                prompt=frame.prompt,
+                locked=is_locked(frame),
+            )
+            draft.spots.append(replace(spot, words=_drawn_from(draft.plan, spot, frame.prompt)))
+        return draft
+
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
+
+    def apply(self, edit: Edit) -> None:
+        """Do one edit.
+
+        Raises:
+            UsageError: it cannot be done: no such frame, a locked one, or nothing to see.
+        """
+        match edit:
+            case ChangeFrame():
+                self._change(edit)
+            case TakeFrame():
+                self._take(edit)
+            case LockFrame():
+                self._lock(edit)
+            case AddFrame():
+                self._add(edit)
+            case SplitFrame():
+                self._split(edit)
+            case RemoveFrame():
+                self._remove(edit)
+            case MoveFrame():
+                self._move(edit)
+            case ChangeCharacter():
+                self._character(edit)
+            case ChangeTransition():
+                self._transition(edit)
+            case InsertBridge():
+                self._bridge(edit)
+            case ReplacePlan():
+                replace_plan(self, edit.plan)
+
+    def _place(self, number: int) -> int:
+        if not 1 <= number <= len(self.spots):
+            raise UsageError(f"There is no frame {number}.", hint=f"The storyboard has frames 1 to {len(self.spots)}.")
+        return number - 1
+
+    def _open(self, number: int) -> int:
+        """The position of a frame whose picture may change."""
+        place = self._place(number)
+        if self.spots[place].locked:
+            raise UsageError(f"Frame {number} is locked.", hint="Unlock it first.")
+        return place
+
+    def _change(self, edit: ChangeFrame) -> None:
+        place = self._place(edit.frame)
+        spot = self.spots[place]
+        if edit.prompt is not None and not edit.prompt.strip():
+            raise UsageError(f"The new prompt of frame {edit.frame} is empty.", hint="Say what the frame is to show.")
+        if spot.panel is None:
+            if given := [name for name in WORDS if getattr(edit, name) is not None]:
+                raise UsageError(f"Frame {edit.frame} was inserted and has no {given[0]!r}.", hint="Change its prompt.")
+            spot = replace(spot, prompt=edit.prompt if edit.prompt is not None else spot.prompt)
+        else:
+            panel = reworded(spot.panel, edit)
+            self._known(panel.characters, edit.frame)
+            spot = replace(spot, panel=panel, told=spot.told or panel.prompt != spot.panel.prompt)
+        if edit.seed is not None and edit.seed != spot.seed:
+            self._open(edit.frame)
+            spot = replace(spot, seed=edit.seed, fresh=True)
+        self.spots[place] = spot
+
+    def _known(self, names: Iterable[str], number: int) -> None:
+        known = {item.name for item in self.plan.characters}
+        stranger = next((name for name in names if name not in known), None)
+        if stranger is not None:
+            hint = f"Known: {', '.join(sorted(known)) or 'none'}."
+            raise UsageError(f"Frame {number} names the unknown character {stranger!r}.", hint=hint)
+
+    def _take(self, edit: TakeFrame) -> None:
+        place = self._open(edit.frame)
+        if edit.prompt is not None:
+            self._change(ChangeFrame(frame=edit.frame, prompt=edit.prompt))
+        spot = self.spots[place]
+        self.spots[place] = replace(spot, seed=edit.seed, fresh=spot.fresh or edit.seed != spot.seed)
+
+    def _lock(self, edit: LockFrame) -> None:
+        place = self._place(edit.frame)
+        self.spots[place] = replace(self.spots[place], locked=edit.locked)
+
+    def _add(self, edit: AddFrame) -> None:
+        if not 1 <= edit.at <= len(self.spots) + 1:
+            raise UsageError(
+                f"A frame cannot be number {edit.at}.", hint=f"Name a place from 1 to {len(self.spots) + 1}."
+            )
+        text = edit.prompt or edit.caption or ""
+        if not text.strip():
+            raise UsageError("The new frame has no prompt.", hint="Say what it is to show.")
+        if len(self.spots) >= _MOST:
+            raise UsageError(f"A board has at most {_MOST} frames.", hint="Begin another one.")
+        told = {name: value for name in WORDS if (value := listed(getattr(edit, name))) is not None}
+        negative = next((spot.panel.negative_prompt for spot in self.spots if spot.panel is not None), "")
+        panel = Panel.model_validate({"index": 1, "prompt": text, "negative_prompt": negative, **told})
+        self._known(panel.characters, edit.at)
+        if edit.characters is None:
+            panel = panel.model_copy(update={"characters": self._named(text)})
+        seed = self.seed if edit.seed is None else edit.seed
+        self.spots.insert(edit.at - 1, Spot(self._next(), "scene", seed, panel=panel, told=True))
+
+    def _named(self, text: str) -> list[str]:
+        """The characters that a prompt names, by name or kind."""
+        return [
+            item.name
+            for item in self.plan.characters
+            if any(
+                word and re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE) for word in (item.name, item.kind)
+            )
+        ]
+
+    def _split(self, edit: SplitFrame) -> None:
+        place = self._place(edit.frame)
+        panel = self.spots[place].panel
+        if panel is None:
+            raise UsageError(f"Frame {edit.frame} was inserted and cannot be split.", hint="Split a scene.")
+        if edit.first is not None:
+            self._change(ChangeFrame(frame=edit.frame, prompt=edit.first))
+        self._add(AddFrame(at=edit.frame + 1, prompt=edit.second, place=panel.place or None, seed=None))
+        self.spots[place] = replace(self.spots[place], told=True)
+
+    def _remove(self, edit: RemoveFrame) -> None:
+        place = self._open(edit.frame)
+        if self.spots[place].panel is not None and sum(spot.panel is not None for spot in self.spots) <= _FEWEST:
+            raise UsageError(f"A board needs {_FEWEST} panels, and it has no more.", hint="Add one first.")
+        del self.spots[place]
+
+    def _move(self, edit: MoveFrame) -> None:
+        place, to = self._place(edit.frame), self._place(edit.to)
+        self.spots.insert(to, self.spots.pop(place))
+
+    def _character(self, edit: ChangeCharacter) -> None:
+        old = next((item for item in self.plan.characters if item.name == edit.name), None)
+        if old is None:
+            known = ", ".join(item.name for item in self.plan.characters)
+            raise UsageError(f"There is no character {edit.name!r}.", hint=f"Known: {known or 'none'}.")
+        told = {name: value for name in ("kind", "appearance", "anchor_prompt") if (value := getattr(edit, name))}
+        new = old.model_copy(update=told)
+        if new.kind != old.kind and edit.appearance is None:
+            new = new.model_copy(update={"appearance": swapped(old.appearance, old.kind, new.kind)})
+        if new.kind != old.kind and edit.anchor_prompt is None:
+            new = new.model_copy(update={"anchor_prompt": swapped(old.anchor_prompt, old.kind, new.kind)})
+        listed = [new if item is old else item for item in self.plan.characters]
+        self.plan = self.plan.model_copy(update={"characters": listed})
+        for place, spot in enumerate(self.spots):
+            if spot.panel is not None and old.name in spot.panel.characters:
+                self._redress(place, old, new)
+
+    def _redress(self, place: int, old: Character, new: Character) -> None:
+        spot = self.spots[place]
+        if spot.panel is None:
+            return
+        prompt = redressed(spot.panel.prompt, old, new)
+        shown = [swapped(item, old.kind, new.kind) for item in spot.panel.must_show]
+        panel = spot.panel.model_copy(update={"prompt": prompt, "must_show": shown})
+        self.spots[place] = replace(spot, panel=panel, told=spot.told or new.kind != old.kind)
+
+    def _transition(self, edit: ChangeTransition) -> None:
+        pair = self._keys(edit.pair)
+        told = edit.model_dump(exclude={"op", "pair"}, exclude_none=True)
+        known = self.transitions.get(pair)
+        blank = Transition(story_id=self.plan.story_id, from_scene=edit.pair[0], to_scene=edit.pair[1])
+        self.transitions[pair] = (known or blank).model_copy(update=told)
+        self.given.add(pair)
+
+    def _keys(self, pair: Pair) -> Pair:
+        """The keys of two scenes by their numbers as they are now."""
+        keys = [spot.key for spot in self.spots if spot.panel is not None]
+        if not (1 <= pair[0] < len(keys) and pair[1] == pair[0] + 1):
+            hint = f"Name two neighbours of the scenes 1 to {len(keys)}."
+            raise UsageError(f"Scenes {pair[0]} and {pair[1]} are no neighbours.", hint=hint)
+        return keys[pair[0] - 1], keys[pair[1] - 1]
+
+    def _bridge(self, edit: InsertBridge) -> None:
+        pair = self._keys(edit.pair)
+        if any(spot.between == pair for spot in self.spots):
+            hint = "Take it away first, or draw it again."
+            raise UsageError(f"There is a frame between scenes {edit.pair[0]} and {edit.pair[1]} already.", hint=hint)
+        place = next(at for at, spot in enumerate(self.spots) if spot.key == pair[1])
+        seed = self.seed if edit.seed is None else edit.seed
+        spot = Spot(self._next(), "bridge", seed, between=pair, prompt=(edit.prompt or "").strip())
+        self.spots.insert(place, spot)
+
+    def settled(self) -> Settled:
+        """Return the board with its frames and scenes numbered anew."""
+        self._drop_stray()
+        scenes = [spot for spot in self.spots if spot.panel is not None]
+        number = {spot.key: at for at, spot in enumerate(scenes, 1)}
+        panels = [spot.panel.model_copy(update={"index": number[spot.key]}) for spot in scenes if spot.panel]
+        was = {spot.key: spot.frame.scene for spot in scenes if spot.frame is not None}
+        joined = {(one.key, two.key): (number[one.key], number[two.key]) for one, two in pairwise(scenes)}
+        told = {spot.key for spot in scenes if spot.told}
+        kept = [_between(item, joined[keys]) for keys, item in self.transitions.items() if keys in joined]
+        had = bool(self.transitions)
+        reread = [
+            pair
+            for keys, pair in joined.items()
+            if had and keys not in self.given and (keys not in self.transitions or not told.isdisjoint(keys))
+        ]
+        plan = self.plan.model_copy(update={"panels": panels, "transitions": sorted(kept, key=lambda item: item.pair)})
+        draw = [at for at, spot in enumerate(self.spots) if self._must_draw(at, spot)]
+        return Settled(
+            plan=plan,
+            spots=tuple(self._numbered(number)),
+            scenes={old: number[key] for key, old in was.items() if old is not None},
+            draw=tuple(draw),
+            reread=tuple(sorted(reread)),
+            given=tuple(sorted(joined[keys] for keys in self.given if keys in joined)),
+            remarks=tuple(self.remarks),
+        )
+
+    def _drop_stray(self) -> None:
+        """Take out inserted frames whose two scenes do not stand around them any more."""
+        keys = [(spot.key if spot.panel is not None else None) for spot in self.spots]
+        left: list[Spot] = []
+        for place, spot in enumerate(self.spots):
+            before = next((key for key in reversed(keys[:place]) if key is not None), None)
+            after = next((key for key in keys[place + 1 :] if key is not None), None)
+            if spot.panel is not None or (before, after) == spot.between:
+                left.append(spot)
+                continue
+            number = f" (it was frame {spot.frame.index})" if spot.frame is not None else ""
+            self.remarks.append(
+                f"A {spot.kind} frame was taken off{number}: its two scenes are no neighbours any more."
+            )
+        self.spots = left
+
+    def _must_draw(self, place: int, spot: Spot) -> bool:
+        changed = spot.frame is None or spot.fresh or spot.words != _drawn_from(self.plan, spot, _prompt(spot))
+        if changed and spot.locked and spot.frame is not None:
+            self.remarks.append(f"Frame {place + 1} is locked: its picture stays, although its words have changed.")
+            return False
+        return changed
+
+    def _numbered(self, number: Mapping[int, int]) -> Iterable[Spot]:
+        for spot in self.spots:
+            if spot.panel is not None:
+                yield replace(spot, panel=spot.panel.model_copy(update={"index": number[spot.key]}))
+            elif spot.between is not None:
+                yield replace(spot, between=(number[spot.between[0]], number[spot.between[1]]))
+
+
+def _prompt(spot: Spot) -> str:
+    return spot.panel.prompt if spot.panel is not None else spot.prompt
+
+
+def _drawn_from(plan: Plan, spot: Spot, prompt: str) -> tuple[Any, ...]:
+    """What a picture depends on, its seed apart."""
+    if spot.panel is None:
+        return (prompt, plan.style)
+    shown = [item.model_dump_json() for item in plan.characters if item.name in spot.panel.characters]
+    return (prompt, spot.panel.negative_prompt, plan.style, *shown)
+
+
+def _between(item: Transition, pair: Pair) -> Transition:
+    return item.model_copy(update={"from_scene": pair[0], "to_scene": pair[1]})
+
+
+# A plan that was edited as a file.
+
+
+def replace_plan(draft: Draft, plan: Plan) -> None:
+    """Lay `draft` out by another plan, panel by panel.
+
+    Raises:
+        UsageError: it is not of this story, or names an unknown character.
+    """
+    old = draft.plan
+    if plan.story_id != old.story_id:
+        raise UsageError(f"The plan of {plan.story_id!r} is not of the story {old.story_id!r}.")
+    if not _FEWEST <= len(plan.panels) <= _MOST:
+        raise UsageError(f"The plan has {len(plan.panels)} panels; {_FEWEST} to {_MOST} can be drawn.")
+    spots = {spot.key: spot for spot in draft.spots if spot.panel is not None}
+    taken = _matched(plan.panels, spots)
+    cast = {item.name: item for item in old.characters}
+    recast = [(cast[item.name], item) for item in plan.characters if item.name in cast and cast[item.name] != item]
+    draft.plan = plan.model_copy(update={"transitions": []})
+    laid: list[Spot] = []
+    for panel, key in zip(plan.panels, taken, strict=True):
+        draft._known(panel.characters, panel.index)
+        spot = spots[key] if key is not None else Spot(draft._next(), "scene", draft.seed)
+        before = spot.panel
+        if before is not None and before.prompt == panel.prompt:
+            changed = {name: str(new) for name in SETTING if (new := getattr(panel, name)) != getattr(before, name)}
+            panel = panel.model_copy(update={"prompt": resettled(before, changed)})
+            for one, two in recast:
+                if one.name in panel.characters:
+                    panel = panel.model_copy(update={"prompt": redressed(panel.prompt, one, two)})
+        told = spot.told or before is None or before.prompt != panel.prompt
+        laid.append(replace(spot, panel=panel, told=told))
+    _rejoined(draft, old, plan, laid)
+    draft.spots = _with_inserted(draft.spots, laid)
+
+
+def _matched(panels: Sequence[Panel], spots: Mapping[int, Spot]) -> list[int | None]:
+    """The key of the spot that each panel stands for: the one with its words, else the one with its number."""
+    free = dict(spots)
+    found: dict[int, int] = {}
+    for exact in (True, False):
+        for place, panel in enumerate(panels):
+            same = [
+                key
+                for key, spot in free.items()
+                if spot.panel is not None and (spot.panel.prompt == panel.prompt if exact else key == panel.index)
+            ]
+            if place not in found and same:
+                found[place] = min(same, key=lambda key: (key != panel.index, key))
+                del free[found[place]]
+    return [found.get(place) for place in range(len(panels))]
+
+
+def _rejoined(draft: Draft, old: Plan, plan: Plan, laid: Sequence[Spot]) -> None:
+    """Take over the transitions that the file changed; those it left alone are moved with their scenes."""
+    before = {item.pair: item for item in old.transitions}
+    for item in plan.transitions:
+        one, two = item.pair
+        if before.get(item.pair) == item:
+            continue
+        if not (1 <= one < len(laid) and two == one + 1):
+            raise UsageError(f"The plan has a transition {one} to {two}, which joins no adjacent panels.")
+        keys = laid[one - 1].key, laid[two - 1].key
+        draft.transitions[keys] = item
+        draft.given.add(keys)
+    if not plan.transitions:
+        draft.transitions.clear()
+
+
+def _with_inserted(spots: Sequence[Spot], laid: Sequence[Spot]) -> list[Spot]:
+    """`laid` with every inserted frame after the scene that it came after; a removed one's frames go with it."""
+    after: dict[int, list[Spot]] = {}
+    last = 0
+    for spot in spots:
+        if spot.panel is not None:
+            last = spot.key
+        else:
+            after.setdefault(last, []).append(spot)
+    return [item for spot in laid for item in (spot, *after.get(spot.key, ()))]

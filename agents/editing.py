@@ -1,0 +1,288 @@
+"""A finished run's board in a person's hands: change it, look at takes, go back and forth, and compare versions.
+
+This is the one way to edit a board; it knows neither a terminal nor a browser. Every function claims the run's folder
+for as long as it works, leaves the old version or the new one after a kill, and may be called from any process. What
+can be changed is in `katha.agents.edits`.
+
+Every state of the board is a version with a name (`001` is the board as it was drawn), and none is ever lost: `undo`,
+`forward` and `go_to` move between them, an edit after an `undo` begins a branch. A person who edits `plan.json` in the
+run's folder has made an edit, too: the next call takes it over as a version of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from katha.agents.context import Plugins, RunContext, load_plugins, require_memory
+from katha.agents.critique import measure
+from katha.agents.drafts import Draft, is_locked
+from katha.agents.edits import Edit, InsertBridge, Pair, ReplacePlan, TakeFrame
+from katha.agents.folder import RunFolder
+from katha.agents.frames import next_seed, numbered
+from katha.agents.state import Emit, RunResult, ignore_event
+from katha.agents.steps import Desk, Edited, apply, claimed, measured_of, picture, state_of
+from katha.agents.versions import Change as Change
+from katha.agents.versions import Version as Version
+from katha.agents.versions import diff_versions as diff_versions
+from katha.agents.versions import forward as forward
+from katha.agents.versions import go_to as go_to
+from katha.agents.versions import list_versions as list_versions
+from katha.agents.versions import undo as undo
+from katha.compass.repair import accept, weakest_transition
+from katha.config import Settings, cache_folder, read_settings, refuse_code
+from katha.errors import KathaError, OutputFolderError, UsageError
+from katha.jsonio import read_json
+from katha.schema import Board, Candidate, Plan, StoryRecord
+from katha.store import Store
+
+
+@dataclass(frozen=True)
+class BoardView:
+    """The board as it stands. `version` is its name; `locked` the numbers of the frames that are held."""
+
+    version: str
+    board: Board
+    plan: Plan
+    story: StoryRecord
+    measured: Candidate
+    locked: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Take:
+    """One picture that a frame could have: `panels/SHA256.png` in the run's folder. `chosen`: it is on the board."""
+
+    frame: int
+    seed: int
+    prompt: str
+    sha256: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A bridge that could go in. `gain` is what the score would rise by, `accepts` and `reason` are the rule's."""
+
+    pair: Pair
+    seed: int
+    prompt: str
+    sha256: str
+    score: float
+    gain: float
+    accepts: bool
+    reason: str
+
+
+@contextmanager
+def _opened(
+    run: Path, on_event: Emit | None, plugins: Plugins | None, changes: Mapping[str, Any] | None
+) -> Iterator[tuple[Desk, Edited | None]]:
+    """A finished run to work on; an edited `plan.json` is taken over first, and what came of it is told."""
+    with claimed(run) as folder:
+        state = state_of(folder)
+        refuse_code(state.config, f"The run in {str(run)!r}", received=True)
+        config = read_settings(Settings, state.config).with_plugins(**changes or {})
+        require_memory((changes or {}).get("memory"), [config.renderer, config.bridge_renderer])
+        made = plugins or load_plugins(config)
+        folder.resume(state.model_copy(update=made.specs()))
+        with Store(cache_folder(), owner=state.run_id) as store:
+            desk = Desk(folder, config, made, store, on_event or ignore_event)
+            yield desk, take_plan(desk)
+
+
+def take_plan(desk: Desk) -> Edited | None:
+    """Take over what a person wrote into `plan.json`, as a version of its own; None when there is nothing."""
+    folder, state = desk.folder, desk.state
+    edited = folder.edited_plan(state)
+    if edited is None:
+        return None
+    board = Board.model_validate(read_json(folder.storyboard))
+    known = folder.kept_plan(state) or _former(edited, board)
+    folder.put_aside(edited, known)
+    try:
+        done = apply(desk, [ReplacePlan(plan=edited)])
+    except KathaError:
+        folder.put_back()
+        raise
+    folder.forget_edited()
+    return done
+
+
+def _former(edited: Plan, board: Board) -> Plan:
+    """The plan before it was edited, as far as the board of an older katha knows it: the prompts that were drawn."""
+    drawn = {frame.scene: frame.prompt for frame in board.frames if frame.scene is not None}
+    panels = [
+        panel.model_copy(update={"prompt": drawn.get(panel.index, panel.prompt)})
+        for panel in edited.panels
+        if panel.index in drawn
+    ]
+    return edited.model_copy(update={"panels": panels})
+
+
+def read_board(run: Path) -> BoardView:
+    """Return the board of a finished run as it stands; nothing is claimed or written.
+
+    Raises:
+        OutputFolderError: `run` holds no finished run.
+    """
+    folder = RunFolder(run)
+    state = state_of(folder)
+    place = RunFolder(folder.versions / pending) if (pending := folder.pending_version()) is not None else folder
+    if not place.whole():
+        raise OutputFolderError(
+            f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
+        )
+    result = place.load_result(reused=True)
+    return BoardView(
+        version=pending or state.version,
+        board=result.board,
+        plan=place.load_plan(),
+        story=place.load_story(),
+        measured=measured_of(result.candidates),
+        locked=tuple(frame.index for frame in result.board.frames if is_locked(frame)),
+    )
+
+
+def edit_board(
+    run: Path,
+    edits: Sequence[Edit],
+    *,
+    base: str | None = None,
+    on_event: Emit | None = None,
+    plugins: Plugins | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> Edited:
+    """Do `edits` in order as one step: draw what they change, read its transitions again, judge what depends on it.
+
+    base: the version that the person saw; refused when the board is another by now. changes: settings that go over the
+    run's own and change no picture (`memory`, options of the renderers). plugins: made before, to save their start.
+
+    Raises:
+        UsageError: an edit cannot be done (no such frame, a locked one), or `base` is not the current version.
+        OutputFolderError: `run` is no finished run, or its plug-ins have changed.
+        KathaError: drawing or judging failed; the run is as it was.
+    """
+    with _opened(run, on_event, plugins, changes) as (desk, written):
+        if base is not None and base != desk.state.version:
+            raise UsageError(
+                f"The board is version {desk.state.version} by now, and this was said of version {base}.",
+                hint="Look at the board as it is, and say it again.",
+            )
+        if not edits:
+            if written is None:
+                raise UsageError("There is nothing to do.", hint="Name a frame, or edit plan.json in the run's folder.")
+            return written
+        done = apply(desk, edits)
+        if written is None:
+            return done
+        return replace(done, remarks=(*written.remarks, *done.remarks), drawn=(*written.drawn, *done.drawn))
+
+
+def redo_frame(
+    run: Path,
+    frame: int,
+    seed: int,
+    on_event: Emit | None = None,
+    *,
+    plugins: Plugins | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """Draw frame number `frame` (from 1) with `seed`; the rest is as in `edit_board`.
+
+    A call that was killed leaves the old version or the new one; the same call again finishes it.
+    """
+    edit = TakeFrame(frame=frame, seed=seed)
+    return edit_board(run, [edit], on_event=on_event, plugins=plugins, changes=changes).result
+
+
+# Pictures to choose from; the board does not change.
+
+
+def draw_takes(
+    run: Path,
+    frame: int,
+    seeds: Sequence[int] = (),
+    *,
+    count: int = 3,
+    prompt: str | None = None,
+    on_event: Emit | None = None,
+    plugins: Plugins | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> tuple[Take, ...]:
+    """Return takes of one frame, the one on the board first; the board does not change (`TakeFrame` chooses one).
+
+    seeds: which to draw; without them `count` new ones. prompt: drawn instead of the frame's own.
+    """
+    with _opened(run, on_event, plugins, changes) as (desk, _):
+        known = desk.context(glance=True)
+        board = desk.folder.load_result(reused=True).board
+        if not 1 <= frame <= len(board.frames):
+            raise UsageError(f"There is no frame {frame}.", hint=f"The storyboard has frames 1 to {len(board.frames)}.")
+        old = board.frames[frame - 1]
+        takes = [Take(frame, old.seed, old.prompt, old.sha256, chosen=True)]
+        for seed in seeds or _new_seeds(old.seed, count):
+            draft = Draft.of(known.plan(), board, known.trajectory())
+            draft.apply(TakeFrame(frame=frame, seed=seed, prompt=prompt))
+            settled = draft.settled()
+            context = desk.context(settled.plan, known.story(), glance=True)
+            frames, _, _ = picture(context, board, settled, desk.emit)
+            new = frames[frame - 1]
+            takes.append(Take(frame, new.seed, new.prompt, new.sha256, chosen=False))
+        return tuple(takes)
+
+
+def _new_seeds(seed: int, count: int) -> list[int]:
+    found = [next_seed(seed)]
+    while len(found) < count:
+        found.append(next_seed(found[-1]))
+    return found
+
+
+def propose_bridge(
+    run: Path,
+    pair: Pair | None = None,
+    seeds: Sequence[int] = (),
+    *,
+    prompt: str | None = None,
+    on_event: Emit | None = None,
+    plugins: Plugins | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> tuple[Proposal, ...]:
+    """Draw and measure bridges for the weakest transition, or for `pair`, best first; `InsertBridge` takes one.
+
+    Raises:
+        UsageError: there is a frame in every transition, or in `pair`, or nobody can draw one.
+    """
+    with _opened(run, on_event, plugins, changes) as (desk, _):
+        known = desk.context(glance=True)
+        if desk.plugins.inserter.capabilities.insertion == "none":
+            who = desk.config.bridge_renderer or desk.config.renderer
+            raise UsageError(f"The renderer {who!r} cannot draw a bridge.", hint="Give --bridge-renderer NAME.")
+        result = desk.folder.load_result(reused=True)
+        measured = measured_of(result.candidates)
+        used = {item.transition for item in result.board.frames}
+        weakest = weakest_transition([item for item in measured.transitions if item.pair not in used])
+        where = pair or (weakest.pair if weakest is not None else None)
+        if where is None:
+            raise UsageError("There is no transition without a frame in it.", hint="Name one by its two scenes.")
+        found = [
+            _proposed(desk, known, result.board, measured, InsertBridge(pair=where, seed=seed, prompt=prompt))
+            for seed in seeds or known.config.seeds
+        ]
+        return tuple(sorted(found, key=lambda item: -item.score))
+
+
+def _proposed(desk: Desk, known: RunContext, board: Board, measured: Candidate, edit: InsertBridge) -> Proposal:
+    draft = Draft.of(known.plan(), board, known.trajectory())
+    draft.apply(edit)
+    frames, (number,), _ = picture(known, board, draft.settled(), desk.emit)
+    tried = board.model_copy(update={"frames": numbered(frames), "method": f"bridge:{edit.seed}"})
+    candidate = measure(known, tried.method, tried, desk.emit)
+    verdict = accept(measured, candidate, known.config.compass)
+    new, gain = frames[number - 1], candidate.score.total - measured.score.total
+    told = (candidate.score.total, gain, verdict.accepted, verdict.reason)
+    return Proposal(edit.pair, new.seed, new.prompt, new.sha256, *told)

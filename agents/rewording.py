@@ -1,0 +1,101 @@
+"""A panel's prompt after one field of it has changed: another place, time, shot or look, in words that are drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from katha.agents.edits import PanelWords
+from katha.language import read_scene
+from katha.schema import Character, Panel
+
+WORDS = tuple(name for name in PanelWords.model_fields if name != "prompt")
+SETTING = ("place", "time_of_day", "shot_size", "shot_angle")
+_SENTENCE = re.compile(r"[^.!?]+[.!?]+\s*")
+_ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
+_LEADS = re.compile(r"^(?:in|on|at|by|inside|outside|near|under|behind|beside)\b", re.IGNORECASE)
+
+
+def _listed(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def listed(value: object) -> object:
+    """Return a tuple as the list that a record has in its place."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def reworded(panel: Panel, edit: PanelWords) -> Panel:
+    """Return `panel` with what the edit says; a new place, time or shot goes into a prompt that is not new itself."""
+    told = {name: value for name in WORDS if (value := listed(getattr(edit, name))) is not None}
+    prompt = edit.prompt.strip() if edit.prompt is not None else panel.prompt
+    if prompt == panel.prompt:
+        changed = {name: str(told[name]) for name in SETTING if name in told and told[name] != getattr(panel, name)}
+        prompt = resettled(panel, changed)
+    return panel.model_copy(update={**told, "prompt": prompt})
+
+
+def resettled(panel: Panel, changed: Mapping[str, str]) -> str:
+    """Return the panel's prompt in another place, at another time or in another shot."""
+    prompt, left = panel.prompt, dict(changed)
+    for name, new in changed.items():
+        old = str(getattr(panel, name))
+        if old and new and not _LEADS.match(new) and re.search(rf"\b{re.escape(old)}\b", prompt, re.IGNORECASE):
+            prompt = swapped(prompt, old, new if _ARTICLE.match(old) else _ARTICLE.sub("", new))
+            del left[name]
+    if not left:
+        return prompt
+    leads: list[str] = []
+    while (found := _SENTENCE.match(prompt)) is not None and found.end() < len(prompt) and _sets(found[0]):
+        leads.append(found[0].strip())
+        prompt = prompt[found.end() :]
+    shot = ", ".join(left[name] for name in ("shot_size", "shot_angle") if left.get(name))
+    kept = [lead for lead in leads if not (shot and read_scene(lead).shot)]
+    if "place" in left or "time_of_day" in left:
+        where = [lead for lead in kept if read_scene(lead).setting or read_scene(lead).time]
+        kept = [lead for lead in kept if lead not in where]
+        kept.append(_where(left, " ".join(where)))
+    return " ".join(part for part in (_sentence(shot), *kept, prompt) if part)
+
+
+def _sets(text: str) -> bool:
+    """Whether a sentence says where, when or how near, and nothing else."""
+    scene = read_scene(text)
+    return not scene.actors and not scene.props and bool(scene.setting or scene.time or scene.shot)
+
+
+def _where(changed: Mapping[str, str], old: str) -> str:
+    scene = read_scene(old)
+    place = changed.get("place", scene.setting or "").replace("_", " ").strip()
+    time = changed.get("time_of_day", scene.time or "").replace("_", " ").strip()
+    if place and not _LEADS.match(place):
+        place = f"in {place}" if _ARTICLE.match(place) else f"in the {place}"
+    return _sentence(" ".join(part for part in (place, f"by {time}" if time else "") if part))
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
+def redressed(prompt: str, old: Character, new: Character) -> str:
+    """Return a prompt in which a character is what it is now and looks as it looks now."""
+    look = _ARTICLE.sub("", old.appearance).strip()
+    dress = _ARTICLE.sub("", new.appearance).strip()
+    if look and look != old.kind and re.search(rf"\b{re.escape(look)}\b", prompt, re.IGNORECASE):
+        return re.sub(rf"\b{re.escape(look)}\b", lambda _: dress or new.kind, prompt, flags=re.IGNORECASE)
+    text = swapped(prompt, old.kind, new.kind)
+    if dress and new.kind and new.appearance != old.appearance:
+        text = re.sub(
+            rf"\b{re.escape(new.kind)}\b",
+            lambda _: dress if new.kind.lower() in dress.lower() else f"{new.kind} with {new.appearance}",
+            text,
+            count=1,
+            flags=re.IGNORECASE,
+        )
+    return text
+
+
+def swapped(text: str, old: str, new: str) -> str:
+    """Return `text` with another word in the place of `old`."""
+    return re.sub(rf"\b{re.escape(old)}\b", lambda _: new, text, flags=re.IGNORECASE) if old and old != new else text

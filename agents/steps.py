@@ -1,0 +1,377 @@
+"""One step of editing: what edits make of a board's plan and pictures, what these are worth, and how it is kept.
+
+`katha.agents.editing` is where a person's edits come in; what they change is worked out in `katha.agents.drafts`, what
+rests on it in `katha.agents.rereading`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from katha.agents.context import Plugins, Prepared, RunContext, plan_sha256
+from katha.agents.critique import finish, judge_boards, measure, write_results
+from katha.agents.drafts import Draft, Settled, Spot, is_locked
+from katha.agents.edits import EDIT, Edit, TakeFrame
+from katha.agents.folder import Glance, RunFolder, RunRecord
+from katha.agents.frames import board_requests, draw_inserted, draw_scenes, insertion_of, together
+from katha.agents.names import name_frames
+from katha.agents.rereading import Reread, reread
+from katha.agents.state import Emit, RunResult
+from katha.compass.repair import weakest_transition
+from katha.config import Settings
+from katha.errors import JudgeError, KathaError, OutputFolderError, UsageError
+from katha.schema import Answer, Board, Candidate, Candidates, Decision, Event, Frame, Plan, StoryRecord
+from katha.store import Store
+
+_BY_HAND = ("redo:", "edit:")
+_UNDER_WAY = re.compile(r" Then (?!: ).* by hand\b.*\Z", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What an edit left. `drawn`: the frames with a new picture; `remarks`: what was kept or dropped, and why."""
+
+    version: str
+    result: RunResult
+    drawn: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def state_of(folder: RunFolder) -> RunRecord:
+    state = folder.read()
+    if state is None:
+        raise OutputFolderError(f"{str(folder.path)!r} holds no run.", hint="Name the folder of a finished run.")
+    return state
+
+
+@contextmanager
+def claimed(run: Path) -> Iterator[RunFolder]:
+    """The folder of a finished run, held alone, a change that was killed undone.
+
+    Raises:
+        OutputFolderError: there is none, or another katha works in it.
+    """
+    if not run.exists():
+        raise OutputFolderError(f"There is no folder {str(run)!r}.", hint="Name the folder of a finished run.")
+    folder = RunFolder(run)
+    with folder.claim():
+        folder.restore()
+        state = folder.read()
+        whole = state is not None and state.status != "running" and not state.replay
+        if state is None or not whole or folder.load_outcome().failed or not _sound(folder, state):
+            raise OutputFolderError(
+                f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
+            )
+        yield folder
+
+
+def _sound(folder: RunFolder, state: RunRecord) -> bool:
+    """Whether every result is as it was left, an edited plan apart.
+
+    Raises:
+        PlanError: what stands in `plan.json` is no plan.
+    """
+    return not folder.damaged(state) or folder.edited_plan(state) is not None
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A run's folder that is claimed, and what is needed to work on it."""
+
+    folder: RunFolder
+    config: Settings
+    plugins: Plugins
+    store: Store
+    emit: Emit
+
+    @property
+    def state(self) -> RunRecord:
+        """What `run.json` says now."""
+        return state_of(self.folder)
+
+    def context(
+        self, plan: Plan | None = None, story: StoryRecord | None = None, *, glance: bool = False
+    ) -> RunContext:
+        """The surroundings of the board as it stands, or with another plan and story; `glance` writes nothing."""
+        ready = Prepared(plan or self.folder.load_plan(), story or self.folder.load_story())
+        record = ready.story or self.folder.load_story()
+        files = Glance(self.folder) if glance else self.folder
+        return RunContext.open(record, self.config, self.plugins, self.store, files, ready=ready)
+
+
+def measured_of(candidates: Candidates) -> Candidate:
+    """The candidate that the decision leaves."""
+    decision = candidates.decision
+    name = (decision.inserted if decision.accepted else decision.selected) or decision.selected
+    return next(item for item in candidates.candidates if item.name == name)
+
+
+# One step: what the edits make of the plan, its pictures, and what they are worth; between a version that is kept and
+# its commit.
+
+
+def apply(desk: Desk, edits: Sequence[Edit]) -> Edited:
+    """Do `edits` to the board in the folder, as one version.
+
+    Raises:
+        JudgeError: questions about it got no answer; the run is as it was.
+    """
+    folder, state, before = desk.folder, desk.state, desk.folder.load_result(reused=False)
+    known = desk.context()
+    plan = known.plan(before.board.plan_sha256)
+    draft = Draft.of(plan, before.board, known.trajectory())
+    for edit in edits:
+        draft.apply(edit)
+    settled = draft.settled()
+    rest = reread(plan, known.story(), settled)
+    context = desk.context(rest.plan, rest.story)
+    frames, drawn, remarks = picture(context, before.board, settled, desk.emit)
+    board = before.board.model_copy(update={"frames": frames, "plan_sha256": plan_sha256(rest.plan)})
+    if board == before.board and rest.story == known.story() and rest.plan == plan:
+        if state.replay:
+            folder.write(state.model_copy(update={"replay": state.replay[1:]}))
+        return Edited(state.version, folder.load_result(reused=True), (), (*rest.remarks, *remarks))
+    version = folder.keep_version(state)
+    try:
+        folder.save_plan(rest.plan, rest.story)
+        _judged(context, before, board, _Step(edits, version, settled, rest), desk.emit)
+    except KathaError:
+        folder.restore()
+        raise
+    redone = [*state.redone, _entry(edits, state.version)]
+    result = finish(
+        context, state.model_copy(update={"redone": redone, "version": version, "replay": state.replay[1:]})
+    )
+    folder.commit_version()
+    name_frames(folder, board, rest.plan)
+    return Edited(version, result, drawn, (*rest.remarks, *remarks))
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Edits, the version that they make, and what they came to."""
+
+    edits: Sequence[Edit]
+    version: str
+    settled: Settled
+    rest: Reread
+
+    @property
+    def take(self) -> TakeFrame | None:
+        """The only edit, where it draws a frame again and changes nothing else."""
+        only = self.edits[0] if len(self.edits) == 1 else None
+        return only if isinstance(only, TakeFrame) and only.prompt is None else None
+
+    @property
+    def name(self) -> str:
+        """What the board is called among the candidates."""
+        return f"redo:{self.take.frame}:{self.take.seed}" if self.take else f"edit:{self.version}"
+
+
+def _entry(edits: Sequence[Edit], version: str) -> dict[str, object]:
+    """What `run.json` keeps of one step."""
+    only = edits[0]
+    if len(edits) == 1 and isinstance(only, TakeFrame) and only.prompt is None:
+        return {"frame": only.frame, "seed": only.seed, "version": version}
+    told = [edit.model_dump(mode="json", exclude_none=True) for edit in edits]
+    return {"edits": told, "says": said(edits), "version": version}
+
+
+def said(edits: Sequence[Edit]) -> str:
+    """Return what was done, in words without a full stop."""
+    return "; ".join(map(_said, edits))
+
+
+def _said(edit: Edit) -> str:
+    told = edit.model_dump(exclude_none=True, exclude={"op", "frame", "at", "to", "pair", "name", "plan"})
+    what = " and ".join(name.replace("_", " ") for name in told)
+    match edit.op:
+        case "take":
+            return f"frame {edit.frame} was drawn with seed {edit.seed}" + (" from a new prompt" if edit.prompt else "")
+        case "change":
+            return f"frame {edit.frame} got another {what or 'nothing'}"
+        case "lock":
+            return f"frame {edit.frame} was {'locked' if edit.locked else 'unlocked'}"
+        case "add":
+            return f"a frame was added as number {edit.at}"
+        case "split":
+            return f"frame {edit.frame} was split"
+        case "remove":
+            return f"frame {edit.frame} was removed"
+        case "move":
+            return f"frame {edit.frame} was moved to place {edit.to}"
+        case "character":
+            return f"the character {edit.name} got another {what or 'nothing'}"
+        case "transition":
+            return f"the transition {edit.pair[0]} to {edit.pair[1]} got another {what or 'nothing'}"
+        case "bridge":
+            return f"a bridge was put between scenes {edit.pair[0]} and {edit.pair[1]}"
+        case "plan":
+            return "plan.json was edited"
+
+
+def picture(
+    context: RunContext, old: Board, settled: Settled, emit: Emit
+) -> tuple[list[Frame], tuple[int, ...], tuple[str, ...]]:
+    """The edited board's frames, the numbers of those that were drawn, and remarks on those that could not be."""
+    laid = [_laid(context, spot, at) for at, spot in enumerate(settled.spots, 1)]
+    found = context.plugins.renderer.capabilities.source == "found"
+    draw, remarks = [], []
+    for at in settled.draw:
+        spot = settled.spots[at]
+        if not found or spot.panel is None or spot.frame is None or spot.fresh:
+            draw.append(at)
+            continue
+        who = context.config.renderer
+        remarks.append(f"Frame {at + 1} keeps its picture, since {who!r} found it and drew none; its words changed.")
+    board = old.model_copy(update={"frames": laid})
+    if draw:
+        emit(Event(stage="render", kind="started", total=len(draw)))
+        for at, frame in _drawn(context, board, draw, emit):
+            laid[at] = frame
+            board = board.model_copy(update={"frames": laid})
+        emit(Event(stage="render", kind="finished"))
+    return laid, tuple(at + 1 for at in draw), tuple(remarks)
+
+
+def _laid(context: RunContext, spot: Spot, number: int) -> Frame:
+    """The frame of a spot, before it is drawn: with the picture that it has, if any."""
+    scene = spot.panel.index if spot.panel is not None else None
+    prompt = spot.panel.prompt if spot.panel is not None else spot.prompt
+    if spot.panel is None and spot.between is not None and not prompt:
+        prompt = insertion_of(context, spot.between).prompt
+    if spot.frame is None:
+        renderer = context.config.bridge_renderer if spot.panel is None else None
+        return Frame(
+            index=number,
+            kind=spot.kind,
+            scene=scene,
+            transition=spot.between,
+            image="",
+            sha256="",
+            prompt=prompt,
+            seed=spot.seed,
+            renderer=renderer,
+        )
+    held = spot.locked and spot.frame.prompt != prompt
+    told = {
+        "index": number,
+        "scene": scene,
+        "transition": spot.between,
+        "prompt": spot.frame.prompt if held else prompt,
+        "seed": spot.seed,
+    }
+    if spot.locked != is_locked(spot.frame):
+        told["locked"] = spot.locked
+    return spot.frame.model_copy(update=told)
+
+
+def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -> Iterator[tuple[int, Frame]]:
+    """The frames at these positions (from 0), drawn into their places among the others.
+
+    A renderer whose frames do not depend on one another draws a scene as it draws any scene, so that a seed gives the
+    same picture here and in a board; otherwise the frame is inserted among those that are there.
+
+    Raises:
+        UsageError: the board's pictures were found, not drawn, and nobody else could draw one.
+    """
+    renderer, frames = context.plugins.renderer, board.frames
+    requests = board_requests(context, board)
+    found = renderer.capabilities.source == "found"
+    scenes = [at for at in draw if frames[at].kind == "scene"]
+    if scenes and found and (context.plugins.bridge is None or any(frames[at].sha256 for at in scenes)):
+        raise UsageError(f"The pictures of {context.config.renderer!r} were not drawn here, so none is drawn again.")
+    done: dict[int, Frame] = {}
+    if scenes and not found and not together(renderer):
+        used, hashes = draw_scenes(context, [requests[at] for at in scenes], emit)
+        for at, request, sha256 in zip(scenes, used, hashes, strict=True):
+            done[at] = _pictured(frames[at], request.seed, sha256)
+            yield at, done[at]
+    for at in (item for item in draw if item not in done):
+        there = [other for other in range(len(frames)) if other != at and (other in done or other not in draw)]
+        around = board.model_copy(update={"frames": [done.get(other, frames[other]) for other in there]})
+        place = sum(other < at for other in there)
+        by = renderer if at in scenes and not found else None
+        beside = [requests[other] for other in there]
+        request, sha256 = draw_inserted(context, requests[at], around, beside, place, emit, by)
+        done[at] = _pictured(frames[at], request.seed, sha256)
+        yield at, done[at]
+
+
+def _pictured(frame: Frame, seed: int, sha256: str) -> Frame:
+    return frame.model_copy(update={"seed": seed, "sha256": sha256, "image": f"panels/{sha256}.png"})
+
+
+def _judged(context: RunContext, before: RunResult, board: Board, step: _Step, emit: Emit) -> None:
+    """Measure and judge an edited board and write its results.
+
+    Raises:
+        JudgeError: a question got no answer.
+    """
+    mode = context.mode.name
+    candidate = measure(context, step.name, board.model_copy(update={"method": step.name}), emit)
+    candidates = _decided(before, candidate, step)
+    final = board.model_copy(update={"method": mode})
+    boards = {mode: final}
+    if step.rest.asked_anew and mode != "base":
+        boards = {"base": before.candidates.candidates[0].board.model_copy(update={"method": "base"}), **boards}
+    names = {item.name for item in candidates.candidates}
+    asked = {item.question_id for item in context.story().recoverability_questions}
+
+    def keep(row: Answer) -> bool:
+        ours = row.role == "reporting" or row.method is None or row.method.split("/")[0] in names
+        return ours and row.question_id in asked
+
+    judge_boards(context, boards, emit, text=step.rest.asked_anew)
+    write_results(context, candidates, final, keep)
+    emit(Event(stage="decide", kind="decision", message=candidates.decision.reason))
+    outcome = context.folder.load_outcome(context.engine.outcome.outcome().first)
+    if outcome.failed:
+        what = f"Frame {step.take.frame}" if step.take else "The board"
+        raise JudgeError(f"{what} stays as it was. {' '.join(map(str.strip, outcome.sentences()))}")
+
+
+def _decided(before: RunResult, new: Candidate, step: _Step) -> Candidates:
+    """The candidates with `new` as the board that the decision leaves, and a sentence on how it came about."""
+    decision, former = before.candidates.decision, measured_of(before.candidates)
+    take = step.take
+    if take is not None:
+        old = before.board.frames[take.frame - 1]
+        what = f"frame {take.frame} was drawn again by hand with seed {take.seed} instead of {old.seed}"
+    else:
+        what = f"{said(step.edits)}, by hand"
+    moved = f"Then {what}; the score went from {former.score.total:.3f} to {new.score.total:.3f}."
+    inserted = [frame for frame in new.board.frames if frame.kind != "scene"]
+    changes: dict[str, object] = {"reason": f"{_UNDER_WAY.sub('', decision.reason)} {moved}"}
+    if inserted and (decision.inserted or take is None):
+        changes |= {"accepted": True, "inserted": new.name}
+    else:
+        changes |= {"accepted": False, "selected": new.name}
+    if take is None:
+        changes |= _weakest(new, inserted, decision)
+        if not inserted and step.settled.scenes != {number: number for number in step.settled.scenes}:
+            changes["inserted"] = None
+    kept = [item for item in before.candidates.candidates if not item.name.startswith(_BY_HAND)]
+    told = decision.model_copy(update=changes)
+    return before.candidates.model_copy(update={"candidates": [*kept, new], "decision": told})
+
+
+def _weakest(new: Candidate, inserted: Sequence[Frame], decision: Decision) -> dict[str, object]:
+    """Where the edited board is weakest, or where its frame was inserted, as the report shows it."""
+    if inserted and inserted[-1].transition is not None:
+        pair = inserted[-1].transition
+        return {"weakest": pair, "weakest_reason": decision.weakest_reason if decision.weakest == pair else None}
+    found = weakest_transition(new.transitions)
+    return {"weakest": found.pair if found else None, "weakest_reason": found.reason if found else None}
+
+
+def replay(desk: Desk) -> RunResult:
+    """Do once more what was done by hand before the run's files were lost, and were made again from the cache."""
+    while todo := desk.state.replay:
+        told = todo[0].get("edits") or [{"op": "take", "frame": todo[0]["frame"], "seed": todo[0]["seed"]}]
+        apply(desk, [EDIT.validate_python(item) for item in (told if isinstance(told, list) else [])])
+    return desk.folder.load_result(reused=False)

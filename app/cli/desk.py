@@ -1,0 +1,45 @@
+"""The verb that opens the desk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from katha.app.cli.options import Adapter, Given, options_from
+from katha.app.cli.run import with_adapter
+from katha.app.desk.desk import Desk
+from katha.app.desk.launch import serve
+from katha.config import Settings, resolve
+from katha.errors import InputFileError
+
+
+@options_from(Settings, leave_out=("review",))
+def desk(
+    given: Given,
+    run: Annotated[
+        Path | None, typer.Argument(help="The folder of a run to open; a list of stories unless told.")
+    ] = None,
+    adapter: Adapter = None,
+    home: Annotated[Path, typer.Option("--home", help="The folder that new stories and their runs go to.")] = Path(
+        "out"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; a free one unless told.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser on it.")] = True,
+) -> None:
+    """Open the desk in a browser: paste a story, draw it, change its board by hand, and export it.
+
+    It listens on this machine alone, under an address that nobody else knows, and asks nothing of the network.
+    """
+    if run is not None and not (run / "run.json").is_file():
+        raise InputFileError(f"{str(run)!r} is not the folder of a run.", hint="Leave it out, and choose one there.")
+    place = home if run is None else run.absolute().parent
+    settings = resolve(with_adapter(given, adapter), preset=given.preset)
+    opened = None if run is None else run.absolute()
+    serve(Desk(place, settings, given.budget, opened), port=port, browse=browser, ready=_tell)
+
+
+def _tell(address: str) -> None:
+    typer.echo(f"The desk is open at {address}")
+    typer.echo("Keep this window; Ctrl-C closes the desk. Nothing is lost when it ends.")

@@ -1,0 +1,445 @@
+"""The desk behind the page: one folder of runs, the run that lies open, and what a person does to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from katha.agents import editing, versions
+from katha.agents.context import Plugins, load_plugins, make_renderer
+from katha.agents.editing import Proposal, Take
+from katha.agents.edits import Edit, LockFrame, MoveFrame, RemoveFrame
+from katha.agents.folder import RunFolder
+from katha.agents.state import Emit, ReviewChoice
+from katha.agents.versions import Version
+from katha.app.desk.job import Progress, Reviewer, Worker
+from katha.app.desk.view import BoardView, Review, asked_of, planned, view_of
+from katha.app.drawing import plan_story, resume_run, run_story
+from katha.app.needs import needs_of_run
+from katha.app.reports.run_page import write_report
+from katha.config import Settings, read_settings, refuse_code
+from katha.errors import InputFileError, KathaError, UsageError
+from katha.eval_bridge.judging.budget import Budget
+from katha.experiments.needs import Needs
+from katha.jsonio import write_bytes_atomic
+from katha.protocols import CostsMoney
+from katha.stories import MAX_STORY_BYTES, story_of_text
+
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_MOST_RUNS = 200
+_SAME_NAME = 1000
+_TAKES = 3
+
+
+class StaleError(UsageError):
+    """The board was changed since the page that asks has read it: in another tab, or by another katha."""
+
+
+class Told(BaseModel):
+    """A story as it is pasted into the page."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = Field(default="", max_length=200)
+    text: str = Field(max_length=MAX_STORY_BYTES)
+    panels: int = Field(default=5, ge=2, le=24)
+    style: str = Field(default="", max_length=200)
+
+
+class Cost(BaseModel):
+    """What drawing a story would take at most. `dollars` is None where a price is unknown."""
+
+    model_config = ConfigDict(frozen=True)
+
+    dollars: float | None
+    pictures: int
+    answers: int
+    lines: tuple[str, ...] = ()
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing of it is paid for."""
+        return self.dollars == 0.0
+
+
+class Price(BaseModel):
+    """Whether a change of a run is free, and what one picture of it costs; None where nobody knows."""
+
+    model_config = ConfigDict(frozen=True)
+
+    free: bool
+    picture: float | None = 0.0
+
+
+class Page(BaseModel):
+    """What the page shows of the open run. `version` names the board that a change is made on; empty while it works."""
+
+    model_config = ConfigDict(frozen=True)
+
+    board: BoardView | None = None
+    review: Review | None = None
+    version: str = ""
+    back: bool = False
+    forth: bool = False
+    takes: tuple[Take, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    remarks: tuple[str, ...] = ()
+    price: Price = Price(free=True)
+
+
+class Draft(BaseModel):
+    """A story that was read and not drawn yet: what would be drawn, and what it would cost."""
+
+    model_config = ConfigDict(frozen=True)
+
+    board: BoardView
+    cost: Cost
+
+
+class Listed(BaseModel):
+    """A run in the desk's folder."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    title: str
+    status: str
+
+
+@dataclass
+class Desk:
+    """What one `katha desk` works on.
+
+    home: the folder of the runs. settings: what a new story is drawn with. budget: over everything that is paid for.
+    """
+
+    home: Path
+    settings: Settings
+    budget: Budget | None = None
+    run: Path | None = None
+    worker: Worker = field(init=False)
+    takes: tuple[Take, ...] = field(default=(), init=False)
+    proposals: tuple[Proposal, ...] = field(default=(), init=False)
+    remarks: tuple[str, ...] = field(default=(), init=False)
+    _plugins: tuple[Path, Plugins] | None = field(default=None, init=False)
+    _prices: dict[Path, Price] = field(default_factory=dict, init=False)
+    _ticks: int = field(default=1, init=False)
+
+    def __post_init__(self) -> None:
+        self.worker = Worker(self._tick)
+
+    @property
+    def ticks(self) -> int:
+        """A number that is another whenever a page has something new to show."""
+        return self._ticks
+
+    def _tick(self) -> None:
+        self._ticks += 1
+
+    # What is shown.
+
+    def runs(self) -> list[Listed]:
+        """Return the runs in the desk's folder, the last changed first."""
+        found = []
+        folders = [path for path in self.home.iterdir() if path.is_dir()] if self.home.is_dir() else []
+        states = [(RunFolder(path).state_file, path) for path in folders]
+        known = [(state.stat().st_mtime, path) for state, path in states if state.is_file()]
+        for _, path in sorted(known, reverse=True)[:_MOST_RUNS]:
+            try:
+                state = RunFolder(path).read()
+            except KathaError:
+                continue
+            if state is not None:
+                found.append(Listed(name=path.name, title=state.story_id.replace("_", " "), status=state.status))
+        return found
+
+    def page(self) -> Page:
+        """Return everything that the page shows of the open run.
+
+        Raises:
+            KathaError: a file of the run cannot be read.
+        """
+        if self.run is None:
+            return Page()
+        request, price = self.worker.request, self.price()
+        review = asked_of(request, self.run) if request is not None else None
+        if not RunFolder(self.run).storyboard.is_file() or self.worker.progress.running:
+            drawn = request.selected.board if request is not None else None
+            return Page(board=view_of(self.run, board=drawn), review=review, price=price)
+        stands, made = editing.read_board(self.run), versions.list_versions(self.run)
+        now = next((item for item in made if item.current), None)
+        return Page(
+            board=view_of(self.run, stands.locked),
+            version=stands.version,
+            back=now is not None and now.parent is not None,
+            forth=any(item.parent == stands.version for item in made),
+            takes=self.takes,
+            proposals=self.proposals,
+            remarks=self.remarks,
+            price=price,
+        )
+
+    @property
+    def progress(self) -> Progress:
+        """How far the work is."""
+        return self.worker.progress
+
+    def price(self) -> Price:
+        """Return what a change of the open run may cost; told once for each run, before anything is paid."""
+        if self.run is None:
+            return Price(free=True)
+        known = self._prices.get(self.run)
+        if known is None:
+            files = RunFolder(self.run)
+            known = _price_of(files)
+            if files.story.is_file():  # before that nobody knows
+                self._prices[self.run] = known
+        return known
+
+    # What a person does.
+
+    def open(self, name: str) -> None:
+        """Open the run of that name in the desk's folder.
+
+        Raises:
+            UsageError: work is under way. InputFileError: there is no such run.
+        """
+        self._idle()
+        path = self.home / name
+        if not _RUN_NAME.fullmatch(name) or path.is_symlink() or not (path / "run.json").is_file():
+            raise InputFileError("There is no run of that name here.")
+        self.run = path
+        self._tick()
+
+    def close(self) -> None:
+        """Put the run away; the page lists the runs again.
+
+        Raises:
+            UsageError: work is under way.
+        """
+        self._idle()
+        self.run = None
+        self._tick()
+
+    def read(self, told: Told) -> Draft:
+        """Return what would be drawn of a story, and what it would cost; nothing is drawn, asked or written.
+
+        Raises:
+            UsageError: the story cannot be read.
+        """
+        record = story_of_text(_text_of(told), self._name_of(told)[0])
+        changes = self._changes(told)
+        plan = plan_story(record, self.settings, **changes)
+        needs = needs_of_run(record, self.settings, **changes)
+        return Draft(board=planned(record, plan, record.story_id), cost=_cost_of(needs))
+
+    def draw(self, told: Told, *, agreed: bool) -> None:
+        """Keep the story as a text file, and draw and repair it beside it.
+
+        Raises:
+            UsageError: the story cannot be read, it would be paid for and nobody has agreed, or work is under way.
+        """
+        self._idle()
+        draft = self.read(told)
+        if not draft.cost.free and not agreed:
+            raise UsageError("This story's pictures or answers are paid for.", hint="Agree to the price first.")
+        name, folder = self._name_of(told)
+        story = self.home / f"{name}.txt"
+        self.home.mkdir(parents=True, exist_ok=True)
+        write_bytes_atomic(story, _text_of(told).encode("utf-8"))
+        changes = {**self._changes(told), "review": True}
+
+        def work(emit: Emit, ask: Reviewer) -> None:
+            run_story(story, self.settings, out=folder, budget=self.budget, on_event=emit, reviewer=ask, **changes)
+
+        self.worker.start(f"Drawing {draft.board.title}", work)
+        self.run = folder
+        self._tick()
+
+    def go_on(self) -> None:
+        """Go on with the open run where it was stopped, whoever began it.
+
+        Raises:
+            UsageError: no run is open, or work is under way.
+        """
+        run = self._open_run()
+
+        def work(emit: Emit, ask: Reviewer) -> None:
+            resume_run(run, on_event=emit, reviewer=ask)
+
+        self.worker.start(f"Going on with {run.name}", work)
+
+    def choose(self, choice: ReviewChoice) -> None:
+        """Answer the review that waits.
+
+        Raises:
+            UsageError: nothing waits, or the choice cannot be followed.
+        """
+        self.worker.choose(choice)
+
+    # What a person changes on a finished board. Each is one version of it.
+
+    def edit(self, edits: Sequence[Edit], base: str, *, agreed: bool = False) -> None:
+        """Begin to do edits as one step on the version `base` of the board; what they change is drawn and judged.
+
+        Raises:
+            StaleError: the board is another by now. UsageError: it would be paid for and nobody has agreed.
+        """
+        run = self._ready(base, agreed or not any(map(_draws, edits)))
+
+        def work(emit: Emit, ask: Reviewer) -> None:
+            done = editing.edit_board(run, edits, base=base, on_event=emit, plugins=self._plugins_of(run))
+            write_report(run)
+            self._remember(done.remarks)
+
+        self.worker.start("Changing the board", work)
+
+    def draw_takes(self, frame: int, prompt: str | None, base: str, *, agreed: bool = False) -> None:
+        """Begin to draw three takes of a frame; the board stays as it is until one is chosen.
+
+        Raises:
+            StaleError, UsageError: as for `edit`.
+        """
+        run = self._ready(base, agreed)
+
+        def work(emit: Emit, ask: Reviewer) -> None:
+            self.takes = editing.draw_takes(
+                run, frame, count=_TAKES, prompt=prompt, on_event=emit, plugins=self._plugins_of(run)
+            )
+
+        self.takes, self.proposals = (), ()
+        self.worker.start(f"Drawing takes of frame {frame}", work)
+
+    def propose(self, pair: tuple[int, int], prompt: str | None, base: str, *, agreed: bool = False) -> None:
+        """Begin to draw and measure bridges for a cut; the board stays as it is until one is taken.
+
+        Raises:
+            StaleError, UsageError: as for `edit`.
+        """
+        run = self._ready(base, agreed)
+
+        def work(emit: Emit, ask: Reviewer) -> None:
+            self.proposals = editing.propose_bridge(
+                run, pair, prompt=prompt, on_event=emit, plugins=self._plugins_of(run)
+            )
+
+        self.takes, self.proposals = (), ()
+        self.worker.start(f"Drawing bridges between scenes {pair[0]} and {pair[1]}", work)
+
+    def go(self, where: Literal["back", "forth"] | None, version: str | None, base: str) -> None:
+        """Begin to go back or forth by one version, or to a version by its name.
+
+        Raises:
+            StaleError, UsageError: as for `edit`.
+        """
+        run = self._ready(base, True)
+
+        def work(emit: Emit, ask: Reviewer) -> None:
+            if version is not None:
+                done = versions.go_to(run, version)
+            else:
+                done = versions.undo(run) if where == "back" else versions.forward(run)
+            write_report(run)
+            self._remember(done.remarks)
+
+        self.worker.start("Going to another version", work)
+
+    def versions(self) -> tuple[Version, ...]:
+        """Return every version of the open board, in the order in which they were made."""
+        return versions.list_versions(self._open_run())
+
+    def _ready(self, base: str, agreed: bool) -> Path:
+        run = self._open_run()
+        self._idle()
+        if not agreed and not self.price().free:
+            raise UsageError("This run's pictures or answers are paid for.", hint="Agree to the price first.")
+        if editing.read_board(run).version != base:
+            raise StaleError(
+                "The board was changed in the meantime, in another tab or by another katha.",
+                hint="Here it is as it is now; what you typed is still in its fields: look, and save again.",
+            )
+        self.remarks = ()
+        return run
+
+    def _plugins_of(self, run: Path) -> Plugins:
+        """The plug-ins of a run, made once: a second change does not wait for a model to be read again."""
+        known = self._plugins
+        if known is None or known[0] != run:
+            state = RunFolder(run).read()
+            config = {} if state is None else state.config
+            refuse_code(config, f"The run in {str(run)!r}", received=True)
+            known = self._plugins = (run, load_plugins(read_settings(Settings, config), self.budget))
+        return known[1]
+
+    def _remember(self, remarks: tuple[str, ...]) -> None:
+        self.takes, self.proposals, self.remarks = (), (), remarks
+
+    def _open_run(self) -> Path:
+        if self.run is None:
+            raise UsageError("No run is open.", hint="Open one, or begin a story.")
+        return self.run
+
+    def _idle(self) -> None:
+        if self.worker.progress.running:
+            raise UsageError(f"{self.worker.progress.name} is under way.", hint="Wait for it, or stop it.")
+
+    def _changes(self, told: Told) -> dict[str, Any]:
+        return {"panels": told.panels, **({"style": told.style} if told.style.strip() else {})}
+
+    def _name_of(self, told: Told) -> tuple[str, Path]:
+        """A name that is free in the desk's folder, or that of the same story, and the folder of its run."""
+        text = _text_of(told)
+        stem = story_of_text(text, told.title.strip() or None).story_id
+        for number in range(1, _SAME_NAME):
+            name = stem if number == 1 else f"{stem}_{number}"
+            file, folder = self.home / f"{name}.txt", self.home / name
+            if not file.exists() and not folder.exists():
+                return name, folder
+            if file.is_file() and file.read_bytes() == text.encode("utf-8") and not folder.exists():
+                return name, folder
+        raise UsageError("There are a thousand stories of that name here.", hint="Give it another title.")
+
+
+def _draws(edit: Edit) -> bool:
+    """Whether an edit may draw a picture."""
+    return not isinstance(edit, (LockFrame, MoveFrame, RemoveFrame))
+
+
+def _price_of(files: RunFolder) -> Price:
+    """What a run's own settings make a picture cost; a price that cannot be found out is not called free."""
+    try:
+        state = files.read()
+        if state is None or not files.story.is_file():
+            return Price(free=False, picture=None)
+        refuse_code(state.config, f"The run in {str(files.path)!r}", received=True)
+        config = read_settings(Settings, state.config)
+        renderer = make_renderer(config)
+        picture = renderer.frame_price if isinstance(renderer, CostsMoney) else 0.0
+        return Price(free=needs_of_run(files.load_story(), config).cost == 0.0, picture=picture)
+    except KathaError:
+        return Price(free=False, picture=None)
+
+
+def _cost_of(needs: Needs) -> Cost:
+    """The needs of a story as the page shows them, before anything is paid."""
+    calls = {kind: sum(need.calls for need in needs.needs if need.kind == kind) for kind in ("pictures", "answers")}
+    lines = []
+    for need in needs.needs:
+        price = "free" if need.cost == 0.0 else "price unknown" if need.cost is None else f"about ${need.cost:.2f}"
+        lines.append(
+            f"{need.kind} by {need.name}: at most {need.calls:,}, {price}" + (f" ({need.note})" if need.note else "")
+        )
+    return Cost(dollars=needs.cost, lines=tuple(lines), **calls)
+
+
+def _text_of(told: Told) -> str:
+    """The story as its text file holds it, the title first."""
+    text, title = told.text.replace("\r\n", "\n").strip(), " ".join(told.title.split())
+    if not text:
+        raise UsageError("The story is empty.", hint="Paste a story of a few sentences.")
+    return f"{title}\n\n{text}\n" if title else f"{text}\n"

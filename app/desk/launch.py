@@ -1,0 +1,63 @@
+"""Start the desk: a server on loopback under an address that holds a token, and a browser on it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+
+from katha.app.desk.desk import Desk
+from katha.app.desk.guard import Guard
+from katha.app.desk.server import make_application, new_token
+from katha.errors import MissingExtraError, UsageError
+
+HOST = "127.0.0.1"
+_STOP_SECONDS = 20.0
+
+
+def serve(desk: Desk, *, port: int = 0, browse: bool = True, ready: Callable[[str], None] = print) -> None:
+    """Serve the desk until it is stopped (Ctrl-C); work that is under way is stopped after its step and kept.
+
+    port: 0 for any that is free. browse: open a browser on it. ready: hears the address, with its token.
+
+    Raises:
+        MissingExtraError: the extra `desk` is not installed. UsageError: the port is taken.
+    """
+    try:
+        import uvicorn
+
+        application = make_application(desk)
+    except ImportError as error:
+        hint = "Install it: pip install 'katha[desk]'."
+        raise MissingExtraError(f"The desk needs {error.name!r}, which is not installed.", hint=hint) from error
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((HOST, port))
+        except OSError as error:
+            said = f"Port {port} of this machine cannot be used: {error.strerror}."
+            raise UsageError(said, hint="Leave --port out, and a free one is taken.") from error
+        listening.listen(128)
+        own, token = listening.getsockname()[1], new_token()
+        address = f"http://{HOST}:{own}/{token}/"
+        config = uvicorn.Config(
+            Guard(application, token, own),
+            log_level="error",
+            access_log=False,  # it would write the token down
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=1,
+        )
+        server = uvicorn.Server(config)
+        ready(address)
+        if browse:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        try:
+            server.run(sockets=[listening])
+        finally:
+            desk.worker.stop()
+            desk.worker.join(_STOP_SECONDS)

@@ -1,0 +1,285 @@
+"""The desk's web application: the page, what it asks for, and what it may do, as routes over one `Desk`."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import secrets
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import to_jsonable_python
+
+from katha.agents.edits import Edit
+from katha.agents.folder import RunFolder
+from katha.agents.state import ReviewAction, ReviewChoice
+from katha.app.desk.desk import Desk, StaleError, Told
+from katha.app.desk.guard import TooLargeError
+from katha.app.exports import FORMATS, ExportOptions, export_board
+from katha.app.reports.page import asset, open_picture, template
+from katha.app.reports.run_page import write_report
+from katha.errors import InputFileError, KathaError, UsageError
+from katha.jsonio import canonical
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SCRIPTS = ("desk.js", "desk_board.js", "desk_forms.js", "desk_parts.js")
+_SMALL = 640
+_WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.05
+_FOR_EVER = "private, max-age=31536000, immutable"
+
+B = TypeVar("B", bound=BaseModel)
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Draw(_Body):
+    story: Told
+    agreed: bool = False
+
+
+class _Named(_Body):
+    name: str = Field(max_length=200)
+
+
+class _Choice(_Body):
+    action: ReviewAction
+    candidate: str | None = Field(default=None, max_length=200)
+    prompt: str | None = Field(default=None, max_length=4000)
+
+
+class _Change(_Body):
+    base: str = Field(max_length=40)
+    agreed: bool = False
+
+
+class _Edits(_Change):
+    edits: Annotated[list[Edit], Field(min_length=1, max_length=100)]
+
+
+class _Takes(_Change):
+    frame: int
+    prompt: str | None = Field(default=None, max_length=4000)
+
+
+class _Bridge(_Change):
+    pair: tuple[int, int]
+    prompt: str | None = Field(default=None, max_length=4000)
+
+
+class _Go(_Change):
+    where: Literal["back", "forth"] | None = None
+    version: str | None = Field(default=None, max_length=40)
+
+
+class _Export(_Body):
+    to: str = Field(max_length=40)
+    options: ExportOptions = ExportOptions()
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess, for one desk."""
+    return secrets.token_urlsafe(24)
+
+
+def make_application(desk: Desk) -> Starlette:
+    """Return the application over `desk`; `katha.app.desk.guard.Guard` stands before it."""
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    routes = Routes(desk)
+    table: list[tuple[str, str, Callable[..., Any]]] = [
+        ("GET", "/", routes.page),
+        ("GET", "/static/{name}", routes.script),
+        ("GET", "/api/progress", routes.progress),
+        ("GET", "/api/board", routes.board),
+        ("GET", "/api/runs", routes.runs),
+        ("GET", "/api/versions", routes.versions),
+        ("GET", "/panels/{sha256}", routes.panel),
+        ("GET", "/report", routes.report),
+    ]
+    table += [("POST", f"/api/{name}", routes.post(name)) for name in routes.actions]
+    return Starlette(routes=[Route(path, endpoint, methods=[method]) for method, path, endpoint in table])
+
+
+class Routes:
+    """What each address does."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.actions: dict[str, tuple[type[BaseModel], Callable[[Any], object]]] = {
+            "read": (Told, desk.read),
+            "draw": (_Draw, lambda body: desk.draw(body.story, agreed=body.agreed)),
+            "open": (_Named, lambda body: desk.open(body.name)),
+            "close": (_Body, lambda body: desk.close()),
+            "go-on": (_Body, lambda body: desk.go_on()),
+            "stop": (_Body, lambda body: desk.worker.stop()),
+            "choose": (_Choice, lambda body: desk.choose(ReviewChoice(body.action, body.candidate, body.prompt))),
+            "edit": (_Edits, lambda body: desk.edit(body.edits, body.base, agreed=body.agreed)),
+            "takes": (_Takes, lambda body: desk.draw_takes(body.frame, body.prompt, body.base, agreed=body.agreed)),
+            "bridge": (_Bridge, lambda body: desk.propose(body.pair, body.prompt, body.base, agreed=body.agreed)),
+            "version": (_Go, lambda body: desk.go(body.where, body.version, body.base)),
+            "export": (_Export, self._exported),
+        }
+
+    def page(self, request: Request) -> Response:
+        """Return the page; everything on it comes by its scripts."""
+        from starlette.responses import HTMLResponse
+
+        formats = [(name, form.about) for name, form in FORMATS.items()]
+        html = template("desk.html.j2").render(formats=formats)
+        return HTMLResponse(html, headers={"cache-control": "no-store"})
+
+    def script(self, request: Request) -> Response:
+        """Return one of the page's scripts."""
+        from starlette.responses import Response
+
+        name = request.path_params["name"]
+        if name not in _SCRIPTS:
+            return _failed(InputFileError("There is no such script."), 404)
+        return Response(asset(name), media_type="text/javascript", headers={"cache-control": "no-cache"})
+
+    async def progress(self, request: Request) -> Response:
+        """Return how far the work is; with `?known=N` as soon as something is new, or after ten seconds."""
+        known, waited = request.query_params.get("known"), 0.0
+        while str(self._desk.ticks) == known and waited < _WAIT_SECONDS:
+            if await request.is_disconnected():
+                break
+            await asyncio.sleep(_STEP_SECONDS)
+            waited += _STEP_SECONDS
+        ticks = self._desk.ticks
+        return _json({"ticks": ticks, **self._desk.progress.model_dump(mode="json")})
+
+    def board(self, request: Request) -> Response:
+        """Return everything that is shown of the open run."""
+        return _tried(self._desk.page)
+
+    def runs(self, request: Request) -> Response:
+        """Return the runs in the desk's folder."""
+        return _tried(self._desk.runs)
+
+    def versions(self, request: Request) -> Response:
+        """Return every version of the open board."""
+        return _tried(self._desk.versions)
+
+    def panel(self, request: Request) -> Response:
+        """Return a picture of the open run by its hash; with `?small=1` a light JPEG of it."""
+        from starlette.responses import Response
+
+        name, run = request.path_params["sha256"], self._desk.run
+        data = RunFolder(run).panel(name) if run is not None and _SHA256.fullmatch(name) else None
+        if data is None:
+            return _failed(InputFileError("There is no such picture."), 404)
+        kind = "image/png"
+        if request.query_params.get("small"):
+            data, kind = _thumbnail(data), "image/jpeg"
+        return Response(data, media_type=kind, headers={"cache-control": _FOR_EVER})
+
+    def report(self, request: Request) -> Response:
+        """Return the run's report, made anew from its records; it runs in a sandbox of its own."""
+        from starlette.responses import HTMLResponse
+
+        if self._desk.run is None:
+            return _failed(InputFileError("No run is open."), 404)
+        try:
+            page = write_report(self._desk.run).read_text(encoding="utf-8")
+        except KathaError as error:
+            return _failed(error, 409)
+        policy = "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+        headers = {"content-security-policy": f"{policy}; script-src 'unsafe-inline'", "cache-control": "no-store"}
+        return HTMLResponse(page, headers=headers)
+
+    def post(self, name: str) -> Callable[[Request], Any]:
+        """Return the endpoint of an action: its body is read and checked, and the action done beside the event loop."""
+        form, act = self.actions[name]
+
+        async def endpoint(request: Request) -> Response:
+            from starlette.concurrency import run_in_threadpool
+
+            if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+                return _failed(UsageError("A request here is JSON."), 415)
+            try:
+                body = form.model_validate_json(await request.body())
+            except TooLargeError as error:
+                return _failed(UsageError(str(error)), 413)
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                where = ".".join(str(part) for part in first["loc"]) or "the request"
+                return _failed(UsageError(f"{where}: {first['msg']}."), 422)
+            return await run_in_threadpool(_tried, lambda: act(body))
+
+        return endpoint
+
+    def _exported(self, body: _Export) -> object:
+        """The open run's board in another form, as a download."""
+        from starlette.responses import Response
+
+        if self._desk.run is None or body.to not in FORMATS:
+            raise UsageError("There is nothing to export, or no such form.", hint=f"Known: {', '.join(FORMATS)}.")
+        if body.options.audio is not None or body.options.font:
+            raise UsageError("The desk reads no files of this machine for an export.", hint="Use `katha export`.")
+        with tempfile.TemporaryDirectory(prefix="katha-desk-") as place:
+            name = self._desk.run.name
+            suffix = FORMATS[body.to].suffix
+            made = export_board(
+                self._desk.run, body.to, Path(place) / (f"{name}{suffix or f'_{body.to}'}"), body.options
+            )
+            several = made.is_dir() or len(list(Path(place).iterdir())) > 1
+            data = _zipped(Path(place)) if several else made.read_bytes()
+            label = f"{name}_{body.to}.zip" if several else made.name
+        headers = {"content-disposition": f'attachment; filename="{label}"', "cache-control": "no-store"}
+        return Response(data, media_type="application/octet-stream", headers=headers)
+
+
+def _zipped(folder: Path) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                archive.write(path, path.relative_to(folder).as_posix())
+    return out.getvalue()
+
+
+def _thumbnail(png: bytes) -> bytes:
+    picture = open_picture(Path("panel.png"), png)
+    picture.thumbnail((_SMALL, _SMALL))
+    out = io.BytesIO()
+    picture.save(out, "JPEG", quality=85)
+    return out.getvalue()
+
+
+def _tried(act: Callable[[], object]) -> Response:
+    """What an action gives as JSON; what it refuses as a sentence."""
+    from starlette.responses import Response
+
+    try:
+        made = act()
+    except StaleError as error:
+        return _failed(error, 409)
+    except UsageError as error:
+        return _failed(error, 400)
+    except KathaError as error:
+        return _failed(error, 500)
+    return made if isinstance(made, Response) else _json(to_jsonable_python(made))
+
+
+def _json(value: object, status: int = 200) -> Response:
+    from starlette.responses import Response
+
+    headers = {"cache-control": "no-store"}
+    return Response(canonical(value), status, headers, media_type="application/json")
+
+
+def _failed(error: KathaError, status: int) -> Response:
+    return _json({"error": str(error), "stale": isinstance(error, StaleError)}, status)

@@ -1,0 +1,429 @@
+"""What the page shows of a run, read from the files in its folder: sentences, cards, cast, the weakest cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from katha.agents.folder import RunFolder, RunRecord
+from katha.agents.state import ReviewRequest
+from katha.app.reports.page import Answered, Column, Given, Run, finished_run, headline, load_run, unscored
+from katha.compass.repair import weakest_transition
+from katha.eval_bridge.matching.rules import folder_rule
+from katha.schema import Board, Candidate, Character, Frame, Panel, Plan, Question, StoryRecord, TransitionScore
+
+_BOUNDARY = re.compile(r"(?<=[.!?\u2026])[\"'\u201d\u2019)]*\s+(?=[\"'\u201c\u2018(]*[^\Wa-z_])|\n\s*\n")
+_SMALL_WORDS = frozenset(
+    (
+        *(
+            "the",
+            "and",
+            "but",
+            "not",
+            "for",
+            "with",
+            "from",
+            "into",
+            "onto",
+            "then",
+            "there",
+            "all",
+            "very",
+            "who",
+            "what",
+        ),
+        *(
+            "was",
+            "were",
+            "are",
+            "been",
+            "being",
+            "had",
+            "has",
+            "have",
+            "did",
+            "does",
+            "would",
+            "could",
+            "when",
+            "where",
+        ),
+        *("she", "her", "hers", "his", "him", "its", "they", "them", "their", "you", "your", "this", "that", "these"),
+    )
+)
+_HALF, _FORWARD = 0.5, 0.25
+"""A panel tells a sentence when its words hold at least this share of the sentence's."""
+
+
+class Shown(BaseModel):
+    """Base of what the page is sent."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Sentence(Shown):
+    """A sentence of the story and the scene whose panel tells it; None where no panel does."""
+
+    text: str
+    scene: int | None = None
+
+
+class Card(Shown):
+    """One frame of the board with everything that a person may change. `sha256` names its picture; empty: none yet."""
+
+    number: int
+    kind: str
+    scene: int | None
+    transition: tuple[int, int] | None
+    sha256: str
+    seed: int | None
+    prompt: str
+    caption: str
+    must_show: tuple[str, ...] = ()
+    characters: tuple[str, ...] = ()
+    place: str = ""
+    time_of_day: str = ""
+    shot_size: str = ""
+    dialogue: str = ""
+    action: str = ""
+    notes: str = ""
+    duration: float | None = None
+    locked: bool = False
+    story: str = ""
+
+
+class Member(Shown):
+    """A character of the cast. `reference` names its reference picture; empty: none."""
+
+    name: str
+    kind: str
+    appearance: str
+    age: str = ""
+    color: str = ""
+    reference: str = ""
+
+
+class Asked(Shown):
+    """A question about a cut: what the story says, and what a viewer of the pictures said before and after a repair."""
+
+    question: str
+    story: str
+    before: str
+    before_right: bool | None
+    after: str = ""
+    after_right: bool | None = None
+
+
+class Cut(Shown):
+    """What lies between two scenes: the share of its questions that the pictures answer, 0 to 100."""
+
+    pair: tuple[int, int]
+    understood: float | None
+    weakest: bool
+
+
+class Weakest(Shown):
+    """The weakest cut, between two pictures (and, where one was tried, the bridge between them)."""
+
+    pair: tuple[int, int]
+    reason: str
+    left: str
+    right: str
+    bridge: str = ""
+    asked: tuple[Asked, ...] = ()
+
+
+class Take(Shown):
+    """One way to go on from a review: a frame that can be inserted, with the board's score."""
+
+    name: str
+    sha256: str
+    total: float
+    proposed: bool
+
+
+class Review(Shown):
+    """What a person is asked before a frame goes in."""
+
+    pair: tuple[int, int]
+    reason: str
+    left: str
+    right: str
+    takes: tuple[Take, ...]
+    total: float
+    accepts: bool
+    rule: str
+    prompt: str
+    asked: tuple[Asked, ...] = ()
+
+
+class Numbers(Shown):
+    """What is understood from the pictures alone and from the text, in points of 100; None where nothing is known."""
+
+    text: float | None
+    image: float | None
+    before: float | None
+    lost: float | None
+    valid: int
+    questions: int
+    judge: str
+
+
+class BoardView(Shown):
+    """A run as the page shows it."""
+
+    name: str
+    title: str
+    status: str
+    finished: bool
+    story: tuple[Sentence, ...]
+    cards: tuple[Card, ...]
+    cast: tuple[Member, ...]
+    before: tuple[str, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    weakest: Weakest | None = None
+    numbers: Numbers | None = None
+    decision: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def view_of(folder: Path, locked: Iterable[int] = (), board: Board | None = None) -> BoardView:
+    """Return what is shown of the run in `folder`, finished or on its way.
+
+    locked: the numbers of the frames that are held. board: what of an unfinished run is drawn.
+
+    Raises:
+        InputFileError: a file of the run does not have its form.
+    """
+    files = RunFolder(folder)
+    state = files.read()
+    if files.storyboard.is_file() and files.scores.is_file() and files.candidates.is_file():
+        return _finished(load_run(finished_run(folder)), frozenset(locked))
+    if state is None or not (files.plan.is_file() and files.story.is_file()):
+        return BoardView(
+            name=folder.name, title=folder.name, status="running", finished=False, story=(), cards=(), cast=()
+        )
+    return planned(files.load_story(), files.load_plan(), folder.name, state, board)
+
+
+def planned(
+    story: StoryRecord, plan: Plan, name: str, state: RunRecord | None = None, board: Board | None = None
+) -> BoardView:
+    """Return what is shown of a plan whose run is not finished; `board`: the frames that are drawn, if any are."""
+    drawn = {frame.scene: frame for frame in board.frames} if board is not None else {}
+    return BoardView(
+        name=name,
+        title=story.title or story.story_id,
+        status=state.status if state is not None else "planned",
+        finished=False,
+        story=tuple(sentences(story.story_text, plan)),
+        cards=tuple(_card(panel.index, panel, drawn.get(panel.index)) for panel in plan.panels),
+        cast=tuple(map(_member, plan.characters)),
+    )
+
+
+def sentences(text: str, plan: Plan) -> Iterable[Sentence]:
+    """Yield the story's sentences in order, each with the scene that tells it, found by the words of its panel."""
+    told = {panel.index: _words(f"{panel.source} {panel.caption} {panel.prompt}") for panel in plan.panels}
+    last = 0
+    for sentence in _sentences(text):
+        own = _words(sentence)
+        shares = {index: len(own & words) / len(own) for index, words in told.items()}
+        likely = [index for index, share in shares.items() if share >= _HALF]
+        # A story goes forward: of two panels that tell a sentence, the one that is not behind the last is meant.
+        scene = max(likely, key=lambda index: (shares[index] + _FORWARD * (index >= last), -index), default=None)
+        last = scene or last
+        yield Sentence(text=sentence, scene=scene)
+
+
+def _sentences(text: str) -> Iterable[str]:
+    """The sentences as they stand; speech stays with the words that say whose it is."""
+    start = 0
+    for found in _BOUNDARY.finditer(text):
+        end = found.start() + len(found[0].rstrip())
+        if _words(text[start:end]):
+            yield text[start:end].strip()
+            start = found.end()
+    if _words(text[start:]):
+        yield text[start:].strip()
+
+
+def _words(text: str) -> set[str]:
+    """The words that tell something; all of them where none does."""
+    found = set(re.findall(r"[^\W_]+", text.lower()))
+    return {word for word in found if len(word) > 2 and word not in _SMALL_WORDS} or found
+
+
+def asked_of(request: ReviewRequest, folder: Path) -> Review:
+    """Return what a person is asked by the machine that waits in `folder`."""
+    files = RunFolder(folder)
+    state = files.read()
+    selected, pair = request.selected, request.weakest
+    left, right = _around(selected.board, pair)
+    takes = [
+        Take(
+            name=item.name,
+            sha256=next(frame.sha256 for frame in item.board.frames if frame.transition == pair),
+            total=item.score.total,
+            proposed=item.name == request.proposal,
+        )
+        for item in request.inserted
+    ]
+    rows = files.read_answers()
+    answered = Answered(
+        rows, sorted({row.judge for row in rows}), folder_rule(state.matching if state is not None else "", folder)
+    )
+    return Review(
+        pair=pair,
+        reason=request.weakest_reason,
+        left=left,
+        right=right,
+        takes=tuple(takes),
+        total=selected.score.total,
+        accepts=request.accepts,
+        rule=request.reason,
+        prompt=request.prompt,
+        asked=_asked(answered, files.load_story(), pair, (selected.name, request.proposal)),
+    )
+
+
+def _finished(run: Run, locked: frozenset[int]) -> BoardView:
+    decision, plan = run.candidates.decision, run.plan
+    known = {item.name: item for item in run.candidates.candidates}
+    final = known.get((decision.inserted if decision.accepted else decision.selected) or decision.selected)
+    base = next((item for item in run.candidates.candidates if item.kind == "base"), None)
+    panels = {panel.index: panel for panel in plan.panels}
+    cards = [
+        _card(frame.index, panels.get(frame.scene or 0), frame, locked=frame.index in locked)
+        for frame in run.board.frames
+    ]
+    after, before = headline(run.scores, run.board.mode), headline(run.scores, "base")
+    return BoardView(
+        name=run.folder.name,
+        title=run.story.title or run.story.story_id,
+        status=run.info.status,
+        finished=True,
+        story=tuple(sentences(run.story.story_text, plan)),
+        cards=tuple(cards),
+        cast=tuple(map(_member, plan.characters)),
+        before=tuple(frame.sha256 for frame in base.board.frames) if base is not None else (),
+        cuts=tuple(_cuts(final.transitions)) if final is not None else (),
+        weakest=_weakest(run, known, final),
+        numbers=Numbers(
+            text=after.text,
+            image=after.image,
+            before=before.image,
+            lost=after.stg,
+            valid=after.n_valid,
+            questions=after.n_questions,
+            judge=after.judge or "",
+        ),
+        decision=decision.reason,
+        notes=(*unscored(run.scores), *run.info.notes),
+    )
+
+
+def _cuts(transitions: Sequence[TransitionScore]) -> Iterable[Cut]:
+    found = weakest_transition(transitions)
+    for item in transitions:
+        share = None if item.recoverability is None else 100 * item.recoverability
+        yield Cut(pair=item.pair, understood=share, weakest=found is not None and item.pair == found.pair)
+
+
+def _weakest(run: Run, known: Mapping[str, Candidate], final: Candidate | None) -> Weakest | None:
+    """The cut that was repaired, or the weakest one of the board as it is."""
+    decision = run.candidates.decision
+    now = weakest_transition(final.transitions) if final is not None else None
+    pair = decision.weakest or (now.pair if now is not None else None)
+    if pair is None:
+        return None
+    bridge = next((frame.sha256 for frame in run.board.frames if frame.transition == pair), "")
+    left, right = _around(run.board, pair)
+    rows = run.answers
+    answered = Answered(rows, sorted({row.judge for row in rows}), run.matching)
+    methods = (decision.selected, decision.inserted or "") if bridge else (decision.selected,)
+    reason = decision.weakest_reason or (now.reason if now is not None else "")
+    asked = _asked(answered, run.story, pair, methods)
+    return Weakest(pair=pair, reason=reason, left=left, right=right, bridge=bridge, asked=asked)
+
+
+def _around(board: Board, pair: tuple[int, int]) -> tuple[str, str]:
+    """The pictures of a cut's two scenes."""
+    scenes = {frame.scene: frame.sha256 for frame in board.frames if frame.scene is not None}
+    return scenes.get(pair[0], ""), scenes.get(pair[1], "")
+
+
+def _asked(answered: Answered, story: StoryRecord, pair: tuple[int, int], methods: Sequence[str]) -> tuple[Asked, ...]:
+    """The steering questions about a cut, answered from its frames in the boards before and after."""
+    questions = [
+        item for item in story.recoverability_questions if item.target_transition == pair and item.role == "steering"
+    ]
+    columns = [Column(name, f"{name}/transition:{pair[0]}-{pair[1]}", "image") for name in methods]
+    return tuple(_answers(row.question, row.cells) for row in answered.table(story.story_id, questions, columns).rows)
+
+
+def _answers(question: Question, cells: Sequence[Sequence[Given]]) -> Asked:
+    verdicts = {"right": True, "wrong": False}
+
+    def said(cell: Sequence[Given]) -> tuple[str, bool | None]:
+        words = "; ".join(dict.fromkeys(given.answer for given in cell if given.answer)) or "no answer"
+        right = [verdicts[given.verdict] for given in cell if given.verdict in verdicts]
+        return words, 2 * sum(right) > len(right) if right else None
+
+    before, after = said(cells[0]), said(cells[1]) if len(cells) > 1 else ("", None)
+    return Asked(
+        question=question.question,
+        story=question.gold_answer,
+        before=before[0],
+        before_right=before[1],
+        after=after[0],
+        after_right=after[1],
+    )
+
+
+def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool = False) -> Card:
+    """A frame as a card; a bridge has no panel in the plan."""
+    told = (panel.model_extra or {}) if panel is not None else {}
+    duration = told.get("duration")
+    scene = frame is None or frame.kind == "scene"
+    return Card(
+        number=number,
+        kind=frame.kind if frame is not None else "scene",
+        scene=panel.index if panel is not None else None,
+        transition=frame.transition if frame is not None else None,
+        sha256=frame.sha256 if frame is not None else "",
+        seed=frame.seed if frame is not None else None,
+        prompt=panel.prompt if panel is not None and scene else frame.prompt if frame is not None else "",
+        caption=panel.caption if panel is not None else "",
+        must_show=tuple(panel.must_show) if panel is not None else (),
+        characters=tuple(panel.characters) if panel is not None else (),
+        place=panel.place if panel is not None else "",
+        time_of_day=panel.time_of_day if panel is not None else "",
+        shot_size=panel.shot_size if panel is not None else "",
+        dialogue=_text(told, "dialogue"),
+        action=_text(told, "action"),
+        notes=_text(told, "notes"),
+        duration=float(duration) if isinstance(duration, (int, float)) and not isinstance(duration, bool) else None,
+        locked=locked,
+        story=panel.source if panel is not None else "",
+    )
+
+
+def _member(character: Character) -> Member:
+    told = character.model_extra or {}
+    return Member(
+        name=character.name,
+        kind=character.kind,
+        appearance=character.appearance,
+        age=_text(told, "age"),
+        color=_text(told, "color"),
+        reference=_text(told, "reference"),
+    )
+
+
+def _text(told: Mapping[str, object], key: str) -> str:
+    value = told.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,193 @@
+// The desk: follows the work that is under way, shows the run that lies open, and does what a person asks for.
+import { $, alarm, get, h, post, Refused, say, show } from "./desk_parts.js";
+import { makeDraggable, showBoard, showDrawn, showReview, toldList } from "./desk_board.js";
+import { agreed, Forms } from "./desk_forms.js";
+
+let page = { board: null, price: { free: true } };
+let progress = { ended: -1, running: false };
+let draft = null;
+let redrawn = null;
+const waiting = [];
+
+// Every change names the version of the board that this tab has seen, so that no tab undoes what another one did.
+async function work(name, body) {
+  const before = progress.ended;
+  await post(name, body);
+  const failed = await new Promise((resolve) => { waiting.push({ before, resolve }); });
+  if (failed) throw new Refused(failed, false);
+}
+
+async function changing(name, body) {
+  const [edit, ...others] = body.edits || [];
+  redrawn = !others.length && ["change", "take"].includes(edit?.op) ? edit.frame : null;
+  try {
+    await work(name, { ...body, base: page.version, agreed: await agreed(page.price) });
+    say((page.remarks || []).join(" "));
+  } catch (error) {
+    if (error.stale) await refresh();
+    throw error;
+  } finally {
+    redrawn = null;
+  }
+}
+
+const desk = {
+  page: () => page,
+  change: (edits) => changing("edit", { edits }),
+  takes: (frame, prompt) => changing("takes", { frame, prompt }),
+  bridge: (pair, prompt) => changing("bridge", { pair, prompt }),
+  versions: () => get("api/versions"),
+  async go(version) { await work("version", { version, base: page.version }); },
+  async step(where) { await work("version", { where, base: page.version }); },
+};
+const forms = new Forms(desk);
+
+async function tried(act) {
+  alarm("");
+  try { await act(); } catch (error) { alarm(error.message); await refresh(); }
+}
+
+const acts = {
+  edit: (card) => forms.edit(card),
+  takes: (card) => forms.takes(card),
+  lock: (card) => tried(() => desk.change([{ op: "lock", frame: card.number, locked: !card.locked }])),
+  remove: (card) => tried(() => desk.change([{ op: "remove", frame: card.number }])),
+  bridge: (pair) => tried(() => desk.bridge(pair, null)),
+  insert: (item) => tried(() => desk.change([{ op: "bridge", pair: item.pair, seed: item.seed, prompt: item.prompt }])),
+};
+
+makeDraggable($("#cards"), (from, to) => tried(async () => {
+  await desk.change([{ op: "move", frame: from, to }]);
+  $(`.card[data-number="${to}"] .handle`)?.focus();
+  say(`Frame ${from} is number ${to} now.`);
+}), say);
+
+const doing = {
+  close: () => tried(() => post("close")),
+  back: () => tried(() => desk.step("back")),
+  forth: () => tried(() => desk.step("forth")),
+  history: () => tried(() => forms.history()),
+  cast: () => forms.cast(),
+  export: () => forms.export(),
+  stop: () => tried(() => post("stop")),
+  "go-on": () => tried(() => post("go-on")),
+};
+document.addEventListener("click", (event) => {
+  const name = event.target.closest("[data-do]")?.dataset.do;
+  if (name) doing[name]();
+});
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select, dialog[open]");
+  if (typing || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || !page.version) return;
+  event.preventDefault();
+  if (event.shiftKey ? page.forth : page.back) doing[event.shiftKey ? "forth" : "back"]();
+});
+
+// A new story: it is read first, and what it costs is said before anything is drawn.
+function told() {
+  const fields = $("#story").elements;
+  return { title: fields.title.value, text: fields.text.value, panels: Number(fields.panels.value), style: fields.style.value };
+}
+
+$("#story").addEventListener("submit", (event) => {
+  event.preventDefault();
+  tried(async () => {
+    say("Reading the story.");
+    draft = { story: told(), read: await (await post("read", told())).json() };
+    const { board, cost } = draft.read;
+    toldList($("#draft-story"), board.story);
+    $("#draft-panels").replaceChildren(...board.cards.map((card) => h("li", {}, card.caption || card.prompt)));
+    $("#draft-cost").replaceChildren(
+      h("p", {}, cost.dollars === 0 ? "Drawing it is free: everything runs on this machine."
+        : cost.dollars === null ? "What it costs is not known." : `Drawing it costs at most about $${cost.dollars.toFixed(2)}.`),
+      h("details", {}, h("summary", {}, "What would be drawn and asked"), h("ul", {}, cost.lines.map((line) => h("li", {}, line)))));
+    show($("#draft"), true);
+    $("#draft-title").focus();
+    say(`${board.cards.length} panels were read.`);
+  });
+});
+$("#story").addEventListener("input", () => show($("#draft"), false));
+$("#story").elements.file.addEventListener("change", (event) => tried(async () => {
+  const file = event.target.files[0];
+  if (!file) return;
+  if (file.size > 200000) throw new Error("This file is longer than a story for one board: at most 200,000 bytes are read.");
+  $("#story").elements.text.value = await file.text();
+}));
+$("#draw").addEventListener("click", () => tried(async () => {
+  const { cost } = draft.read;
+  const words = cost.dollars === null ? "What this costs is not known." : `This costs at most about $${(cost.dollars || 0).toFixed(2)}.`;
+  const pays = await agreed({ free: cost.dollars === 0, picture: null, words });
+  await post("draw", { story: draft.story, agreed: pays });
+  show($("#draft"), false);
+  say("");
+}));
+
+async function showHome() {
+  const runs = await get("api/runs");
+  show($("#runs"), runs.length > 0);
+  $("#runs-list").replaceChildren(...runs.map((run) => h("li", {},
+    h("button", { type: "button", class: "link", onclick: () => tried(() => post("open", { name: run.name })) }, run.title),
+    h("span", { class: "chip" }, run.status))));
+}
+
+function verdict(board) {
+  const numbers = board.numbers;
+  if (!numbers || numbers.image === null) return board.finished ? "Nobody could judge this board." : "";
+  const change = numbers.before === null ? 0 : numbers.image - numbers.before;
+  const moved = Math.abs(change) < 0.05 ? "" : `, ${change > 0 ? "up" : "down"} from ${Math.round(numbers.before)}% before`;
+  return `From the pictures alone a viewer understands ${Math.round(numbers.image)}% of what the story tells${moved}.`;
+}
+
+async function refresh() {
+  page = await get("api/board");
+  const board = page.board, ready = Boolean(page.version) && !progress.running;
+  show($("#home"), !board && !progress.running);
+  show($("#open"), Boolean(board && board.cards.length));
+  show($("#tools"), Boolean(board));
+  show($("#stopped"), Boolean(board && !board.finished && !progress.running));
+  $("#title").textContent = board ? board.title : "A story becomes a storyboard";
+  document.title = board ? `${board.title} - katha desk` : "katha desk";
+  $("#verdict").textContent = board ? verdict(board) : "Paste a story. It is read, drawn, and looked at by a judge that sees the pictures alone.";
+  for (const [name, able] of [["back", page.back], ["forth", page.forth], ["history", true], ["cast", true], ["export", true]]) {
+    $(`#tools [data-do=${name}]`).disabled = !ready || !able;
+  }
+  $("#tools [data-do=close]").disabled = progress.running;
+  $("#tools a").hidden = !ready;
+  if (board) showBoard(page, acts, ready); else if (!progress.running) await showHome();
+  showReview(page.review, (choice) => tried(async () => { await post("choose", choice); }));
+}
+
+function showProgress() {
+  show($("#progress"), progress.running && !progress.asks);
+  $("#progress-title").textContent = progress.stopping ? `${progress.name}: stopping after this step` : progress.name;
+  $("#stages").replaceChildren(...progress.stages.map((stage) => h("li", { class: stage.finished ? "done" : "" },
+    h("span", {}, stage.title),
+    stage.total ? h("progress", { value: Math.min(stage.done, stage.total), max: stage.total, "aria-label": stage.title }) : h("span", {}, stage.finished ? "✓" : "…"),
+    h("span", { class: "note" }, stage.total ? `${stage.done} of ${stage.total}` : "", stage.note ? ` ${stage.note}` : ""))));
+}
+
+async function follow() {
+  let ticks = "", seen = "";
+  for (;;) {
+    try {
+      progress = await get(`api/progress?known=${ticks}`);
+      const planned = progress.stages.some((stage) => stage.stage === "plan" && stage.finished);
+      const key = [progress.ended, progress.asks, progress.running, progress.name, planned, progress.running ? "" : progress.ticks].join();
+      ticks = progress.ticks;
+      showProgress();
+      if (key !== seen) { await refresh(); seen = key; }
+      if (redrawn && progress.running && progress.drawn.length) showDrawn(redrawn, progress.drawn[0]);
+      for (const item of waiting.splice(0)) {
+        if (progress.ended > item.before) item.resolve(progress.failed); else waiting.push(item);
+      }
+      if (progress.failed && !progress.running) say(progress.failed);
+      document.body.dataset.ready = progress.running ? "working" : "idle";
+    } catch (error) {
+      document.body.dataset.ready = "lost";
+      alarm(error instanceof Refused ? error.message : "The desk does not answer. Start `katha desk` again; nothing is lost.");
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+    }
+  }
+}
+
+follow();

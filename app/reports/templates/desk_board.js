@@ -1,0 +1,221 @@
+// The board: the story beside it, cards that can be dragged, the weakest cut, before and after, and the numbers.
+import { $, h, image, keepFocus, percent, picture, show } from "./desk_parts.js";
+
+export function toldList(place, story) {
+  const unread = story.filter((sentence) => sentence.scene === null).length;
+  place.replaceChildren(
+    ...story.map((sentence) => h("p", { class: sentence.scene === null ? "unread" : "read", "data-scene": sentence.scene },
+      h("span", { class: "where" }, sentence.scene === null ? "no panel" : String(sentence.scene)), ` ${sentence.text}`)),
+    h("p", { class: "note" }, unread === 0 ? "Every sentence has a panel that tells it."
+      : `${unread} of ${story.length} sentences ${unread === 1 ? "has" : "have"} no panel that tells ${unread === 1 ? "it" : "them"}.`));
+}
+
+function cutAfter(board, card) {
+  const later = board.cards.slice(card.number).find((other) => other.scene !== null);
+  const cut = board.cuts.find((item) => item.pair[0] === card.scene && later && item.pair[1] === later.scene);
+  if (!cut || card.scene === null) return null;
+  return h("p", { class: `cut${cut.weakest ? " weak" : ""}` },
+    cut.weakest ? h("a", { href: "#weakest" }, "Weakest cut") : "Cut to the next", `: ${percent(cut.understood)} understood`);
+}
+
+function facts(card) {
+  const told = [card.place, card.shot_size, card.time_of_day, card.duration ? `${card.duration} s` : ""];
+  return told.filter(Boolean).map((words) => h("span", { class: "chip" }, words));
+}
+
+function cardOf(board, card, acts, ready) {
+  const name = card.kind === "scene" ? `Frame ${card.number}` : `Frame ${card.number}, ${card.kind}`;
+  const words = card.caption || card.prompt;
+  const tool = (act, label, hidden, pressed) => h("button", {
+    type: "button", disabled: !ready, "data-focus": `${act}${card.number}`, "data-act": act, "aria-pressed": pressed,
+    "aria-label": `${hidden} frame ${card.number}`, onclick: () => acts[act](card),
+  }, label);
+  return h("li", { class: `card ${card.kind}${card.locked ? " locked" : ""}`, "data-number": card.number },
+    h("figure", {},
+      image(card.sha256, `${name}: ${words}`),
+      h("figcaption", {},
+        h("b", {}, `${card.number}`, card.kind === "scene" ? "" : ` ${card.kind}`, card.locked ? " · locked" : ""),
+        h("p", {}, words),
+        card.dialogue ? h("p", { class: "dialogue" }, `“${card.dialogue}”`) : null,
+        card.notes ? h("p", { class: "note" }, card.notes) : null,
+        h("p", { class: "facts" }, facts(card)),
+        cutAfter(board, card)),
+      h("div", { class: "tools" },
+        h("button", {
+          type: "button", class: "handle", disabled: !ready, "data-focus": `move${card.number}`,
+          "aria-label": `Move frame ${card.number}, with the arrow keys or by dragging`,
+        }, "⠿"),
+        tool("edit", "Edit", "Edit"), tool("takes", "Takes", "Takes of"),
+        tool("lock", card.locked ? "Unlock" : "Lock", card.locked ? "Unlock" : "Lock", String(card.locked)))));
+}
+
+export function showBoard(page, acts, ready) {
+  const board = page.board;
+  toldList($("#told-list"), board.story);
+  keepFocus(() => $("#cards").replaceChildren(...board.cards.map((card) => cardOf(board, card, acts, ready))));
+  show($("#hint"), ready);
+  showWeakest(page, acts, ready);
+  show($("#before"), board.before.length > 0);
+  $("#before-list").replaceChildren(
+    ...board.before.map((sha256, at) => h("li", {}, image(sha256, `Before the repair, frame ${at + 1}`))));
+  showNumbers(board);
+}
+
+function said(words, right) {
+  const mark = right === null ? "–" : right ? "✓" : "✗";
+  return h("span", { class: `given ${right === null ? "none" : right ? "right" : "wrong"}` },
+    h("span", { class: "mark", "aria-label": right === null ? "not judged" : right ? "right" : "wrong", role: "img" }, mark), ` ${words}`);
+}
+
+export function questions(asked) {
+  if (!asked.length) return h("p", { class: "note" }, "No question was asked about this cut; what it covers was measured alone.");
+  return h("div", {},
+    h("h3", {}, "What a viewer understands from the pictures alone"),
+    h("ul", { class: "plain asked-list" }, asked.map((item) => h("li", {},
+      h("p", { class: "question" }, item.question),
+      h("p", {}, h("span", { class: "note" }, "The story says: "), item.story),
+      h("p", {}, h("span", { class: "note" }, item.after ? "From the pictures, before: " : "From the pictures: "), said(item.before, item.before_right)),
+      item.after ? h("p", {}, h("span", { class: "note" }, "With the bridge: "), said(item.after, item.after_right)) : null))));
+}
+
+function between(cut, middle) {
+  return h("ul", { class: `around${middle ? "" : " two"}` },
+    h("li", {}, image(cut.left, `Scene ${cut.pair[0]}`), h("span", {}, `Scene ${cut.pair[0]}`)),
+    middle || null,
+    h("li", {}, image(cut.right, `Scene ${cut.pair[1]}`), h("span", {}, `Scene ${cut.pair[1]}`)));
+}
+
+function showWeakest(page, acts, ready) {
+  const place = $("#weakest"), cut = page.board.weakest;
+  show(place, Boolean(cut));
+  if (!cut) return;
+  const bridge = page.board.cards.find((card) => card.transition && card.transition.join() === cut.pair.join());
+  const middle = cut.bridge ? h("li", { class: "bridge" }, image(cut.bridge, "The bridge"), h("span", {}, "The bridge")) : null;
+  const button = (label, act) => h("button", { type: "button", disabled: !ready, onclick: act, "data-focus": label }, label);
+  place.replaceChildren(
+    h("h2", { id: "weakest-title" }, cut.bridge ? "The cut that was repaired" : "The weakest cut"),
+    between(cut, middle),
+    questions(cut.asked),
+    h("div", { class: "row" },
+      bridge ? button("Rewrite the bridge", () => acts.edit(bridge)) : button("Draw a bridge", () => acts.bridge(cut.pair)),
+      bridge ? button("Take the bridge out", () => acts.remove(bridge)) : null),
+    proposals(page, acts, ready),
+    h("details", {}, h("summary", {}, "Why this one"), h("p", {}, cut.reason), h("p", {}, page.board.decision)));
+}
+
+function proposals(page, acts, ready) {
+  if (!page.proposals.length) return "";
+  return h("ol", { class: "takes", id: "proposals" }, page.proposals.map((item, at) => h("li", {},
+    image(item.sha256, `Bridge ${at + 1}: ${item.prompt}`),
+    h("p", { class: "note" }, item.reason),
+    h("button", { type: "button", disabled: !ready, "data-focus": `insert${at}`, onclick: () => acts.insert(item) }, `Insert bridge ${at + 1}`))));
+}
+
+export function showReview(review, choose) {
+  const place = $("#review");
+  show(place, Boolean(review));
+  if (!review) { place.replaceChildren(); place.dataset.shown = ""; return; }
+  const key = review.takes.map((take) => take.sha256).join();
+  if (place.dataset.shown === key) return;
+  place.dataset.shown = key;
+  const prompt = h("textarea", { name: "prompt", rows: "2", maxlength: "4000" });
+  prompt.value = review.prompt;
+  const takes = review.takes.map((take, at) => h("li", { class: take.proposed ? "proposed" : "" },
+    h("label", {},
+      image(take.sha256, `Bridge ${at + 1}`),
+      h("span", {}, h("input", { type: "radio", name: "take", value: take.name, checked: take.proposed }), ` Bridge ${at + 1}`,
+        take.proposed ? " (proposed)" : ""))));
+  const chosen = () => $("input[name=take]:checked", place)?.value;
+  const middle = h("li", { class: "bridge" });
+  const fill = () => {
+    const at = review.takes.findIndex((take) => take.name === chosen());
+    middle.replaceChildren(image(review.takes[Math.max(at, 0)].sha256, `Bridge ${at + 1}, between the two scenes`), h("span", {}, `Bridge ${at + 1}`));
+  };
+  place.replaceChildren(
+    h("h2", { id: "review-title", tabindex: "-1" }, `Between scenes ${review.pair[0]} and ${review.pair[1]} the pictures tell least`),
+    between(review, middle),
+    questions(review.asked),
+    h("h3", {}, "A frame in between may help. Choose one:"),
+    h("ol", { class: "takes" }, takes),
+    h("p", { class: "note" }, `The rule would ${review.accepts ? "insert" : "leave out"} bridge 1. `, review.rule),
+    h("div", { class: "row" },
+      h("button", { type: "button", class: "main", "data-choice": "accept", onclick: () => {
+        const name = chosen(), first = review.takes.find((take) => take.proposed);
+        choose(first && name === first.name ? { action: "accept" } : { action: "choose", candidate: name });
+      } }, "Insert it"),
+      h("button", { type: "button", "data-choice": "reject", onclick: () => choose({ action: "reject" }) }, "Leave the board as it was")),
+    h("div", { class: "form rewrite" },
+      h("label", {}, "Or say what the frame is to show", prompt),
+      h("div", { class: "row" }, h("button", { type: "button", "data-choice": "edit", onclick: () => choose({ action: "edit", prompt: prompt.value }) }, "Draw that instead"))));
+  fill();
+  place.onchange = fill;
+  $("h2", place).focus({ preventScroll: true });
+}
+
+// A picture that was drawn just now stands on its card while the board is still being judged.
+export function showDrawn(number, sha256) {
+  const shown = document.querySelector(`.card[data-number="${number}"] img`);
+  if (shown && shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
+}
+
+function showNumbers(board) {
+  const numbers = board.numbers;
+  show($("#numbers"), Boolean(numbers));
+  if (!numbers) return;
+  const row = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
+  const points = (value) => (value === null ? "–" : value.toFixed(1));
+  $("#numbers-list").replaceChildren(
+    h("dl", { class: "fields" },
+      row("Recoverable from the text", points(numbers.text)),
+      row("From the pictures, before", points(numbers.before)),
+      row("From the pictures, now", points(numbers.image)),
+      row("Lost (STG)", points(numbers.lost)),
+      row("Rests on", `${numbers.valid} of ${numbers.questions} questions, judged by ${numbers.judge || "nobody"}`)),
+    ...board.notes.map((note) => h("p", { class: "note" }, note)));
+}
+
+// Dragging: by pointer (mouse, pen or finger) at the handle, or by arrow keys on it. `moved(from, to)` is told at the end.
+export function makeDraggable(list, moved, announce) {
+  let held = null;
+  const cards = () => [...list.querySelectorAll(".card")];
+  const place = (card) => cards().indexOf(card) + 1;
+
+  list.addEventListener("pointerdown", (event) => {
+    const handle = event.target.closest(".handle");
+    if (!handle || handle.disabled || event.button > 0) return;
+    event.preventDefault();
+    handle.focus();
+    held = { handle, card: handle.closest(".card"), next: handle.closest(".card").nextSibling };
+    held.card.classList.add("held");
+    handle.setPointerCapture(event.pointerId);
+  });
+  list.addEventListener("pointermove", (event) => {
+    if (!held) return;
+    const over = document.elementFromPoint(event.clientX, event.clientY)?.closest("#cards .card");
+    if (!over || over === held.card) return;
+    const box = over.getBoundingClientRect(), before = place(over) < place(held.card);
+    const beyond = before ? event.clientX < box.left + box.width * 0.7 : event.clientX > box.left + box.width * 0.3;
+    if (beyond || box.width > list.clientWidth * 0.7) list.insertBefore(held.card, before ? over : over.nextSibling);
+  });
+  const drop = (keep) => {
+    if (!held) return;
+    const { card, next } = held;
+    held = null;
+    card.classList.remove("held");
+    const from = Number(card.dataset.number), to = place(card);
+    if (!keep) list.insertBefore(card, next);
+    else if (from !== to) moved(from, to);
+  };
+  list.addEventListener("pointerup", () => drop(true));
+  list.addEventListener("pointercancel", () => drop(false));
+  list.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { drop(false); return; }
+    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    const handle = event.target.closest(".handle");
+    if (!step || !handle || handle.disabled) return;
+    event.preventDefault();
+    const from = Number(handle.closest(".card").dataset.number), to = from + step;
+    if (to < 1 || to > cards().length) { announce(`Frame ${from} is at the end.`); return; }
+    moved(from, to);
+  });
+}

@@ -1,0 +1,175 @@
+// What opens over the board: the editor of a frame, its takes, the cast, versions, export, and the price.
+import { $, $$, h, image, openDialog, picture, post, problem, show } from "./desk_parts.js";
+
+const SCENE_FIELDS = ["prompt", "caption", "place", "time_of_day", "shot_size", "dialogue", "action", "notes"];
+const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+// Ask whether to pay; free work is not asked about.
+export function agreed(price) {
+  if (price.free) return Promise.resolve(false);
+  const dialog = $("#agree");
+  const each = price.picture === null ? "What a picture costs is not known" : `A picture costs about $${price.picture.toFixed(3)}`;
+  $("#agree-words").textContent = price.words || `${each}; what depends on it is judged again. What is in the cache costs nothing.`;
+  openAgree(dialog);
+  return new Promise((resolve, reject) => {
+    dialog.addEventListener("close", () => (dialog.returnValue === "yes" ? resolve(true) : reject(new Error("Nothing was paid."))), { once: true });
+  });
+}
+
+function openAgree(dialog) {
+  dialog.returnValue = "no";
+  dialog.showModal();
+}
+
+export class Forms {
+  // desk: {page(), change(edits), takes(frame, prompt), go(version), versions()}; each change resolves when it is done.
+  constructor(desk) {
+    this.desk = desk;
+    this.card = null;
+    $("#edit form").addEventListener("submit", (event) => { event.preventDefault(); this.save(); });
+    for (const button of $$("#edit [data-edit]")) button.addEventListener("click", () => this.structure(button.dataset.edit));
+    $("#takes form").addEventListener("submit", (event) => { event.preventDefault(); this.drawTakes(); });
+    $("#export form").addEventListener("submit", (event) => { event.preventDefault(); this.download(); });
+    $("#export [name=to]").addEventListener("change", () => this.exportFields());
+    $("#takes").addEventListener("close", () => { this.taken = null; });
+  }
+
+  // While work is under way the buttons of a dialog wait; what fails is told in it, and what was typed stays.
+  async attempt(dialog, work, { close = true } = {}) {
+    problem(dialog, "");
+    const buttons = $$("button:not(.close)", dialog);
+    buttons.forEach((button) => { button.disabled = true; });
+    try {
+      await work();
+      if (close) dialog.close();
+    } catch (error) {
+      problem(dialog, error.message);
+    } finally {
+      buttons.forEach((button) => { button.disabled = false; });
+    }
+  }
+
+  edit(card) {
+    this.card = card;
+    const dialog = $("#edit"), form = $("form", dialog), scene = card.kind === "scene";
+    $("#edit-title").textContent = `Frame ${card.number}`;
+    for (const element of $$(".scene", form)) show(element, scene);
+    for (const name of SCENE_FIELDS) form.elements[name].value = card[name];
+    form.elements.must_show.value = card.must_show.join("\n");
+    form.elements.duration.value = card.duration ?? "";
+    form.elements.seed.value = card.seed ?? "";
+    $("#edit-cast").replaceChildren(...this.desk.page().board.cast.map((member) => h("label", {},
+      h("input", { type: "checkbox", name: "who", value: member.name, checked: card.characters.includes(member.name) }), ` ${member.name}`)));
+    const shown = $("#edit-picture");
+    show(shown, Boolean(card.sha256));
+    if (card.sha256) { shown.src = picture(card.sha256, false); shown.alt = `Frame ${card.number}: ${card.caption || card.prompt}`; }
+    $("#edit-told").textContent = card.locked ? "This frame is locked: unlock it to change its picture." : "";
+    openDialog(dialog);
+  }
+
+  changes() {
+    const form = $("#edit form"), card = this.card, edit = { op: "change", frame: card.number };
+    const put = (name, value, before) => { if (!same(value, before)) edit[name] = value; };
+    put("prompt", form.elements.prompt.value.trim(), card.prompt);
+    if (card.kind === "scene") {
+      for (const name of SCENE_FIELDS.slice(1)) put(name, form.elements[name].value.trim(), card[name]);
+      put("must_show", lines(form.elements.must_show.value), card.must_show);
+      put("characters", $$("[name=who]:checked", form).map((box) => box.value), card.characters);
+      if (form.elements.duration.value) put("duration", Number(form.elements.duration.value), card.duration);
+    }
+    if (form.elements.seed.value) put("seed", Number(form.elements.seed.value), card.seed);
+    return edit;
+  }
+
+  save() {
+    const edit = this.changes();
+    if (Object.keys(edit).length === 2) { $("#edit").close(); return; }
+    this.attempt($("#edit"), () => this.desk.change([edit]));
+  }
+
+  structure(what) {
+    const form = $("#edit form"), number = this.card.number, prompt = form.elements.prompt.value.trim();
+    const edits = {
+      add: { op: "add", at: number + 1, prompt },
+      split: { op: "split", frame: number, second: prompt },
+      remove: { op: "remove", frame: number },
+    };
+    this.attempt($("#edit"), () => this.desk.change([edits[what]]));
+  }
+
+  takes(card) {
+    this.taken = card.number;
+    $("#takes-title").textContent = `Takes of frame ${card.number}`;
+    $("#takes [name=prompt]").value = card.prompt;
+    $("#takes-list").replaceChildren(this.take({ sha256: card.sha256, seed: card.seed, prompt: card.prompt, chosen: true }, 0));
+    openDialog($("#takes"));
+  }
+
+  take(item, at) {
+    return h("li", { class: item.chosen ? "proposed" : "" },
+      image(item.sha256, item.chosen ? "The take on the board" : `Take ${at}`),
+      h("p", { class: "note" }, item.chosen ? "On the board" : `Take ${at}`, `, seed ${item.seed}`),
+      item.chosen ? null : h("button", { type: "button", onclick: () => this.attempt($("#takes"), () => this.desk.change(
+        [{ op: "take", frame: this.taken, seed: item.seed, prompt: item.prompt }])) }, `Choose take ${at}`));
+  }
+
+  drawTakes() {
+    const card = this.desk.page().board.cards[this.taken - 1];
+    const prompt = $("#takes [name=prompt]").value.trim();
+    this.attempt($("#takes"), async () => {
+      await this.desk.takes(this.taken, prompt && prompt !== card.prompt ? prompt : null);
+      $("#takes-list").replaceChildren(...this.desk.page().takes.map((item, at) => this.take(item, at)));
+    }, { close: false });
+  }
+
+  cast() {
+    const members = this.desk.page().board.cast;
+    $("#cast-list").replaceChildren(...members.map((member) => {
+      const kind = h("input", { value: member.kind, maxlength: "200" });
+      const look = h("textarea", { rows: "2", maxlength: "4000" });
+      look.value = member.appearance;
+      const save = () => this.attempt($("#cast"), () => this.desk.change(
+        [{ op: "character", name: member.name, kind: kind.value.trim(), appearance: look.value.trim() }]));
+      return h("li", { class: "member" }, h("h3", {}, member.name),
+        h("div", { class: "fields-form" }, h("label", {}, "What it is", kind),
+          h("label", { class: "wide" }, "Looks like (age, build, clothes, colours)", look)),
+        h("div", { class: "row" }, h("button", { type: "button", onclick: save, "aria-label": `Save ${member.name}` }, "Save")));
+    }));
+    openDialog($("#cast"));
+  }
+
+  async history() {
+    const versions = await this.desk.versions();
+    $("#history-list").replaceChildren(...versions.map((item) => h("li", { class: `version${item.current ? " current" : ""}` },
+      h("p", {}, h("b", {}, item.name), ` ${item.says}`, item.current ? h("span", { class: "chip" }, "now") : null),
+      h("ol", { class: "thumbs" }, item.frames.map((frame) => h("li", {}, image(frame.sha256, `Version ${item.name}, frame ${frame.index}`)))),
+      item.current ? null : h("button", { type: "button", onclick: () => this.attempt($("#history"), () => this.desk.go(item.name)) }, `Go to ${item.name}`))));
+    openDialog($("#history"));
+  }
+
+  export() {
+    this.exportFields();
+    openDialog($("#export"));
+  }
+
+  exportFields() {
+    const to = $("#export [name=to]").value;
+    for (const label of $$("#export [data-for]")) show(label, label.dataset.for.split(" ").includes(to));
+  }
+
+  download() {
+    const form = $("#export form"), options = {};
+    for (const label of $$("#export [data-for]").filter((item) => !item.hidden)) {
+      const field = $("select, input", label);
+      options[field.name] = field.type === "number" ? Number(field.value) : field.value;
+    }
+    this.attempt($("#export"), async () => {
+      const response = await post("export", { to: form.elements.to.value, options });
+      const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition"))?.[1] || "board";
+      const link = h("a", { href: URL.createObjectURL(await response.blob()), download: name });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    });
+  }
+}

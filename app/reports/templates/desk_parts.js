@@ -1,0 +1,75 @@
+// What the other scripts stand on: elements, requests, messages. Text becomes text, never markup: there is no innerHTML.
+
+export const $ = (selector, root = document) => root.querySelector(selector);
+export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// An element: h("button", {type: "button", onclick: act, "data-focus": "x"}, "Words", child)
+export function h(tag, given = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+
+export const show = (element, shown) => { element.hidden = !shown; };
+export const picture = (sha256, small = true) => `panels/${sha256}${small ? "?small=1" : ""}`;
+export const image = (sha256, alt) =>
+  sha256 ? h("img", { src: picture(sha256), alt, loading: "lazy", draggable: "false" })
+         : h("div", { class: "blank", role: "img", "aria-label": `${alt}, not drawn yet` });
+
+export class Refused extends Error {
+  constructor(words, stale) { super(words); this.stale = stale; }
+}
+
+async function answered(response) {
+  if (response.ok) return response;
+  let told = {};
+  try { told = await response.json(); } catch { /* not one of ours: the status says enough */ }
+  throw new Refused(told.error || `The desk answered ${response.status}.`, Boolean(told.stale));
+}
+
+export async function get(address) {
+  return (await answered(await fetch(address, { cache: "no-store" }))).json();
+}
+
+export async function post(name, body = {}) {
+  return answered(await fetch(`api/${name}`, {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+  }));
+}
+
+export function say(words) { $("#status").textContent = words; }
+
+export function alarm(words) {
+  const place = $("#alert");
+  place.textContent = words || "";
+  show(place, Boolean(words));
+}
+
+export function problem(dialog, words) {
+  const place = $(".problem", dialog);
+  place.textContent = words || "";
+  show(place, Boolean(words));
+}
+
+export function openDialog(dialog) {
+  problem(dialog, "");
+  if (!dialog.open) dialog.showModal();
+}
+
+for (const dialog of $$("dialog")) {
+  $(".close", dialog)?.addEventListener("click", () => dialog.close());
+}
+
+// What is rebuilt keeps the focus where it was, by the name that an element has in `data-focus`.
+export function keepFocus(rebuild) {
+  const name = document.activeElement?.dataset?.focus;
+  rebuild();
+  if (name) $$("[data-focus]").find((element) => element.dataset.focus === name)?.focus({ preventScroll: true });
+}
+
+export const percent = (value) => (value === null ? "not measured" : `${Math.round(value)}%`);

@@ -1,0 +1,610 @@
+"""Editing a finished board: what each edit changes, what it leaves alone, and that no version is ever lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doubles import BlockRenderer, plugins, story
+
+from katha.agents import folder, graph, names, steps
+from katha.agents.editing import draw_takes, edit_board, propose_bridge, read_board
+from katha.agents.edits import (
+    EDIT,
+    AddFrame,
+    ChangeCharacter,
+    ChangeFrame,
+    ChangeTransition,
+    Edit,
+    InsertBridge,
+    LockFrame,
+    MoveFrame,
+    RemoveFrame,
+    SplitFrame,
+    TakeFrame,
+)
+from katha.agents.folder import RunFolder
+from katha.agents.run import run_story
+from katha.agents.state import RunResult
+from katha.agents.steps import Edited
+from katha.agents.versions import diff_versions, forward, go_to, list_versions, undo
+from katha.config import Settings
+from katha.errors import KathaError, OutputFolderError, UsageError
+from katha.jsonio import digest
+from katha.protocols import Capabilities
+from katha.schema import Plan
+
+FILES = ("run.json", "storyboard.json", "candidates.json", "answers.jsonl", "scores.json", "plan.json", "story.jsonl")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of five scenes without an inserted frame, and its cache: made once, copied by every test."""
+    base = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KATHA_CACHE", str(base / "cache"))
+        run(base / "out")
+    return base
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def out(tmp_path: Path, made: Path) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "out"
+
+
+def run(out: Path, mode: str = "base", **changes: Any) -> RunResult:
+    config = Settings(planner="scenes", renderer="block", judges=("pixel",), seeds=(42, 123), mode=mode)
+    return run_story(story(), config, out, plugins=plugins(**changes))
+
+
+def edit(out: Path, *edits: Edit, **more: Any) -> Edited:
+    return edit_board(out, edits, plugins=more.pop("plugins", None) or plugins(), **more)
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    return {name: (out / name).read_bytes() for name in FILES}
+
+
+def prompts(out: Path) -> list[str]:
+    return [frame.prompt for frame in read_board(out).board.frames]
+
+
+def trees(out: Path) -> list[str]:
+    """Which tree each frame shows."""
+    return [prompt.rpartition(" ")[2].rstrip(".") for prompt in prompts(out)]
+
+
+def named(out: Path) -> list[str]:
+    return sorted(path.name for path in (out / "frames").iterdir())
+
+
+# One edit at a time.
+
+
+def test_a_new_prompt_draws_its_frame_and_no_other(out: Path) -> None:
+    before, made = read_board(out), plugins()
+    done = edit(out, ChangeFrame(frame=2, prompt="The lion sleeps under a tree."), plugins=made)
+    after = read_board(out)
+    assert [request.prompt for request in made.renderer.drawn] == ["The lion sleeps under a tree."]
+    assert (done.drawn, done.version) == ((2,), "002")
+    assert [a == b for a, b in zip(before.board.frames, after.board.frames, strict=True)] == [
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert after.plan.panels[1].prompt == "The lion sleeps under a tree."
+    assert after.board.frames[1].seed == before.board.frames[1].seed
+    assert json.loads((out / "run.json").read_text())["redone"][0]["says"] == "frame 2 got another prompt"
+
+
+def test_words_that_no_picture_shows_draw_nothing(out: Path) -> None:
+    made = plugins()
+    done = edit(out, ChangeFrame(frame=1, dialogue="Roar!", notes="slow", duration=3.5), plugins=made)
+    assert made.renderer.drawn == []
+    assert done.drawn == ()
+    panel = json.loads((out / "plan.json").read_text())["panels"][0]
+    assert (panel["dialogue"], panel["notes"], panel["duration"]) == ("Roar!", "slow", 3.5)
+
+
+def test_a_new_place_goes_into_the_prompt_and_is_drawn(out: Path) -> None:
+    done = edit(out, ChangeFrame(frame=1, place="kitchen", time_of_day="night"))
+    assert done.drawn == (1,)
+    assert prompts(out)[0] == "In the kitchen by night. The lion walks past tree number 1."
+    edit(out, ChangeFrame(frame=1, place="a forest", shot_size="close-up"))
+    assert prompts(out)[0] == "Close-up. In the forest by night. The lion walks past tree number 1."
+
+
+def test_a_character_changes_in_every_prompt(out: Path) -> None:
+    done = edit(out, ChangeCharacter(name="lion", kind="tiger", appearance="a small striped tiger"))
+    assert done.drawn == (1, 2, 3, 4, 5)
+    assert prompts(out)[0] == "The small striped tiger walks past tree number 1."
+    with pytest.raises(UsageError, match=r"no character 'bear'.*Known: lion"):
+        edit(out, ChangeCharacter(name="bear", kind="cat"))
+
+
+def test_frames_are_moved_added_and_removed_and_what_stays_is_not_drawn(out: Path) -> None:
+    made = plugins()
+    edit(out, MoveFrame(frame=5, to=2), plugins=made)
+    assert trees(out) == ["1", "5", "2", "3", "4"]
+    assert made.renderer.drawn == []
+    edit(out, RemoveFrame(frame=1))
+    assert trees(out) == ["5", "2", "3", "4"]
+    done = edit(out, AddFrame(at=5, prompt="The lion rests at tree 9"))
+    assert trees(out) == ["5", "2", "3", "4", "9"]
+    assert done.drawn == (5,)
+    view = read_board(out)
+    assert [panel.index for panel in view.plan.panels] == [1, 2, 3, 4, 5]
+    assert [frame.scene for frame in view.board.frames] == [1, 2, 3, 4, 5]
+    assert view.plan.panels[4].characters == ["lion"]
+
+
+def test_transitions_and_questions_move_with_their_scenes(out: Path) -> None:
+    edit(out, RemoveFrame(frame=1))
+    view = read_board(out)
+    assert [item.pair for item in view.story.transitions] == [(1, 2), (2, 3), (3, 4)]
+    assert view.story.transitions[0].action == "The lion runs to tree number 3."
+    asked = view.story.recoverability_questions
+    assert {item.target_transition for item in asked} == {(1, 2), (2, 3), (3, 4)}
+    assert {item.question for item in asked if item.target_transition == (1, 2)} == {
+        f"{kind} between scenes 2 and 3?" for kind in ("action_visibility", "causal", "emotional")
+    }
+    assert len(view.story.scenes) == 4
+    rows = RunFolder(out).read_answers()
+    assert {row.question_id for row in rows} <= {item.question_id for item in asked}
+
+
+def test_own_questions_that_go_are_told(out: Path) -> None:
+    done = edit(out, RemoveFrame(frame=3))
+    assert "6 of the story's own questions went with the scenes that they ask about." in done.remarks
+
+
+def test_a_frame_is_split(out: Path) -> None:
+    done = edit(out, SplitFrame(frame=2, second="The lion looks back."))
+    assert trees(out) == ["1", "2", "back", "3", "4", "5"]
+    assert done.drawn == (3,)
+
+
+def test_a_locked_frame_keeps_its_picture(out: Path) -> None:
+    sha256 = read_board(out).board.frames[1].sha256
+    edit(out, LockFrame(frame=2))
+    assert read_board(out).locked == (2,)
+    for refused in (TakeFrame(frame=2, seed=7), RemoveFrame(frame=2)):
+        with pytest.raises(UsageError, match="Frame 2 is locked"):
+            edit(out, refused)
+    done = edit(out, ChangeCharacter(name="lion", kind="tiger"))
+    assert done.drawn == (1, 3, 4, 5)
+    assert read_board(out).board.frames[1].sha256 == sha256
+    assert "Frame 2 is locked: its picture stays, although its words have changed." in done.remarks
+    edit(out, MoveFrame(frame=2, to=1))
+    assert read_board(out).locked == (1,)
+    assert edit(out, LockFrame(frame=1, locked=False)).drawn == (1,)
+    assert read_board(out).board.frames[0].sha256 != sha256
+
+
+def test_a_transition_in_a_person_s_words(out: Path) -> None:
+    edit(out, ChangeTransition(pair=(2, 3), action="The lion flies."))
+    assert read_board(out).story.transitions[1].action == "The lion flies."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (ChangeFrame(frame=9, prompt="x"), "no frame 9.*1 to 5"),
+        (ChangeFrame(frame=1, prompt=" "), "prompt of frame 1 is empty"),
+        (ChangeFrame(frame=1, characters=("bear",)), "unknown character 'bear'"),
+        (AddFrame(at=9, prompt="x"), "cannot be number 9"),
+        (AddFrame(at=1), "no prompt"),
+        (MoveFrame(frame=1, to=0), "no frame 0"),
+        (InsertBridge(pair=(1, 3)), "no neighbours"),
+        (ChangeTransition(pair=(5, 6), action="x"), "no neighbours"),
+    ],
+)
+def test_what_cannot_be_done_changes_nothing(out: Path, wrong: Edit, message: str) -> None:
+    before = contents(out)
+    with pytest.raises(UsageError, match=message):
+        edit(out, ChangeFrame(frame=1, notes="not even this"), wrong)
+    assert contents(out) == before
+
+
+def test_the_last_two_panels_stay(tmp_path: Path) -> None:
+    out = tmp_path / "two"
+    config = Settings(planner="scenes", renderer="block", judges=("pixel",), seeds=(42,), mode="full", panels=2)
+    run_story(story(scenes=2), config, out, plugins=plugins())
+    with pytest.raises(UsageError, match="needs 2 panels"):
+        edit(out, RemoveFrame(frame=1))
+
+
+def test_edits_are_read_from_json() -> None:
+    assert EDIT.validate_python({"op": "move", "frame": 1, "to": 2}) == MoveFrame(frame=1, to=2)
+    for bad in (
+        {"op": "eval", "frame": 1},
+        {"op": "change", "frame": 1, "image": "x"},
+        {"op": "take", "frame": 1, "seed": -1},
+    ):
+        with pytest.raises(ValueError):
+            EDIT.validate_python(bad)
+
+
+# Bridges.
+
+
+def test_a_bridge_is_proposed_and_put_in_and_taken_out(out: Path) -> None:
+    before = contents(out)
+    found = propose_bridge(out, plugins=plugins())
+    assert [item.score for item in found] == sorted((item.score for item in found), reverse=True)
+    assert {item.seed for item in found} == {42, 123}
+    assert contents(out) == before
+    best, made = found[0], plugins()
+    done = edit(out, InsertBridge(pair=best.pair, seed=best.seed, prompt=best.prompt), plugins=made)
+    assert made.renderer.drawn == []
+    bridge = next(frame for frame in done.result.board.frames if frame.kind == "bridge")
+    assert (bridge.sha256, bridge.transition) == (best.sha256, best.pair)
+    assert done.result.candidates.decision.accepted
+    score = next(item for item in done.result.candidates.candidates if item.name == "edit:002").score.total
+    assert score == pytest.approx(best.score)
+    with pytest.raises(UsageError, match="already"):
+        edit(out, InsertBridge(pair=best.pair))
+    again = edit(out, ChangeFrame(frame=bridge.index, prompt="The lion yawns."))
+    assert again.result.board.frames[bridge.index - 1].prompt == "The lion yawns."
+    edit(out, RemoveFrame(frame=bridge.index))
+    assert [frame.kind for frame in read_board(out).board.frames] == ["scene"] * 5
+    assert not edit(out, LockFrame(frame=1)).result.candidates.decision.accepted
+
+
+def test_a_bridge_goes_where_its_scenes_part(out: Path) -> None:
+    edit(out, InsertBridge(pair=(2, 3)))
+    assert [frame.kind for frame in read_board(out).board.frames][2] == "bridge"
+    done = edit(out, MoveFrame(frame=1, to=6))
+    assert done.result.board.frames[1].transition == (1, 2)
+    done = edit(out, AddFrame(at=2, prompt="The lion waits at 7"))
+    assert {frame.kind for frame in done.result.board.frames} == {"scene"}
+    assert any("bridge frame was taken off" in item for item in done.remarks)
+
+
+# Takes.
+
+
+def test_takes_are_drawn_and_the_board_does_not_change(out: Path) -> None:
+    before, made = contents(out), plugins()
+    takes = draw_takes(out, 3, count=3, plugins=made)
+    assert contents(out) == before
+    assert [take.chosen for take in takes] == [True, False, False, False]
+    assert len({take.sha256 for take in takes}) == 4
+    assert len(made.renderer.drawn) == 3
+    assert all((out / "panels" / f"{take.sha256}.png").is_file() for take in takes)
+    again = plugins()
+    done = edit(out, TakeFrame(frame=3, seed=takes[2].seed), plugins=again)
+    assert again.renderer.drawn == []
+    assert done.result.board.frames[2].sha256 == takes[2].sha256
+
+
+def test_takes_of_another_prompt(out: Path) -> None:
+    takes = draw_takes(out, 1, (5, 6), prompt="The lion sings.", plugins=plugins())
+    assert [take.prompt for take in takes[1:]] == ["The lion sings."] * 2
+    done = edit(out, TakeFrame(frame=1, seed=6, prompt="The lion sings."))
+    assert done.result.board.frames[0].sha256 == takes[2].sha256
+    assert read_board(out).plan.panels[0].prompt == "The lion sings."
+
+
+def test_a_batch_renderer_draws_an_edit_among_the_others(tmp_path: Path) -> None:
+    out, able = tmp_path / "out", Capabilities(identity="batch", insertion="reference", default_size=(64, 48))
+    run(out, renderer=BlockRenderer(capabilities=able))
+    made = plugins(renderer=BlockRenderer(capabilities=able))
+    done = edit(
+        out, ChangeFrame(frame=2, prompt="one"), AddFrame(at=3, prompt="two"), InsertBridge(pair=(1, 2)), plugins=made
+    )
+    assert done.drawn == (2, 3, 4)
+    assert len(made.renderer.drawn) == 3
+
+
+# Versions.
+
+
+def test_undo_and_forward_over_the_whole_history(out: Path) -> None:
+    states = [contents(out)]
+    steps_: Sequence[Edit] = (ChangeFrame(frame=1, prompt="one"), MoveFrame(frame=1, to=3), RemoveFrame(frame=2))
+    for step in steps_:
+        edit(out, step)
+        states.append(contents(out))
+    for state in reversed(states[:-1]):
+        undo(out)
+        assert contents(out) == state
+    with pytest.raises(UsageError, match="nothing to undo"):
+        undo(out)
+    for state in states[1:]:
+        forward(out)
+        assert contents(out) == state
+    with pytest.raises(UsageError, match="Nothing was made from version 004"):
+        forward(out)
+
+
+def test_an_edit_after_an_undo_is_a_branch_and_nothing_is_lost(out: Path) -> None:
+    edit(out, ChangeFrame(frame=1, prompt="one"))
+    one = contents(out)
+    undo(out)
+    edit(out, ChangeFrame(frame=1, prompt="two"))
+    listed = list_versions(out)
+    assert [(item.name, item.parent, item.current) for item in listed] == [
+        ("001", None, False),
+        ("002", "001", False),
+        ("003", "001", True),
+    ]
+    assert [item.says for item in listed] == ["as it was drawn", *["frame 1 got another prompt"] * 2]
+    go_to(out, "002")
+    assert contents(out) == one
+    with pytest.raises(UsageError, match=r"no version '009'.*001, 002, 003"):
+        go_to(out, "009")
+    with pytest.raises(UsageError, match="no version"):
+        go_to(out, "../../x")
+
+
+def test_two_people_do_not_write_over_each_other(out: Path) -> None:
+    seen = read_board(out).version
+    edit(out, ChangeFrame(frame=1, prompt="one"), base=seen)
+    with pytest.raises(UsageError, match="version 002 by now"):
+        edit(out, ChangeFrame(frame=1, prompt="two"), base=seen)
+    assert prompts(out)[0] == "one"
+
+
+def test_what_differs_between_two_versions(out: Path) -> None:
+    old = read_board(out).board.frames
+    edit(out, ChangeFrame(frame=2, prompt="one"), LockFrame(frame=3))
+    found = {item.what: item for item in diff_versions(out)}
+    assert found["frame 2"].pictures == (old[1].sha256, read_board(out).board.frames[1].sha256)
+    assert (found["panel 2, prompt"].before, found["panel 2, prompt"].after) == (old[1].prompt, "one")
+    assert found["frame 3, lock"].after == "True"
+    edit(out, MoveFrame(frame=1, to=5))
+    moved = {item.what: item for item in diff_versions(out)}
+    assert (moved["frame 5"].before, moved["frame 5"].after) == ("number 1", "number 5")
+    assert diff_versions(out, "001", "001") == ()
+
+
+# An edited plan.json.
+
+
+def rewrite(out: Path, change: Any) -> None:
+    plan = json.loads((out / "plan.json").read_text())
+    change(plan)
+    (out / "plan.json").write_text(json.dumps(plan))
+
+
+def test_an_edited_plan_is_an_edit(out: Path) -> None:
+    before = contents(out)
+
+    def change(plan: Any) -> None:
+        plan["panels"][1]["prompt"] = "The lion dances."
+        plan["panels"][3]["place"] = "forest"
+        del plan["panels"][4]
+
+    rewrite(out, change)
+    done = edit(out)
+    assert done.drawn == (2, 4)
+    assert [frame.prompt for frame in done.result.board.frames][1] == "The lion dances."
+    assert len(done.result.board.frames) == 4
+    assert run(out).reused
+    undo(out)
+    assert contents(out) == before
+
+
+def test_the_same_run_again_takes_an_edited_plan_over(out: Path) -> None:
+    rewrite(out, lambda plan: plan["panels"][0].update(prompt="The lion dances."))
+    result = run(out)
+    assert result.board.frames[0].prompt == "The lion dances."
+    assert not (out / "damaged").exists()
+    assert run(out).reused
+
+
+def test_a_cast_that_was_edited_in_the_file_is_drawn(out: Path) -> None:
+    rewrite(out, lambda plan: plan["characters"][0].update(kind="tiger", appearance="a tiger"))
+    assert edit(out).drawn == (1, 2, 3, 4, 5)
+    assert prompts(out)[0] == "The tiger walks past tree number 1."
+
+
+def test_an_untaken_plan_is_not_undone_by_accident(out: Path) -> None:
+    edit(out, ChangeFrame(frame=1, prompt="one"))
+    rewrite(out, lambda plan: plan["panels"][0].update(prompt="two"))
+    with pytest.raises(UsageError, match="was edited"):
+        undo(out)
+    edit(out, ChangeFrame(frame=2, prompt="three"))
+    assert prompts(out)[:2] == ["two", "three"]
+    assert [item.name for item in list_versions(out)] == ["001", "002", "003", "004"]
+
+
+def test_a_plan_that_cannot_be_taken_is_still_there(out: Path) -> None:
+    rewrite(out, lambda plan: plan["panels"][0].update(characters=["bear"]))
+    edited = (out / "plan.json").read_text()
+    with pytest.raises(UsageError, match="unknown character 'bear'"):
+        edit(out)
+    assert json.loads((out / "plan.json").read_text())["panels"][0] == json.loads(edited)["panels"][0]
+
+
+def test_a_run_that_was_left_half_way_goes_on_with_the_edited_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "half"
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(graph, "judge_boards", die)
+    with pytest.raises(KeyboardInterrupt):
+        run(out)
+    monkeypatch.undo()
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    rewrite(out, lambda plan: plan["panels"][0].update(prompt="The lion dances."))
+    assert run(out).board.frames[0].prompt == "The lion dances."
+    assert run(out).reused
+
+
+# Kills and losses.
+
+
+class _Killed(BaseException):
+    pass
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
+    """Make the `number`th write of a file die before it happens; the names of those that were written."""
+    written: list[str] = []
+    from katha import jsonio
+
+    real = jsonio.write_bytes_atomic
+
+    def write(path: Path, data: bytes, *, durable: bool = True) -> None:
+        if len(written) == number:
+            raise _Killed
+        written.append(path.name)
+        real(path, data, durable=durable)
+
+    for module in (jsonio, folder, names):
+        monkeypatch.setattr(module, "write_bytes_atomic", write)
+    return written
+
+
+@pytest.mark.parametrize("how", ["prompt", "plan", "undo"])
+def test_a_kill_between_any_two_writes_leaves_the_old_version_or_the_new(
+    out: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    def work() -> None:
+        if how == "prompt":
+            edit(out, ChangeFrame(frame=2, prompt="The lion dances."), LockFrame(frame=1))
+        elif how == "plan":
+            edit(out)
+        else:
+            undo(out)
+
+    if how == "undo":
+        edit(out, ChangeFrame(frame=2, prompt="The lion sings."))
+    before, number = contents(out), 0
+    while True:
+        if (
+            how == "plan"
+            and "dances" not in (out / "plan.json").read_text()
+            and not (out / "versions/edited.json").is_file()
+        ):
+            rewrite(out, lambda plan: plan["panels"][1].update(prompt="The lion dances."))
+        with monkeypatch.context() as patch:
+            kill_at(patch, number)
+            try:
+                work()
+            except _Killed:
+                killed = True
+            else:
+                killed = False
+        if not killed:
+            break
+        RunFolder(out).restore()
+        if how == "plan":
+            kept = [path for path in (out / "plan.json", out / "versions/edited.json") if path.is_file()]
+            assert any("dances" in path.read_text() for path in kept)
+        state = json.loads((out / "run.json").read_text())
+        if how != "plan" and contents(out) != before:
+            assert state.get("version", "001") == ("001" if how == "undo" else "002")
+            break
+        number += 1
+    assert number > 5
+    done = read_board(out)
+    assert done.board.frames[1].prompt == (
+        "The lion walks past tree number 2." if how == "undo" else "The lion dances."
+    )
+    assert run(out).board.frames == done.board.frames
+
+
+def test_lost_files_are_made_again_with_every_edit(out: Path) -> None:
+    edit(out, ChangeFrame(frame=2, prompt="The lion dances."))
+    edit(out, MoveFrame(frame=2, to=4))
+    edit(out, TakeFrame(frame=1, seed=9))
+    board = read_board(out).board
+    (out / "scores.json").write_text("{}")
+    (out / "candidates.json").unlink()
+    again = run(out)
+    assert again.board.frames == board.frames
+    assert [item.get("says") for item in json.loads((out / "run.json").read_text())["redone"]][:2] == [
+        "frame 2 got another prompt",
+        "frame 2 was moved to place 4",
+    ]
+    assert run(out).reused
+
+
+def test_a_kill_while_lost_files_are_made_again_loses_no_edit(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(out, ChangeFrame(frame=2, prompt="The lion dances."))
+    edit(out, TakeFrame(frame=1, seed=9))
+    board = read_board(out).board
+    (out / "candidates.json").unlink()
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for module in (graph, steps):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "judge_boards", die)
+            with pytest.raises(KeyboardInterrupt):
+                run(out)
+    with pytest.raises(OutputFolderError, match="Finish it first"):
+        edit(out, TakeFrame(frame=1, seed=10))
+    assert run(out).board.frames == board.frames
+
+
+def test_a_judge_that_fails_leaves_the_board_as_it_was(out: Path) -> None:
+    from doubles import BuggyJudge
+
+    before = contents(out)
+    with pytest.raises(KathaError, match="the judge is out"):
+        edit(out, ChangeFrame(frame=2, prompt="one"), plugins=plugins(judges={"pixel": BuggyJudge(broken=True)}))
+    assert contents(out) == before
+    assert not (out / "versions" / "pending").exists()
+
+
+def test_a_link_in_the_way_is_refused(out: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    for path in (out / "versions").iterdir():
+        path.rename(tmp_path / "elsewhere" / path.name)
+    (out / "versions").rmdir()
+    (out / "versions").symlink_to(tmp_path / "elsewhere")
+    before = sorted(path.name for path in (tmp_path / "elsewhere").rglob("*"))
+    with pytest.raises(OutputFolderError, match="is a link"):
+        edit(out, ChangeFrame(frame=2, prompt="one"))
+    assert sorted(path.name for path in (tmp_path / "elsewhere").rglob("*")) == before
+
+
+# Names.
+
+
+def test_frames_have_names_that_follow_the_board(out: Path) -> None:
+    first = "01_the_lion_walks_past_tree_number.png"
+    assert named(out)[0] == first
+    board = read_board(out).board
+    assert (out / "frames" / first).read_bytes() == (out / board.frames[0].image).read_bytes()
+    edit(out, AddFrame(at=1, prompt="A mouse appears."))
+    assert named(out)[:2] == ["01_a_mouse_appears.png", "02_the_lion_walks_past_tree_number.png"]
+    assert len(named(out)) == 6
+    undo(out)
+    assert named(out)[0] == first
+
+
+def test_a_picture_that_somebody_put_there_is_kept(out: Path) -> None:
+    name = named(out)[0]
+    (out / "frames" / name).write_bytes(b"painted over")
+    (out / "frames" / "mine.psd").write_bytes(b"layers")
+    run(out)
+    assert (out / "damaged" / name).read_bytes() == b"painted over"
+    assert (out / "frames" / "mine.psd").read_bytes() == b"layers"
+    assert (out / "frames" / name).read_bytes() == (out / read_board(out).board.frames[0].image).read_bytes()
+
+
+def test_plans_stay_valid(out: Path) -> None:
+    edit(out, SplitFrame(frame=1, second="The lion sits."), MoveFrame(frame=6, to=1), LockFrame(frame=2))
+    plan = Plan.model_validate_json((out / "plan.json").read_bytes())
+    assert read_board(out).board.plan_sha256 == digest(plan.model_dump(mode="json"))

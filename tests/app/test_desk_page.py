@@ -1,0 +1,352 @@
+"""The desk in a real Chromium, from a pasted story to an exported PDF, by mouse and by keyboard, wide and narrow."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from browser import chromium, resize
+from desk import DeskProcess
+from selenium.webdriver import ActionChains, Chrome, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+pytestmark = pytest.mark.browser
+AXE = Path(__file__).parents[1] / "data" / "axe.min.js"
+HOSTILE = """<script>document.title='owned'</script><img src=x onerror="document.title='owned'">"""
+STORY = f"""A lion slept in the forest. A mouse ran over his paw and woke him. {HOSTILE} The angry lion caught her.
+The mouse begged, and the lion let her go. Hunters caught the lion in a net. The mouse bit the rope.
+The happy lion thanked the mouse."""
+TITLE = 'The "Lion" & <b id=evil>Mouse</b>'
+WORDS = (
+    *("--renderer", "block", "--judge", "pixel", "--seeds", "42,123", "--mode", "full_always"),
+    "--size",
+    "384x256",
+)
+
+_LIMIT = 20.0
+
+
+class Page:
+    """A tab on a desk."""
+
+    def __init__(self, driver: Chrome, desk: DeskProcess) -> None:
+        self.driver, self.desk = driver, desk
+        driver.get(desk.address)
+        self.idle()
+
+    def __call__(self, selector: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def until(self, script: str, *values: object) -> Any:
+        """Wait until a script gives something true."""
+        return WebDriverWait(self.driver, _LIMIT, 0.05).until(
+            lambda driver: driver.execute_script(f"return {script}", *values), script
+        )
+
+    def idle(self) -> None:
+        """Wait until the page has heard that nothing is under way."""
+        self.until("document.body.dataset.ready === 'idle'")
+
+    def shown(self, selector: str) -> WebElement:
+        """Wait until something can be seen."""
+        self.until("document.querySelector(arguments[0])?.checkVisibility()", selector)
+        return self(selector)
+
+    def gone(self, selector: str) -> None:
+        self.until("!document.querySelector(arguments[0])?.checkVisibility()", selector)
+
+    def click(self, selector: str) -> None:
+        element = self.shown(selector)
+        self.until("!arguments[0].disabled", element)
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+        element.click()
+
+    def fill(self, selector: str, words: str) -> None:
+        element = self.shown(selector)
+        element.clear()
+        element.send_keys(words)
+
+    def captions(self) -> list[str]:
+        return list(
+            self.driver.execute_script(
+                "return [...document.querySelectorAll('#cards figcaption > p:nth-of-type(1)')].map(p => p.textContent)"
+            )
+        )
+
+    def pictures(self) -> list[str]:
+        found = self.driver.execute_script(
+            "return [...document.querySelectorAll('#cards img')].map(i => i.getAttribute('src'))"
+        )
+        return [source.removeprefix("panels/")[:64] for source in found]
+
+    def changed(self, act: Any) -> None:
+        """Do something that changes the board, and wait until the page shows the next version of it."""
+        before = self.desk.page()["version"]
+        act()
+        WebDriverWait(self.driver, _LIMIT, 0.05).until(lambda _: self.desk.page()["version"] not in ("", before))
+        self.idle()
+        self.until("[...document.querySelectorAll('#cards .handle')].every(b => !b.disabled)")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        resize(driver, 1440, 1000)
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("desk")
+
+
+@pytest.fixture(scope="module")
+def desk(home: Path) -> Iterator[DeskProcess]:
+    with DeskProcess(home, *WORDS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def drawn(browser: Chrome, desk: DeskProcess) -> Page:
+    """A story that was pasted, read, drawn and reviewed, as a person does it."""
+    page = Page(browser, desk)
+    assert faults(page) == []
+    page.fill("#story [name=title]", TITLE)
+    page.fill("#story [name=text]", STORY)
+    page.click("#story button[type=submit]")
+    assert "free" in page.shown("#draft-cost").text
+    assert len(page.all("#draft-panels li")) == 5
+    page.click("#draw")
+    review = page.shown("#review")
+    assert len(page.all("#review .takes li")) == 2
+    assert "What a viewer understands from the pictures alone" in review.text
+    assert faults(page) == []
+    page.click("#review .takes li:nth-child(2) input")
+    page.click("[data-choice=accept]")
+    page.shown("#numbers")
+    page.idle()
+    assert len(page.all("#cards .card.bridge")) == 1
+    return page
+
+
+@pytest.fixture
+def page(drawn: Page) -> Page:
+    """The drawn board, freshly opened, wide."""
+    resize(drawn.driver, 1440, 1000)
+    drawn.driver.get(drawn.desk.address)
+    drawn.idle()
+    drawn.shown("#cards .card")
+    drawn.until("[...document.querySelectorAll('#cards .handle')].every(b => !b.disabled)")
+    return drawn
+
+
+def faults(page: Page) -> list[str]:
+    """What axe finds that is serious or critical."""
+    page.driver.execute_script(AXE.read_text(encoding="utf-8"))
+    found = page.driver.execute_async_script("axe.run().then(arguments[0])")
+    bad = [item for item in found["violations"] if item["impact"] in ("serious", "critical")]
+    return [
+        f"{item['id']}: {node['html'][:120]} {node['failureSummary'][:200]}" for item in bad for node in item["nodes"]
+    ]
+
+
+def test_hostile_text_stays_text(page: Page) -> None:
+    assert "owned" not in page.driver.title
+    assert page.all("#evil, #open script, [onerror]") == []
+    assert page("h1").text == TITLE
+    assert HOSTILE in page("#told-list").get_property("textContent")
+
+
+def test_nothing_is_asked_of_the_network(page: Page) -> None:
+    page.driver.get_log("performance")
+    page.driver.refresh()
+    page.idle()
+    page.shown("#cards img")
+    events = [json.loads(entry["message"])["message"] for entry in page.driver.get_log("performance")]
+    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert len(asked) > 5
+    assert [url for url in asked if not url.startswith((page.desk.address, "data:", "blob:"))] == []
+    assert [entry for entry in page.driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_a_frame_is_moved_with_the_mouse_and_back_by_undo(page: Page) -> None:
+    before = page.captions()
+    first, third = page.all("#cards .handle")[0], page.all("#cards .card")[2]
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", first)
+
+    def drag() -> None:
+        chain = ActionChains(page.driver, duration=80).click_and_hold(first).move_to_element(third)
+        chain.move_by_offset(int(third.size["width"] * 0.35), 0).release().perform()
+
+    page.changed(drag)
+    moved = page.captions()
+    assert moved != before
+    assert moved.index(before[0]) == 2
+    page.changed(lambda: page.click("[data-do=back]"))
+    assert page.captions() == before
+
+
+def test_a_frame_is_moved_by_keyboard_and_keeps_the_focus(page: Page) -> None:
+    before = page.captions()
+    page.until("(document.querySelector('.card[data-number=\"1\"] .handle').focus(), true)")
+    page.changed(lambda: page.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT))
+    assert page.captions()[:2] == [before[1], before[0]]
+    page.until("document.activeElement?.matches('.card[data-number=\"2\"] .handle')")
+    page.changed(lambda: ActionChains(page.driver).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform())
+    assert page.captions() == before
+
+
+def test_a_frame_is_edited_and_only_its_picture_changes(page: Page) -> None:
+    before = page.pictures()
+    page.click('.card[data-number="1"] [data-act=edit]')
+    page.fill("#edit [name=prompt]", "The lion sleeps under a tree by night.")
+    page.fill("#edit [name=caption]", "A lion slept.")
+    page.fill("#edit [name=notes]", "Slow pan.")
+    page.fill("#edit [name=duration]", "3.5")
+    page.changed(lambda: page.click("#edit [value=save]"))
+    page.gone("#edit")
+    after = page.pictures()
+    assert after[0] != before[0]
+    assert after[1:] == before[1:]
+    card = page('.card[data-number="1"]').text
+    assert all(words in card for words in ("A lion slept.", "Slow pan.", "3.5 s"))
+
+
+def test_three_takes_stand_side_by_side_and_one_is_chosen(page: Page) -> None:
+    before = page.pictures()
+    page.click('.card[data-number="3"] [data-act=takes]')
+    page.click("#takes [value=draw]")
+    page.until("document.querySelectorAll('#takes-list li').length === 4")
+    tops = {element.rect["y"] for element in page.all("#takes-list img")}
+    assert len(tops) == 1
+    wanted = (page("#takes-list li:nth-child(3) img").get_attribute("src") or "").rpartition("/")[2][:64]
+    page.changed(lambda: page.click("#takes-list li:nth-child(3) button"))
+    assert page.pictures() == [*before[:2], wanted, *before[3:]]
+
+
+def test_a_locked_frame_keeps_its_picture_and_says_so(page: Page) -> None:
+    before = page.pictures()
+    page.changed(lambda: page.click('.card[data-number="2"] [data-act=lock]'))
+    page.click('.card[data-number="2"] [data-act=edit]')
+    page.fill("#edit [name=seed]", "77")
+    page.fill("#edit [name=notes]", "Typed.")
+    page.click("#edit [value=save]")
+    assert "locked" in page.shown("#edit .problem").text
+    assert page("#edit [name=notes]").get_property("value") == "Typed."
+    page.fill("#edit [name=seed]", str(page.desk.page()["board"]["cards"][1]["seed"]))
+    page.fill("#edit [name=prompt]", "A mouse dances.")
+    page.changed(lambda: page.click("#edit [value=save]"))
+    assert page.pictures() == before
+    assert "its picture stays" in page("#status").text
+    page.changed(lambda: page.click('.card[data-number="2"] [data-act=lock]'))
+
+
+def test_a_panel_is_added_split_and_removed(page: Page) -> None:
+    before = page.captions()
+    page.click('.card[data-number="2"] [data-act=edit]')
+    page.fill("#edit [name=prompt]", "The mouse looks at the moon.")
+    page.changed(lambda: page.click("#edit [data-edit=add]"))
+    assert len(page.captions()) == len(before) + 1
+    assert "moon" in page.captions()[2]
+    page.click('.card[data-number="3"] [data-act=edit]')
+    page.fill("#edit [name=prompt]", "The mouse sleeps.")
+    page.changed(lambda: page.click("#edit [data-edit=split]"))
+    assert len(page.captions()) == len(before) + 2
+    for _ in range(2):
+        page.click('.card[data-number="3"] [data-act=edit]')
+        page.changed(lambda: page.click("#edit [data-edit=remove]"))
+    assert len(page.captions()) == len(before)
+
+
+def test_the_cast_is_changed_and_the_versions_are_listed(page: Page) -> None:
+    page.click("[data-do=cast]")
+    page.fill("#cast-list .member:first-child textarea", "an old lion with a white mane")
+    page.changed(lambda: page.click("#cast-list .member:first-child button"))
+    page.click("[data-do=history]")
+    page.shown("#history-list .version")
+    rows = page.all("#history-list .version")
+    assert len(rows) > 2
+    page.changed(lambda: page.click("#history-list .version:first-child > button"))
+    assert page.desk.page()["version"] == "001"
+    page.changed(lambda: page.click("[data-do=forth]"))
+
+
+def test_the_bridge_is_taken_out_proposed_again_and_put_in(page: Page) -> None:
+    page.changed(
+        lambda: page.driver.execute_script(
+            "[...document.querySelectorAll('#weakest button')].find(b => b.textContent.startsWith('Take')).click()"
+        )
+    )
+    assert page.all("#cards .card.bridge") == []
+    page.driver.execute_script(
+        "[...document.querySelectorAll('#weakest button')].find(b => b.textContent.startsWith('Draw')).click()"
+    )
+    page.shown("#proposals")
+    page.idle()
+    page.changed(lambda: page.click("#proposals li:first-child button"))
+    assert len(page.all("#cards .card.bridge")) == 1
+
+
+def test_the_later_of_two_tabs_is_told_and_loses_nothing(page: Page) -> None:
+    page.click('.card[data-number="1"] [data-act=edit]')
+    page.fill("#edit [name=notes]", "Mine.")
+    version = page.desk.page()["version"]
+    done = page.desk.done("edit", base=version, edits=[{"op": "change", "frame": 1, "dialogue": "Theirs."}])
+    assert done["failed"] == ""
+    page.driver.execute_script("document.querySelector('#edit .problem').hidden = true")
+    old = page.desk.post("edit", base=version, edits=[{"op": "change", "frame": 1, "notes": "Lost?"}])
+    assert (old.status, old.json["stale"]) == (409, True)
+    page.idle()
+    page.changed(lambda: page.click("#edit [value=save]"))
+    card = page('.card[data-number="1"]').text
+    assert "Mine." in card
+    assert "Theirs." in card
+
+
+def test_no_serious_fault_of_accessibility(page: Page) -> None:
+    assert faults(page) == []
+    page.click('.card[data-number="1"] [data-act=edit]')
+    assert faults(page) == []
+    page.click("#edit .close")
+    resize(page.driver, 390, 844, dark=True)
+    assert faults(page) == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_shows_everything_in_its_width(page: Page, dark: bool) -> None:
+    resize(page.driver, 390, 844, dark=dark)
+    for selector in ("#board", "#weakest", "#tools"):
+        assert page.shown(selector).rect["width"] <= 390
+    assert page.driver.execute_script("return document.documentElement.scrollWidth") <= 390
+    page.click('.card[data-number="1"] [data-act=edit]')
+    assert page.driver.execute_script("return document.querySelector('#edit').scrollWidth") <= 390
+    page.click("#edit .close")
+
+
+def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home: Path, tmp_path: Path) -> None:
+    page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    page.click("[data-do=export]")
+    page.click("#export [value=save]")
+    WebDriverWait(page.driver, _LIMIT, 0.1).until(lambda _: list(tmp_path.glob("*.pdf")))
+    (made,) = tmp_path.glob("*.pdf")
+    text = " ".join(sheet.extract_text() for sheet in pypdf.PdfReader(made).pages)
+    assert "Mine." in text
+    before = page.desk.page()["board"]
+    assert page.desk.end(signal.SIGKILL) == -signal.SIGKILL
+    page.until("document.body.dataset.ready === 'lost'")
+    (run,) = [path.parent for path in (home / "home").glob("*/run.json")]
+    with DeskProcess(home, run) as again:
+        assert again.page()["board"] == before
+        reopened = Page(page.driver, again)
+        reopened.shown("#cards .card")
+        assert reopened("h1").text == TITLE
