@@ -135,8 +135,8 @@ def _with_pictures(
                 with _alone(context, renderer), named_failures(f"renderer {context.config.renderer!r}", RenderError):
                     drawn = paid(context.plugins.budget, renderer, lambda: next(iter(renderer.render_board([request]))))
                     size = (request.width, request.height)
-                    sha256 = _put(context, renderer, check_picture(drawn, size, context.config.renderer), request)
-                sha256 = index.put(key, sha256)
+                    whole = check_picture(drawn, size, context.config.renderer)
+                    sha256 = _put(context, renderer, whole, request, key)
         emit(Event(stage="render", kind="decision", message=f"A portrait of {name} to draw from.", reused=reused))
         return context.store.blobs.get(sha256)
 

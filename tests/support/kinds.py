@@ -48,7 +48,7 @@ SLOW: Mapping[str, tuple[str, ...]] = {
     "core": ("plugin_package",),
     "docs": ("docs_pages", "docs_renderers", "docs_site", "packaging", "readme"),
     "eval_bridge": ("local_judge", "transformers_serve"),
-    "experiments": ("kill",),
+    "experiments": ("cluster", "cluster_machines", "kill"),
     "planners": ("local_planner", "training", "training_fit"),
     "robustness": ("robustness",),
     "renderers": (
