@@ -81,8 +81,7 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
         fresh: list[tuple[int, str]] = []
 
         def keep(place: int, png: bytes) -> str:
-            sha256 = _put(context, renderer, png, requests[place])
-            return index.put(keys[place], sha256) if kept and not whole else sha256
+            return _put(context, renderer, png, requests[place], keys[place] if kept and not whole else None)
 
         def tell(place: int, sha256: str) -> None:
             fresh.append((place, sha256))
@@ -130,8 +129,8 @@ def _with_pictures(
                 with _alone(context, renderer), named_failures(f"renderer {context.config.renderer!r}", RenderError):
                     drawn = paid(context.plugins.budget, renderer, lambda: next(iter(renderer.render_board([request]))))
                     size = (request.width, request.height)
-                    sha256 = _put(context, renderer, check_picture(drawn, size, context.config.renderer), request)
-                sha256 = index.put(key, sha256)
+                    whole = check_picture(drawn, size, context.config.renderer)
+                    sha256 = _put(context, renderer, whole, request, key)
         emit(Event(stage="render", kind="decision", message=f"A portrait of {name} to draw from.", reused=reused))
         return context.store.blobs.get(sha256)
 
@@ -172,13 +171,19 @@ def _render(
         raise RenderError(f"The renderer {who!r} gave {count} frames for {len(wanted)} requests.")
 
 
-def _put(context: RunContext, renderer: Renderer, png: bytes, request: FrameRequest) -> str:
-    """Keep a picture, and the receipt of the service that drew it (with the pictures it was drawn from); its hash."""
-    sha256 = context.store.blobs.put(png)
-    if isinstance(renderer, KeepsReceipts):
-        pictures = {"pictures": [sha256_hex(data) for _, data in request.pictures]} if request.pictures else {}
-        context.store.frames.put_receipt(sha256, {**renderer.receipt(), **pictures})
-    return sha256
+def _put(context: RunContext, renderer: Renderer, png: bytes, request: FrameRequest, key: str | None) -> str:
+    """Keep a picture, the receipt of the service that drew it (with the pictures it was drawn from), and what it was
+    drawn for; the hash that counts."""
+    store = context.store
+    sha256 = counts = store.blobs.put(png)
+    try:
+        if isinstance(renderer, KeepsReceipts):
+            pictures = {"pictures": [sha256_hex(data) for _, data in request.pictures]} if request.pictures else {}
+            store.frames.put_receipt(sha256, {**renderer.receipt(), **pictures})
+    finally:  # a store that is lost in between keeps both for later, or the picture would be paid for again
+        if key is not None:
+            counts = store.frames.put(key, sha256)
+    return counts
 
 
 def _dump(request: FrameRequest) -> dict[str, object]:
@@ -268,8 +273,7 @@ def _insert_once(
     drawn = drawable_size(renderer.capabilities, size)
     # Pictures of the others are made only for what draws the others, too: a portrait may have to be paid for.
     wished = requests if isinstance(renderer, InsertsTogether) else requests[:1]
-    sized = [replace(request, width=drawn[0], height=drawn[1]) for request in wished]
-    asked = _with_pictures(context, renderer, sized, emit)
+    asked = _with_pictures(context, renderer, [replace(one, width=drawn[0], height=drawn[1]) for one in wished], emit)
     # It depends on its request, and on its surroundings unless the renderer draws it alone.
     alone = renderer.capabilities.insertion == "alone"
     beside = [list(map(_dump, around.requests)), [frame.sha256 for frame in board.frames], around.position]
@@ -277,20 +281,19 @@ def _insert_once(
     cut = {} if size == drawn else {"cut": size}
     keys = [digest({**parts, "request": _dump(one), **cut}) for one in asked]
     who = str(context.config.renderer if renderer is context.plugins.renderer else context.config.bridge_renderer)
-    index = context.store.frames
     with context.store.claim("frames:" + keys[0]):
-        sha256 = index.get(keys[0])
+        sha256 = context.store.frames.get(keys[0])
         reused = sha256 is not None
         if sha256 is None:
             with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
-                wanted = [at for at, key in enumerate(keys) if index.get(key) is None]
-                if 0 in wanted:  # not drawn, while the lock was waited for, as somebody's alternative
+                found = [context.store.frames.get(key) for key in keys]
+                sha256 = found[0]
+                if sha256 is None:  # nor, while the lock was waited for, drawn as somebody's alternative
+                    wanted = [at for at, known in enumerate(found) if known is None]
                     pictures = _inserted(context, renderer, [asked[at] for at in wanted], around, drawn, who)
-                    for at, png in zip(wanted, pictures, strict=False):
-                        index.put(keys[at], _put(context, renderer, fit_picture(png, size), asked[at]))
-            sha256 = index.get(keys[0])
-    if sha256 is None:
-        raise RenderError(f"The renderer {who!r} gave no frame.")
+                    pairs = zip(wanted, pictures, strict=False)
+                    kept = [_put(context, renderer, fit_picture(png, size), asked[at], keys[at]) for at, png in pairs]
+                    sha256 = kept[0]
     show(context, sha256, requests[0], emit, reused=reused)
     return sha256
 
@@ -303,14 +306,13 @@ def _inserted(
     size: tuple[int, int],
     who: str,
 ) -> Iterator[bytes]:
-    """Yield the frame of each request, up to one of one colour that is not the first."""
-    budget = context.plugins.budget
+    """Yield the frame of each request, up to one of one colour; raises BlankFrameError where that is the first."""
     frames: Iterator[bytes] = (renderer.insert_frame(request, around) for request in requests)
     if len(requests) > 1 and isinstance(renderer, InsertsTogether):
-        frames = renderer.insert_frames(requests, around)
+        frames = iter(renderer.insert_frames(requests, around))
     for number in range(len(requests)):
         try:
-            yield check_picture(paid(budget, renderer, lambda: next(frames, None)), size, who)
+            yield check_picture(paid(context.plugins.budget, renderer, lambda: next(frames, None)), size, who)
         except BlankFrameError:
             if not number:
                 raise

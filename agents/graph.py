@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from katha.agents.context import RunContext, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
-from katha.agents.frames import draw_board, draw_bridge, inserted_name, insertion_of, insertion_seeds
+from katha.agents.frames import draw_board, draw_bridge, inserted_name, insertion_of, insertion_seeds, next_seed
 from katha.agents.state import (
     BridgeTask,
     CritiqueTask,
@@ -165,8 +165,13 @@ def _bridges(state: RunState, context: RunContext, place: Place) -> list[Send]:
     board, prompt = state["boards"][state["selected"]], state.get("bridge_prompt")
     return [
         Send("bridge", BridgeTask(seed=seed, board=board, pair=place.pair, prompt=prompt))
-        for seed in insertion_seeds(context, board)
+        for seed in _seeds(state, context, board)
     ]
+
+
+def _seeds(state: RunState, context: RunContext, board: Board) -> list[int]:
+    """The seeds of the inserted frame: the mode's, and those that a reviewing person asked for."""
+    return list(dict.fromkeys([*insertion_seeds(context, board), *state.get("more_seeds", [])]))
 
 
 def after_localize(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
@@ -199,7 +204,7 @@ class _Proposal(NamedTuple):
 def _inserted_names(state: RunState, context: RunContext) -> list[str]:
     """The names of the measured boards with a frame more than the selected one, in the order of their seeds."""
     board = state["boards"][state["selected"]]
-    names = [inserted_name(context.mode.insert, board, seed) for seed in insertion_seeds(context, board)]
+    names = [inserted_name(context.mode.insert, board, seed) for seed in _seeds(state, context, board)]
     return [name for name in names if name in state.get("scored", {})]
 
 
@@ -239,13 +244,15 @@ def check_choice(choice: ReviewChoice, request: ReviewRequest) -> ReviewChoice:
     """Return a person's choice if it can be followed.
 
     Raises:
-        UsageError: it is none of the four, names no board that is there, or has an empty prompt.
+        UsageError: it is none of the five, is no seed, names no board that is there, or has an empty prompt.
     """
     names = [item.name for item in request.inserted]
     if choice.action not in get_args(ReviewAction):
         raise UsageError(f"{choice.action!r} is no choice.", hint=f"Known: {', '.join(get_args(ReviewAction))}.")
     if choice.action == "choose" and choice.candidate not in names:
         raise UsageError(f"No inserted board is called {choice.candidate!r}.", hint=f"Known: {', '.join(names)}.")
+    if choice.seed is not None and not 0 <= choice.seed < 2**32:
+        raise UsageError(f"{choice.seed} is no seed.", hint="Seeds go from 0 to 4294967295.")
     if choice.action == "edit" and not (choice.prompt or "").strip():
         raise UsageError("The new prompt is empty.", hint="Say what the inserted frame is to show.")
     return choice
@@ -260,14 +267,14 @@ def choice_schema(request: ReviewRequest) -> dict[str, Any]:
 
 
 def review(state: RunState, runtime: Runtime[RunContext]) -> RunState:
-    """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt}`.
+    """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt, seed}`.
 
     An answer that cannot be followed is asked for again, with what is wrong with it. The interrupt carries the answer's
     schema, from which the desk, the terminal and LangGraph Studio make what a person fills in.
     """
     request = review_request(state, runtime.context)
     question: dict[str, object] = {
-        "question": "Insert the frame? Answer {action: accept, reject, choose or edit, candidate, prompt}.",
+        "question": "Insert the frame? Answer {action: accept, reject, choose, edit or seed, candidate, prompt, seed}.",
         "proposal": request.proposal,
         "candidates": [item.name for item in request.inserted],
         "rule": request.reason,
@@ -279,14 +286,19 @@ def review(state: RunState, runtime: Runtime[RunContext]) -> RunState:
             choice = check_choice(ReviewChoice(**interrupt(question, response_schema=choice_schema(request))), request)
         except (TypeError, UsageError) as error:
             question = {**question, "wrong": str(error)}
-    return {"choice": choice, "bridge_prompt": choice.prompt if choice.action == "edit" else state.get("bridge_prompt")}
+    prompt = choice.prompt if choice.action == "edit" else state.get("bridge_prompt")
+    more = state.get("more_seeds", [])
+    if choice.action == "seed":
+        known = _seeds(state, runtime.context, state["boards"][state["selected"]])
+        more = [*more, next_seed(known[-1]) if choice.seed is None else choice.seed]
+    return {"choice": choice, "bridge_prompt": prompt, "more_seeds": more}
 
 
 def after_review(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
-    """An edited prompt is drawn again with every seed, and reviewed again."""
+    """An edited prompt is drawn again with every seed, a further seed as well, and both are reviewed again."""
     choice, weakest = state.get("choice"), state.get("weakest")
-    edited = choice is not None and choice.action == "edit"
-    return _bridges(state, runtime.context, weakest) if edited and weakest is not None else "decide"
+    again = choice is not None and choice.action in ("edit", "seed")
+    return _bridges(state, runtime.context, weakest) if again and weakest is not None else "decide"
 
 
 def decide(state: RunState, runtime: Runtime[RunContext]) -> RunState:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 from pydantic import ValidationError
 
+from katha.addresses import shown
 from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, plan_sha256
 from katha.agents.critique import finish
 from katha.agents.editing import take_plan
@@ -23,11 +24,13 @@ from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, 
 from katha.agents.steps import Desk, replay
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
+from katha.postgres import connector, explained
 from katha.schema import Event, Plan, StoryRecord
 from katha.store import Store
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.checkpoint.sqlite import SqliteSaver
     from langgraph.types import StreamMode
 
@@ -206,11 +209,38 @@ def _checkpoints(path: Path) -> Iterator[SqliteSaver]:
             raise StoreError(f"Cannot write {str(path)!r}: {error}.", hint=hint) from error
 
 
+@contextmanager
+def _shared_checkpoints(store: Store) -> Iterator[BaseCheckpointSaver[Any]]:
+    """The checkpointer over the database of a store that machines share.
+
+    Raises:
+        StoreError: the database cannot be reached or refuses.
+    """
+    from langgraph.checkpoint.postgres import PostgresSaver
+    from psycopg.rows import dict_row
+
+    connect, failure = connector(store.address.index)
+    try:
+        with closing(connect(row_factory=dict_row)) as connection:
+            saver = PostgresSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED))
+            with store.claim("checkpoints"):  # two machines that begin at once make the tables once
+                saver.setup()
+            yield saver
+    except failure as error:
+        raise explained(shown(store.address.index), error) from error
+
+
+def _checkpoints_of(context: RunContext, folder: RunFolder) -> AbstractContextManager[BaseCheckpointSaver[Any]]:
+    """The checkpointer of a run: its folder's, or the machines' where a person may answer from any of them."""
+    shared = context.config.review and context.store.address.index
+    return _shared_checkpoints(context.store) if shared else _checkpoints(folder.graph)
+
+
 def _drive(context: RunContext, folder: RunFolder, run_id: str, on_event: Emit, review: Review | None) -> RunState:
     """Run the machine to its end, with a person's answers where it stops for them; the final state."""
     config: RunnableConfig = {"configurable": {"thread_id": _THREAD.format(run_id=run_id)}, "recursion_limit": 1000}
     modes: list[StreamMode] = ["updates"] if on_event is ignore_event else ["custom", "updates"]
-    with _checkpoints(folder.graph) as saver:
+    with _checkpoints_of(context, folder) as saver:
         graph = build_graph(saver)
         todo: RunState | Command[None] | None = _begin(context, folder, graph, saver, config)
         while True:
@@ -221,13 +251,15 @@ def _drive(context: RunContext, folder: RunFolder, run_id: str, on_event: Emit, 
                 waits = waits or (kind == "updates" and "__interrupt__" in chunk)
             values = cast(RunState, graph.get_state(config).values)
             if not waits or review is None:
+                if not folder.graph.exists():  # a database that all runs share keeps those that are under way
+                    saver.delete_thread(config["configurable"]["thread_id"])
                 return values
             request = review_request(values, context)
             todo = Command(resume=asdict(check_choice(review(request), request)))
 
 
 def _begin(
-    context: RunContext, folder: RunFolder, graph: Graph, saver: SqliteSaver, config: RunnableConfig
+    context: RunContext, folder: RunFolder, graph: Graph, saver: BaseCheckpointSaver[Any], config: RunnableConfig
 ) -> RunState | None:
     """What the machine is started with: None to go on from its last checkpoint, an empty state to begin."""
     state = graph.get_state(config)

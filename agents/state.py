@@ -21,7 +21,7 @@ OF_ONE_STORY = (RenderError, InputFileError, RecordError, PlanError, UnfitFrameE
 """What leaves one story without a board while the others go on; of any other error (a wrong key, a device that is taken
 or too small, a spent budget) the next story would fail, too."""
 
-ReviewAction = Literal["accept", "reject", "choose", "edit"]
+ReviewAction = Literal["accept", "reject", "choose", "edit", "seed"]
 
 
 def ignore_event(event: Event) -> None:
@@ -52,11 +52,13 @@ class ReviewRequest:
 
 @dataclass(frozen=True)
 class ReviewChoice:
-    """The person's choice: take the proposal, keep the board as it was, take `candidate`, or redraw from `prompt`."""
+    """The person's choice: take the proposal, keep the board as it was, take `candidate`, redraw from `prompt`, or draw
+    one more picture with `seed` (None: the next one)."""
 
     action: ReviewAction
     candidate: str | None = None
     prompt: str | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,9 @@ class RunState(TypedDict, total=False):
 
     bridge_prompt: str | None
     """The prompt that a reviewing person wrote, if any."""
+
+    more_seeds: list[int]
+    """The seeds that a reviewing person asked for beside the run's."""
 
     choice: ReviewChoice | None
     """The reviewing person's choice."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.compare import CompareJob
+from katha.experiments.cluster.standing import OnWorkers
+from katha.experiments.compare_job import CompareJob, CompareResult
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import (
     EvalOptions,
@@ -65,6 +67,7 @@ def evaluate(
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
     on_batch: Callable[[str, int, int], None] | None = None,
+    on_workers: OnWorkers | None = None,
     **changes: Any,
 ) -> evaluating.EvalResult:
     """Judge boards that anyone made, under text, image and text+image, and score what was recovered.
@@ -79,9 +82,10 @@ def evaluate(
         budget: Limits over the calls and dollars of the judges.
         on_progress: Hears each story's id, how many stories are done, and of how many.
         on_batch: Hears of a judge's batches: its name, how many have ended, of how many.
+        on_workers: Hears how the work of several workers stands, and of those that are lost.
         **changes: Settings by name (`judges=["openai:gpt-6-luna"]`, `answers="free"`), and those of `EvalOptions`:
             `split`, `ids`, `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `reference`, `resamples`,
-            `concurrency`, `batch`.
+            `concurrency`, `batch`, `workers`, `cluster`.
 
     Returns:
         The scores, and what was asked, kept and left out; the files, with `report.html`, are in `result.out`.
@@ -96,7 +100,7 @@ def evaluate(
     """
     options, job = _eval_job(stories, boards, settings, changes)
     place = Path(out)
-    with Store(cache_folder(), owner=str(place)) as store:
+    with Store(cache_folder(), owner=str(place)) as store, options.fleet(budget, on_workers) or nullcontext() as fleet:
         result = evaluating.evaluate(
             job,
             place,
@@ -105,6 +109,7 @@ def evaluate(
             on_story=_counted(on_progress, len(job.records)),
             batch=options.batch,
             on_batch=on_batch,
+            fleet=fleet,
         )
     if not (result.reused and (place / "report.html").is_file()):
         write_eval_report(place)
@@ -164,6 +169,7 @@ def _eval_job(
     )
     judges = countable_judges(config, options.concurrency) if dry else _judges(config, options.concurrency)
     job = evaluating.EvalJob(
+        config=config,
         records=records,
         methods=methods,
         judges=evaluating.name_judges(judges),
@@ -198,11 +204,10 @@ def ablate(
     out: Path | str | None = None,
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
+    on_workers: OnWorkers | None = None,
     **changes: Any,
 ) -> AblationResult:
-    """Run every row of a suite over stories, and say what the differences support.
-
-    Each distinct frame is drawn once and each distinct question asked once.
+    """Run every row of a suite over stories, and say what the differences support; no frame is drawn twice.
 
     Args:
         stories: A JSON Lines file, a record, a text, a folder of them, or records.
@@ -214,7 +219,9 @@ def ablate(
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`.
+        on_workers: Hears how the work of several workers stands, and of those that are lost.
+        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`,
+            `workers`, `cluster`.
 
     Returns:
         The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
@@ -240,7 +247,8 @@ def ablate(
         frozen = {"file": Path(lock).name, "sha256": config.lock}
     job = AblationJob(records, chosen, config, plugins, frozen, own.resamples, strict=rows is not None, human=human)
     folder = Path(out) if out is not None else Path("out") / chosen.name
-    result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
+    with own.fleet(budget, on_workers) or nullcontext() as fleet:
+        result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)), fleet=fleet)
     write_ablation_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, ablation_tables(result.table))
     return result
@@ -271,8 +279,9 @@ def compare(
     out: Path | str = "out/compare",
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
+    on_workers: OnWorkers | None = None,
     **changes: Any,
-) -> comparing.CompareResult:
+) -> CompareResult:
     """Compare renderers (or planners, or modes), on the same plans and questions, by what their boards lose (STG).
 
     Args:
@@ -285,7 +294,9 @@ def compare(
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
-        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`.
+        on_workers: Hears how the work of several workers stands, and of those that are lost.
+        **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`,
+            `workers`, `cluster`.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
@@ -306,17 +317,12 @@ def compare(
     found = choose_methods(config, methods, (planners, renderers, modes), options)
     drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
     require_drawers(changes, drawn_by)
-    job = CompareJob(
-        records=records,
-        methods=found,
-        config=config,
-        prepare=_prepare_alike(stories),
-        resamples=own.resamples,
-        command=("katha", *sys.argv[1:]),
-        budget=budget,
-        reference=require_reference(own.reference, [one.name for one in found]),
-    )
-    result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
+    command, alike = ("katha", *sys.argv[1:]), _prepare_alike(stories)
+    against = require_reference(own.reference, [one.name for one in found])
+    job = CompareJob(records, found, config, alike, own.resamples, command=command, budget=budget, reference=against)
+    told = _counted(on_progress, len(job.records) * len(found))
+    with own.fleet(budget, on_workers) or nullcontext() as fleet:
+        result = comparing.run_comparison(job, Path(out), on_story=told, fleet=fleet)
     write_compare_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, compare_tables(result.table))
     return result

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks import (
     asking,
+    cluster,
     diffusion,
     embedded_run,
     gpu,
@@ -46,6 +47,8 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "asking": asking.measure,
     "people": people.measure,
     "metrics": metrics.measure,
+    "workers": cluster.measure,
+    "devices": cluster.simulate,
 }
 
 

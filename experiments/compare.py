@@ -4,53 +4,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from katha.agents.context import Plugins, Prepared, RunContext, check_able, make_similarity, plan_within
-from katha.agents.folder import RunFolder, by_service, prompt_hashes
-from katha.agents.frames import draw_board
-from katha.agents.run import run_story
-from katha.agents.state import OF_ONE_STORY, ignore_event
+from katha.agents.folder import by_service
 from katha.compass.modes import load_mode
-from katha.config import Settings, identity_of, katha_version
-from katha.errors import BudgetError, PlanError, RecordError, UsageError
+from katha.errors import RecordError
 from katha.eval_bridge.bench.boards import Boards
-from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.answers import iter_answers, outcome_of
-from katha.eval_bridge.judging.budget import Budget
-from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.rules import make_decider, open_rule
 from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
+from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByWorkers
+from katha.experiments.cluster.fleet import Fleet
+from katha.experiments.cluster.hands import Memory
+from katha.experiments.compare_job import (
+    COMPARISON,
+    BoardDrawer,
+    CompareJob,
+    CompareResult,
+    CompareState,
+    Failure,
+)
 from katha.experiments.eval_folder import EvalFolder, EvalSettings
-from katha.experiments.evaluate import EvalJob, EvalResult, Prepare, evaluate, name_judges
+from katha.experiments.evaluate import EvalJob, EvalResult, evaluate
 from katha.experiments.methods import Method
 from katha.experiments.runner import (
     Experiment,
-    ExperimentState,
     Made,
     OnStep,
-    Result,
-    Shelf,
     read_kept,
     read_records,
-    worth_another_try,
     write_records,
 )
-from katha.jsonio import digest, dumps, read_json, write_bytes_atomic, write_json
-from katha.protocols import Judge
-from katha.schema import DIMENSIONS, Dimension, Plan, Record, StoryRecord
-from katha.schema.scores import Scores, Selection
+from katha.jsonio import write_json
+from katha.schema import DIMENSIONS, Dimension, Plan, StoryRecord
+from katha.schema.scores import Scores
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, Standing, StoryCell, StoryRow
-from katha.store import Kind, Workspace
+from katha.store import Workspace
 
 _TEXT, _IMAGE = range(2)
 LOSS_WORDS: dict[Dimension, str] = {
@@ -67,136 +64,6 @@ _NOTES = (
     "Visual quality and character consistency (Table 69) are not judged here: they need people.",
     "Failure types are by rule: the dimension that loses most of the story's valid questions from text to images.",
 )
-
-
-class Failure(Record):
-    """Why a story has no board. again: the same command tries it again."""
-
-    reason: str
-    again: bool
-
-
-class CompareState(ExperimentState):
-    """`compare.json`: the methods, what they were made with, and by board and story why one is missing."""
-
-    differs: ClassVar[str] = "other stories, methods or settings"
-
-    command: list[str] = []
-    config: Mapping[str, object] = {}
-    methods: list[Mapping[str, object]]
-    failures: Mapping[str, Mapping[str, Failure]] = {}
-
-
-CompareResult = Result[CompareState, CompareTable]
-_BOARD = "boards/*/*/*"
-COMPARISON = Kind(
-    "comparison",
-    "compare.json",
-    CompareState,
-    results=("*.json", "*.jsonl", "plans/*/*.json", "judging/*.json*", f"{_BOARD}/*.json*", f"{_BOARD}/panels/*.png"),
-    nested=("run.json", "eval.json"),
-)
-
-
-@dataclass
-class CompareJob:
-    """Methods over stories. `config` is what they share; `prepare` fills in questions, halves and options.
-
-    reference: the method that the others are held against; None: every pair.
-    budget: what its pictures and answers may cost. given: plug-ins by method instead of the named ones, and judges (for
-    tests and callers that made them).
-    """
-
-    records: Sequence[StoryRecord]
-    methods: Sequence[Method]
-    config: Settings
-    prepare: Prepare = list
-    resamples: int = 10_000
-    seed: int = 42
-    command: Sequence[str] = ()
-    budget: Budget | None = None
-    reference: str | None = None
-    given: Mapping[str, Plugins] = field(default_factory=dict)
-
-    @cached_property
-    def judges(self) -> dict[str, Judge]:
-        """The judges by the name that their answers carry."""
-        if self.given:
-            return dict(next(iter(self.given.values())).judges)
-        config = self.config
-        made = make_judges(
-            config.judges,
-            base_url=config.base_url,
-            verify_reuse=config.verify_reuse,
-            patience=config.patience,
-            options=config.judge_options,
-        )
-        return name_judges(made)
-
-    @cached_property
-    def plugins(self) -> dict[str, Plugins]:
-        """Each method's plug-ins; equal ones are made once.
-
-        Raises:
-            UnknownPluginError, MissingExtraError: a plug-in cannot be made. UsageError: it cannot do what is asked.
-        """
-        made = dict(self.given)
-        if not made:
-            require_judge_prices(self.judges, self.budget or Budget())
-            shelf = Shelf(self.judges, make_similarity(self.config), self.budget)
-            made = {method.name: shelf.plugins(method.config) for method in self.methods}
-        for method in self.methods:
-            check_able(method.config, made[method.name])
-        return made
-
-    @property
-    def prompt_tokens(self) -> int | None:
-        """The strictest prompt limit of all renderers, so that every one of them gets the same plan."""
-        limits = [made.renderer.capabilities.prompt_tokens for made in self.plugins.values()]
-        return min((limit for limit in limits if limit is not None), default=None)
-
-    def seeds(self, method: Method) -> tuple[int, ...]:
-        """Return a seed for each board: one where a renderer has no seeds, or the mode chooses one (Table 44)."""
-        able = self.plugins[method.name].renderer.capabilities
-        several = able.source == "drawn" and able.deterministic and not method.repairs
-        return method.config.seeds if several else method.config.seeds[:1]
-
-    def boards(self, method: Method) -> dict[str, int]:
-        """Return the names of a method's boards as they are judged, each with its seed."""
-        seeds = self.seeds(method)
-        return {f"{method.name}@{seed}" if len(seeds) > 1 else method.name: seed for seed in seeds}
-
-    @property
-    def selection(self) -> Selection:
-        """Which questions are asked: all, or the reporting half where a mode chooses by the steering half."""
-        return "reporting" if any(method.repairs for method in self.methods) else "all"
-
-    def state(self) -> CompareState:
-        """Return what the folder begins with; its identity is of everything that a finished comparison depends on."""
-        config = self.config.model_dump(mode="json")
-        plugins = {name: made.specs() for name, made in self.plugins.items()}
-        configs = {method.name: method.config.model_dump(mode="json") for method in self.methods}
-        identity = {
-            "katha": katha_version(),
-            "stories": [record.model_dump(mode="json") for record in self.records],
-            "methods": [[name, identity_of(own)] for name, own in configs.items()],
-            "plugins": plugins,
-            "config": identity_of(config),
-            "resamples": [self.resamples, self.seed],
-            **({"reference": self.reference} if self.reference is not None else {}),
-            "prompts": prompt_hashes(),
-        }
-        return CompareState(
-            format=1,
-            katha=katha_version(),
-            identity=digest(identity),
-            command=list(self.command),
-            config=config,
-            methods=[
-                {"name": item.name, "slug": item.slug, "config": configs[item.name], "plugins": plugins[item.name]}
-                for item in self.methods
-            ],
-        )
 
 
 @dataclass(frozen=True)
@@ -324,12 +191,14 @@ def run_comparison(
     out: Path,
     *,
     on_story: OnStep | None = None,
+    fleet: Fleet | None = None,
 ) -> CompareResult:
     """Compare into the folder `out`: boards, answers, `scores.json` and `table.json`.
 
     The same call again does nothing; after a kill it goes on, draws and asks nothing twice. A story that a method
     cannot draw is invalid for it, with the reason, and stops nothing. A budget that is used up leaves the comparison
-    unfinished: what was paid for is kept, and the same call with a larger one goes on.
+    unfinished: what was paid for is kept, and the same call with a larger one goes on. The workers of a `fleet`
+    draw and judge.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`); or a service
@@ -339,13 +208,13 @@ def run_comparison(
     for record in job.records:  # a story's id becomes the name of a folder
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
-    return _Comparison(job, Workspace(out, COMPARISON)).run(on_story)
+    return _Comparison(job, Workspace(out, COMPARISON), fleet).run(on_story)
 
 
 class _Comparison(Experiment[CompareState, CompareTable]):
-    def __init__(self, job: CompareJob, folder: Workspace[CompareState]) -> None:
+    def __init__(self, job: CompareJob, folder: Workspace[CompareState], fleet: Fleet | None = None) -> None:
         super().__init__(folder)
-        self._job, self._out = job, folder.path
+        self._job, self._out, self._fleet = job, folder.path, fleet
         self._records: list[StoryRecord] = []
         self._failures: dict[str, dict[str, Failure]] = {}
 
@@ -361,68 +230,58 @@ class _Comparison(Experiment[CompareState, CompareTable]):
             write_records(path, self._job.prepare(self._job.records))
         self._records = read_records(path, StoryRecord)
         self._failures = {name: dict(found) for name, found in self.state.failures.items()}
+        self._drawer = BoardDrawer(self._job, self._out, self.store)
+        brought = self._by_workers() if self._fleet is not None else {}
+        again = Again(self._drawer) if brought else None
         for method in self._job.methods:
             for record in self._records:
                 for name, seed in self._job.boards(method).items():
-                    self._draw(method, name, seed, record)
+                    if not self._open(name, record.story_id):
+                        continue
+                    memory = brought.get((name, record.story_id))
+                    if again is not None and memory is not None:
+                        failed = again.draw(BoardPart(method, name, seed, record), memory)
+                    else:
+                        failed = self._drawer.draw(method, name, seed, record)
+                    self._note(name, record.story_id, failed)
                 self.save(failures=self._failures)
                 yield f"{method.name}: {record.story_id}"
 
-    def _boards(self, method: Method, seed: int) -> Path:
-        """Return where a method's boards of one seed are, a folder a story."""
-        return self._out / "boards" / method.slug / str(seed)
-
-    def _draw(self, method: Method, name: str, seed: int, record: StoryRecord) -> None:
-        """Draw one board, or keep the reason why there is none."""
+    def _open(self, name: str, story: str) -> bool:
+        """Return whether a board may be drawn: nothing is known against it that another try would not change."""
         known = self._failures.setdefault(name, {})
-        if record.story_id in known and not known[record.story_id].again:
-            return
-        known.pop(record.story_id, None)
-        folder, failed = self._boards(method, seed) / record.story_id, None
-        try:
-            plan = self._plan(method, record)
-            if method.repairs:
-                failed = self._repair(method, folder, record, plan)
-            else:
-                self._board(method, name, seed, RunFolder(folder), record, plan)
-        except (*OF_ONE_STORY, BudgetError) as error:
-            failed = Failure(reason=str(error), again=worth_another_try(error))
+        return story not in known or known[story].again
+
+    def _note(self, name: str, story: str, failed: Failure | None) -> None:
+        self._failures[name].pop(story, None)
         if failed is not None:
-            known[record.story_id] = failed
+            self._failures[name][story] = failed
 
-    def _plan(self, method: Method, record: StoryRecord) -> Plan:
-        """Return the plan of one planner, made once for all renderers and kept."""
-        config = method.config
-        planner = self._job.plugins[method.name].planner
-        limit, panels = self._job.prompt_tokens, len(record.scenes) or config.panels
-        key = digest([dict(planner.spec()), panels, config.style, limit])
-        path = self._out / "plans" / key[:12] / f"{record.story_id}.json"
-        if path.is_file():
-            return Plan.model_validate(read_json(path))
-        try:
-            plan = plan_within(planner, record, config.model_copy(update={"panels": panels}), limit)
-        except UsageError as error:
-            raise PlanError(f"no plan by {config.planner!r}: {error.message}") from error
-        write_json(path, plan.model_dump(mode="json"))
-        return plan
+    def _by_workers(self) -> dict[tuple[str, str], Memory]:
+        """Have the workers draw; by board and story, what the models gave that is not in the cache."""
+        if self._fleet is None:
+            return {}
+        brought: dict[tuple[str, str], Memory] = {}
 
-    def _board(self, method: Method, name: str, seed: int, folder: RunFolder, record: StoryRecord, plan: Plan) -> None:
-        update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
-        config, made = method.config.model_copy(update=update), self._job.plugins[method.name]
-        context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
-        board = draw_board(context, seed, ignore_event).model_copy(update={"method": name})
-        data = dumps(board.model_dump(mode="json")).encode("utf-8")
-        # A file that holds it already stays as it is: its time tells whether a board has changed.
-        if not folder.storyboard.is_file() or folder.storyboard.read_bytes() != data:
-            write_bytes_atomic(folder.storyboard, data)
+        def keep(part: BoardPart, plan: Plan | None, memory: Memory) -> None:
+            if plan is not None and self._drawer.kept_plan(part.method, part.record) is None:
+                self._drawer.keep_plan(part.method, part.record, plan)
+            if not part.plans:
+                brought[part.name, part.record.story_id] = memory
 
-    def _repair(self, method: Method, folder: Path, record: StoryRecord, plan: Plan) -> Failure | None:
-        """Run the story; a board that was chosen and repaired without the judge's answers is none."""
-        config = method.config.model_copy(update={"panels": len(plan.panels)})
-        made = self._job.plugins[method.name]
-        outcome = run_story(record, config, folder, plan=plan, plugins=made).outcome
-        told = " ".join(map(str.strip, outcome.sentences()[:2]))
-        return Failure(reason=told, again=True) if outcome.failed else None
+        def parts() -> list[BoardPart]:
+            return [
+                BoardPart(method, name, seed, record, self._drawer.kept_plan(method, record))
+                for method in self._job.methods
+                for record in self._records
+                for name, seed in self._job.boards(method).items()
+                if self._open(name, record.story_id)
+            ]
+
+        work = BoardsByWorkers(self._fleet, self._job, self.state.identity_sha256[:32], self._out / "workers", keep)
+        work.plan(parts())
+        work.draw(parts())
+        return brought
 
     def conclude(self) -> Made[CompareTable]:
         evaluated = self._evaluate()
@@ -443,7 +302,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         """Put the same questions about every board."""
         job, config = self._job, self._job.config
         boards = [
-            Boards(name, self._boards(method, seed))
+            Boards(name, self._drawer.folder(method, seed))
             for method in job.methods
             for name, seed in job.boards(method).items()
         ]
@@ -463,8 +322,9 @@ class _Comparison(Experiment[CompareState, CompareTable]):
             ),
             decider=make_decider(config.matching, config.base_url),
             command=tuple(job.command),
+            config=config,
         )
-        return evaluate(made, self._out / "judging", self.store, budget=job.budget)
+        return evaluate(made, self._out / "judging", self.store, budget=job.budget, fleet=self._fleet)
 
     def _score(self, folder: EvalFolder, reasons: Mapping[str, Mapping[str, str]]) -> Judged:
         """Write `scores.json`, where a method's seeds count together, and return what the table is made from."""
@@ -494,7 +354,9 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)
         frames = {
             method.name: [
-                path.stem for seed in job.seeds(method) for path in self._boards(method, seed).glob("*/panels/*.png")
+                path.stem
+                for seed in job.seeds(method)
+                for path in self._drawer.folder(method, seed).glob("*/panels/*.png")
             ]
             for method in job.methods
         }

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from katha.border import spec_of
-from katha.config import katha_version
+from katha.config import Settings, katha_version
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.abilities import AsksInBatches, judge_abilities, judge_name
@@ -30,6 +30,8 @@ from katha.eval_bridge.scoring.moral import label_questions
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
+from katha.experiments.cluster.fleet import Fleet
+from katha.experiments.cluster.judged import JudgedByWorkers
 from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, SpendLog, Writer
 from katha.experiments.judging import Evaluator, Sink, ignore, row_order
 from katha.experiments.runner import Experiment, Made, OnStep, Result, read_records, write_records
@@ -59,6 +61,7 @@ class EvalJob:
     variants: Sequence[ContrastiveVariant] = ()
     scanner: WordScanner | None = None
     command: tuple[str, ...] = ()
+    config: Settings | None = None
 
     def specs(self) -> dict[str, Mapping[str, object]]:
         """Return the judges' specifications by name."""
@@ -177,10 +180,12 @@ def evaluate(
     on_story: OnStep | None = None,
     batch: bool = False,
     on_batch: OnBatch | None = None,
+    fleet: Fleet | None = None,
 ) -> EvalResult:
     """Evaluate into the folder `out`. The same call again asks nothing; after a kill it goes on where it stopped.
 
-    With `batch`, judges that have a batch API are asked by it, and this waits until their batches have ended.
+    With `batch`, judges that have a batch API are asked by it, and this waits until their batches have ended. With a
+    `fleet`, its workers ask the judges that compute; those that wait for a server are asked here.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`).
@@ -189,7 +194,7 @@ def evaluate(
     limits = budget or Budget()
     batched = _batchable(job) if batch else {}
     require_prices(job.judges, limits)
-    made = _Evaluation(job, EvalFolder(out), store, limits, retry, batched, on_story, on_batch).run()
+    made = _Evaluation(job, EvalFolder(out), store, limits, retry, batched, on_story, on_batch, fleet).run()
     return EvalResult(**vars(made))
 
 
@@ -217,8 +222,10 @@ class _Evaluation(Experiment[EvalState, Scores]):
         batched: Mapping[str, AsksInBatches],
         on_story: OnStep | None,
         on_batch: OnBatch | None,
+        fleet: Fleet | None,
     ) -> None:
         super().__init__(folder, store)
+        self._fleet = fleet
         self._job, self._budget, self._retry = job, budget, retry
         self._batched, self._on_story, self._on_batch = batched, on_story, on_batch
 
@@ -238,8 +245,8 @@ class _Evaluation(Experiment[EvalState, Scores]):
         return fresh.model_copy(update={"judges": {**before, **fresh.judges}})
 
     def work(self) -> Iterator[str]:
-        job, folder = self._job, self.folder
-        evaluator = partial(job.evaluator, self._stories(), settled=folder.settled())
+        job, folder, there = self._job, self.folder, self.folder.settled()
+        evaluator = partial(job.evaluator, self._stories(), settled=there)
         batches, paid = BatchFolder(folder.batches), dict[str, Judge]()
         if self._batched:
             paid |= ask_in_batches(
@@ -253,12 +260,28 @@ class _Evaluation(Experiment[EvalState, Scores]):
         ):
             limits, retry = self._budget, self._retry
             engine = JudgingEngine(judges, self.store, budget=limits, paid=paid, retry=retry, on_reply=spent)
-            self._evaluator = evaluator(engine, logs=(Writer(log), Writer(control_log)))
+            logs = (Writer(log), Writer(control_log))
+            brought = self._by_workers(engine, partial(evaluator, logs=logs), judges.keys() - paid.keys())
+            self._evaluator = evaluator(engine, settled=there | brought, logs=logs)
             self._evaluator.run(self._on_story)
+            self._evaluator.kept -= len(brought)
             self._spent = spent.accounts()
         self.store.flush()
         batches.close()
         yield from ()
+
+    def _by_workers(
+        self, engine: JudgingEngine, evaluator: Callable[[JudgingEngine], Evaluator], names: Collection[str]
+    ) -> set[bytes]:
+        """Have the workers ask those of these judges that compute; the marks of what they have answered."""
+        job = self._job
+        if self._fleet is None or job.config is None:
+            return set()
+        asked_for = dict(zip(job.judges, job.config.judges, strict=True))
+        judges = {name: judge for name, judge in job.judges.items() if name in names}
+        work = JudgedByWorkers(job.config, judges, asked_for, evaluator, engine, self.store)
+        work.run(self._fleet, self.state.identity_sha256[:32], self.folder.path / "workers")
+        return work.marks
 
     def _stories(self) -> list[StoryRecord]:
         """Return the stories as used: those in the folder, or newly prepared ones, which are then written there."""

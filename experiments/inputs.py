@@ -12,9 +12,12 @@ from katha.agents.context import make_plan
 from katha.compass.lock import TEST_SPLITS
 from katha.config import Flag, Settings
 from katha.errors import InputFileError, RecordError, UsageError
+from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.questions.build import build_questions, fill_options
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, EvaluatorSpec, evaluator_questions
 from katha.eval_bridge.scoring.contrastive import iter_variants
+from katha.experiments.cluster.fleet import CLUSTER_HELP, WORKERS_HELP, Fleet
+from katha.experiments.cluster.standing import OnWorkers
 from katha.jsonio import digest, iter_lines, loads, read_text
 from katha.schema import ContrastiveVariant, Question, Scene, StoryRecord
 from katha.schema.scores import Selection
@@ -25,10 +28,30 @@ SPLIT_HELP = "Only the stories of this split (the record's field); test is publi
 IDS_HELP = "Only these stories: ids with commas, or a file of them (one a line, or JSON Lines with story_id)."
 
 
-class EvalOptions(BaseModel):
-    """How boards that are there are judged, beside the settings that every judging has."""
+class WorkerOptions(BaseModel):
+    """Who does the work."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    workers: str | None = Field(default=None, description=WORKERS_HELP)
+    cluster: str | None = Field(default=None, description=CLUSTER_HELP)
+
+    def fleet(self, budget: Budget | None, heard: OnWorkers | None) -> Fleet | None:
+        """Return the workers; None where the command works alone.
+
+        Raises:
+            UsageError: they say nothing that there is, or a limit could not hold. MissingExtraError: Ray is missing.
+        """
+        made = Fleet.of(self.workers, self.cluster, heard)
+        if made is not None and budget is not None and budget.max_calls is not None:
+            raise UsageError(
+                "--max-calls counts the calls of one process and cannot hold over workers.", hint="Give --max-cost."
+            )
+        return made
+
+
+class EvalOptions(WorkerOptions):
+    """How boards that are there are judged, beside the settings that every judging has."""
 
     questions: str | None = Field(
         default=None, description="all, reporting or steering; reporting where stories carry roles."
@@ -58,10 +81,8 @@ class EvalOptions(BaseModel):
     )
 
 
-class StudyOptions(BaseModel):
+class StudyOptions(WorkerOptions):
     """Which stories a suite or a comparison is about, how differences are tested, and what is measured beside."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     split: str | None = Field(default=None, description=SPLIT_HELP)
     ids: str | None = Field(default=None, description=IDS_HELP)

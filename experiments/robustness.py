@@ -24,7 +24,7 @@ from katha.eval_bridge.scoring.robustness import (
 )
 from katha.eval_bridge.scoring.scores import HEADLINE, score
 from katha.experiments.ablate.job import ABLATION
-from katha.experiments.compare import COMPARISON
+from katha.experiments.compare_job import COMPARISON
 from katha.experiments.eval_folder import EvalState
 from katha.experiments.scoring import read_archive, read_scored_stories
 from katha.jsonio import read_json

@@ -47,8 +47,8 @@ from katha.eval_bridge.matching.match import Matching
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.rows import row_counts
+from katha.experiments.ablate.bench import StoryBench
 from katha.experiments.ablate.job import AblationJob
-from katha.experiments.ablate.story import StoryBench
 from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, read_kept
 from katha.jsonio import write_json
 from katha.schema import DIMENSIONS, Answer, Board, StoryRecord

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from kinds import SLOW, UNIT, listed
+from services import PostgresServer, S3Server, postgres_server
 
 
 def pytest_configure() -> None:
@@ -55,3 +56,26 @@ def toy_diffusion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server; whoever stops it starts it again."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """An S3 server on loopback; `s3_keys` lets a test find it."""
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3_keys(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """The S3 server, in the environment."""
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    return s3

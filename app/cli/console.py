@@ -23,7 +23,10 @@ from katha.tables import DataTable, Estimate, number_of
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from katha.experiments.cluster.standing import Standing
     from katha.experiments.needs import Needs
+
+_LINE_SECONDS = 10.0
 
 
 class _View:
@@ -87,6 +90,21 @@ def progress_bar(title: str, words: str = "{}", *, quiet: bool) -> Iterator[Call
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None)
         yield lambda what, done, total: bar.update(task, completed=done, total=total, description=words.format(what))
+
+
+def workers_view(*, quiet: bool) -> Callable[[Standing, str], None]:
+    """Return what tells how the work of several workers stands: a line now and then, and one for each thing to know."""
+    told = 0.0
+
+    def heard(standing: Standing, said: str) -> None:
+        nonlocal told
+        if said:
+            typer.echo(said, err=True)
+        if not quiet and standing.clock() - told > _LINE_SECONDS:
+            told = standing.clock()
+            typer.echo(standing.line(), err=True)
+
+    return heard
 
 
 def echo_json(value: object) -> None:

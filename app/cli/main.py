@@ -36,8 +36,8 @@ VERBS = {
         "Print the plan of STORY: characters, one prompt a frame, and the transitions that must be readable.",
     ),
     "redo": _Verb(
-        "run:redo",
-        "Draw one frame of RUN again with another seed, keep the old version, and judge again what depends on it.",
+        "redo:redo",
+        "Change a frame of RUN by hand, keep the version before, and judge again what depends on it.",
     ),
     "desk": _Verb(
         "desk:desk",
@@ -80,6 +80,9 @@ VERBS = {
     ),
     "people": _Verb(
         "people:people", "Ask people about boards: make the pages of a study, and score what they hand back."
+    ),
+    "store": _Verb(
+        "store:store", "Look after the store that commands share: KATHA_CACHE, or KATHA_STORE and KATHA_OBJECTS."
     ),
     "new": _Verb("plugins:new", "Write the skeleton of a plug-in of your own."),
     "train": _Verb("train:train", "Train what can be trained."),

@@ -16,8 +16,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from katha.addresses import shown, store_address
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
+from katha.app.cli.store import check as look
 from katha.app.presets import lacks
 from katha.config import Settings, cache_folder
 from katha.configs import config_names, load_config
@@ -26,7 +28,6 @@ from katha.jsonio import write_bytes_atomic
 from katha.models.client import AnthropicClient, Fault, OpenAIClient, ProviderClient, find_vendor
 from katha.models.lifecycle import ending, models_of, standing
 from katha.registry import Family, default_registry, option_names
-from katha.store import Store
 
 _REQUIREMENT, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
@@ -61,7 +62,7 @@ def doctor(
     A vendor whose key is set is asked for its list of models, which costs nothing.
     """
     if cache:
-        _tell_cache(as_json)
+        look(as_json)
         return
     value = _diagnosis()
     if as_json:
@@ -71,21 +72,6 @@ def doctor(
         typer.echo(f"{section}:")
         for name, state in items.items():
             typer.echo(f"  {name:<34} {state}")
-
-
-def _tell_cache(as_json: bool) -> None:
-    """Print what a look at the whole cache found; damage that was set aside is no failure."""
-    folder = cache_folder()
-    with Store(folder) as store:
-        found = store.check()
-    if as_json:
-        echo_json({"cache": str(folder), **dataclasses.asdict(found)})
-        return
-    typer.echo(f"Cache: {folder}")
-    typer.echo(f"  {found.files:,} files, {found.damaged_files:,} of them damaged")
-    typer.echo(f"  {found.records:,} records, {found.damaged_records:,} of them damaged")
-    if found.damaged_files or found.damaged_records:
-        typer.echo(f"What is damaged is in {folder / 'quarantine'} now, and is made again when it is needed.")
 
 
 def _lister(family: Family, about: str) -> Callable[..., None]:
@@ -129,7 +115,7 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "keys": {key: "set" if os.environ.get(key) else "not set" for key in _KEYS},
         "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
         "models": _models(),
-        "folders": {"cache": f"{folder} ({usable})"},
+        "folders": {"cache": f"{folder} ({usable})", **_shared()},
         **_presets(),
     }
 
@@ -164,6 +150,12 @@ def _models() -> dict[str, str]:
             if offered is not None or ending(provider, model) is not None:
                 found[f"{provider}:{model}"] = standing(provider, model, offered)
     return found
+
+
+def _shared() -> dict[str, str]:
+    """Return what the environment names beside the cache folder; nothing is opened."""
+    address = store_address()
+    return {name: shown(place) for name, place in vars(address).items() if place and name in ("index", "objects")}
 
 
 def _packages() -> dict[str, str]:

@@ -1,31 +1,29 @@
-"""The verbs of one story: run, plan, redo and report; and the person's side of `--review`."""
+"""The verbs of one story: run, plan and report; `redo` and the person's side of `--review` have their own modules."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import katha
-from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
+from katha.agents.folder import RunFolder
+from katha.agents.state import RunResult
 from katha.app.cli.console import echo_json, end, live_view, points, tell_choice, tell_needs, tell_outcome
 from katha.app.cli.options import Adapter, DryRun, Given, Json, Lock, Story, options_from
+from katha.app.cli.review import review_board, reviewer
 from katha.app.drawing import settings_for
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings
-from katha.errors import UsageError
 from katha.jsonio import dumps
 
 if TYPE_CHECKING:
     from katha.experiments.needs import Needs
 
 _PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "panels", "style")
-_REDRAWN = ("renderer_options", "bridge_renderer_options", "memory")
 _LINE = "  {:<14}{:>7}{:>10}{:>10}{:>10}{:>17}"
 
 
@@ -63,7 +61,10 @@ def run(
             reviewer=reviewer() if reviews else None,
             **changes,
         )
-    _tell(result, as_json)
+    if reviews and not as_json:
+        review_board(result.out)
+        result = RunFolder(result.out).load_result(reused=True)
+    tell_result(result, as_json)
 
 
 def _needs(story: str, given: Given, plan: Path | None, changes: dict[str, object]) -> Needs:
@@ -84,23 +85,6 @@ def plan(story: Story, given: Given, adapter: Adapter = None) -> None:
     typer.echo(dumps(made.model_dump(mode="json")), nl=False)
 
 
-@options_from(Settings, only=_REDRAWN, preset=False, limits=False)
-def redo(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
-    frame: Annotated[int, typer.Option("--frame", min=1, help="Which frame of the storyboard, counted from 1.")],
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="The seed to draw it with.")],
-    given: Given,
-    as_json: Json = False,
-) -> None:
-    """Draw one frame of RUN again with another seed, keep the old version, and judge again what depends on it.
-
-    The options go over the run's own, where they change no picture: another rung of memory, a longer timeout.
-    """
-    with live_view(quiet=as_json) as on_event:
-        result = katha.redo_frame(run, frame, seed, on_event=on_event, **given.changes)
-    _tell(result, as_json)
-
-
 def report(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
     sheet: Annotated[
@@ -110,7 +94,8 @@ def report(
     """Write RUN/report.html again and print where it is."""
     folder = finished_run(run)
     if sheet is not None:
-        typer.echo(f"Sheet: {write_sheet(load_run(folder).board, folder, sheet)}")
+        made = load_run(folder)
+        typer.echo(f"Sheet: {write_sheet(made.board, folder, sheet, made.plan)}")
     typer.echo(f"Report: {write_report(folder)}")
 
 
@@ -121,7 +106,7 @@ def with_adapter(given: Given, adapter: str | None) -> dict[str, object]:
     return {**given.changes, "planner_options": [*given.changes.get("planner_options", ()), f"adapter={adapter}"]}
 
 
-def _tell(result: RunResult, as_json: bool) -> None:
+def tell_result(result: RunResult, as_json: bool) -> None:
     """Print the outcome of a run: the numbers before and after, what was decided, and where the report is."""
     scores = result.scores
     methods = {name: headline(scores, name) for name in scores.methods}
@@ -157,46 +142,3 @@ def _tell(result: RunResult, as_json: bool) -> None:
     tell_outcome(result.outcome)
     typer.echo(f"Report: {report}")
     end(result.outcome)
-
-
-_KEYS = {"a": "accept", "r": "reject", "s": "another seed", "e": "edit the prompt"}
-
-
-def reviewer() -> Callable[[ReviewRequest], ReviewChoice]:
-    """The callback that asks the person at the terminal.
-
-    Raises:
-        UsageError: there is no terminal to ask at.
-    """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("--review asks a person, and this is not a terminal.", hint="Leave --review out.")
-    return _ask
-
-
-def _ask(request: ReviewRequest) -> ReviewChoice:
-    from rich.console import Console
-    from rich.prompt import Prompt
-
-    console = Console()
-
-    def say(words: str) -> None:
-        console.print(words, highlight=False)
-
-    first, second = request.weakest
-    say(f"The weakest transition is {first} to {second}: {request.weakest_reason}")
-    say(f"Board as it is: score {request.selected.score.total:.3f}")
-    for candidate in request.inserted:
-        frame = next(frame for frame in candidate.board.frames if frame.kind != "scene")
-        mark = " (proposed)" if candidate.name == request.proposal else ""
-        say(f"  {candidate.name}: score {candidate.score.total:.3f}{mark}  {request.panels / f'{frame.sha256}.png'}")
-    say(f"The rule would {'accept' if request.accepts else 'reject'} it: {request.reason}")
-    keys = ", ".join(f"[b]{key}[/b] {words}" for key, words in _KEYS.items())
-    console.print(keys)
-    key = Prompt.ask("Your choice", choices=list(_KEYS), default="a" if request.accepts else "r", console=console)
-    if key == "s":
-        names = [candidate.name for candidate in request.inserted]
-        return ReviewChoice("choose", candidate=Prompt.ask("Which one", choices=names, console=console))
-    if key == "e":
-        say(f"Now: {request.prompt}")
-        return ReviewChoice("edit", prompt=Prompt.ask("New prompt", default=request.prompt, console=console))
-    return ReviewChoice("accept" if key == "a" else "reject")

@@ -20,6 +20,7 @@ from katha.app.cli.console import (
     tell_needs,
     tell_outcome,
     tell_table,
+    workers_view,
 )
 from katha.app.cli.metrics import tell_measures
 from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Resamples, Stories, options_from
@@ -118,6 +119,7 @@ def evaluate(
             given.preset,
             budget=given.budget,
             on_progress=on_progress,
+            on_workers=workers_view(quiet=as_json),
             on_batch=None if as_json else _tell_batch,
             **changes,
         )
@@ -283,6 +285,7 @@ def ablate(
             out=out,
             budget=given.budget,
             on_progress=on_progress,
+            on_workers=workers_view(quiet=as_json),
             **own,
         )
     _conclude(result, _tell_ablation, as_json)
@@ -380,6 +383,7 @@ def compare(
             out=out,
             budget=given.budget,
             on_progress=on_progress,
+            on_workers=workers_view(quiet=as_json),
             **own,
         )
     _conclude(result, _tell_comparison, as_json, {"reused": result.reused})

@@ -304,10 +304,14 @@ class _Line:
         """Return one reply of the judge's as a sound one, and put it on the account."""
         sound = _checked(reply, prompt)
         self._budget.settle(each, float(sound.usage.get("cost") or 0.0))
-        self.tally.count(sound)
-        if self._on_reply is not None:
-            self._on_reply(self.name, sound)
+        self.count(sound)
         return sound
+
+    def count(self, reply: JudgeReply) -> None:
+        """Put a reply on the account."""
+        self.tally.count(reply)
+        if self._on_reply is not None:
+            self._on_reply(self.name, reply)
 
 
 def _account(line: _Line) -> Account:
@@ -387,6 +391,15 @@ class JudgingEngine:
         claim = self._store.claim(f"answers:{name}:{asking.packet_hash}") if self._store is not None else nullcontext()
         with line.whole_packet(), claim:
             return asking.run(lambda answer, reused: self._tell(line, answer, reused, on_answer))
+
+    def heard(self, answer: Answer, *, reused: bool) -> None:
+        """Put an answer on the account that another process has got from a judge of this engine."""
+        line = self._lines[answer.judge]
+        self.outcome.add(answer)
+        if reused:
+            line.tally.count_reused()
+        else:
+            line.count(JudgeReply(answer.status, usage=dict(answer.usage)))
 
     def _tell(self, line: _Line, answer: Answer, reused: bool, on_answer: OnAnswer | None) -> None:
         self.outcome.add(answer)

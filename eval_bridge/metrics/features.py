@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.artifacts import Index
+from katha.artifacts import SqliteIndex
 from katha.border import spec_of
 from katha.config import cache_folder
 from katha.jsonio import digest, sha256_hex
@@ -68,7 +68,7 @@ class Features:
     def __init__(self, folder: Path | None = None) -> None:
         """folder: of the cache; the user's unless told."""
         place = folder if folder is not None else cache_folder()
-        self._index = Index(place / "features.sqlite", place / "quarantine")
+        self._index = SqliteIndex(place / "features.sqlite", place / "quarantine")
         self._lock = threading.Lock()
         self._prefixes: dict[int, tuple[object, str]] = {}
         self.computed = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -290,7 +290,8 @@ class AblationJob:
     (for tests and callers that made them). lock: the name and hash of the lock that froze `config.compass`, if any.
     human: people's judgments of the boards (see `Judgments`); they change the table and no board.
     strict: refuse a row whose planner or renderer is not on this machine; otherwise `settle` leaves it out, and
-    `not_run` says why. whole: the suite as given, with the rows that are left out of `suite`.
+    `not_run` says why. whole: the suite as given, with the rows that are left out of `suite`. seen: how a worker has
+    the plug-ins of a row.
     """
 
     records: Sequence[StoryRecord]
@@ -303,6 +304,7 @@ class AblationJob:
     command: Sequence[str] = field(default_factory=lambda: list(sys.argv))
     strict: bool = False
     human: Path | None = None
+    seen: Callable[[Settings, Plugins], Plugins] | None = None
     people: Judgments | None = field(init=False, default=None)
     whole: Suite = field(init=False)
     not_run: dict[str, str] = field(init=False, default_factory=dict)
@@ -339,7 +341,8 @@ class AblationJob:
 
         reporter: the judge that is held out: it reports, and all others choose.
         """
-        made = self._shelf.plugins(self.row_config(row))
+        made = self._shelf.plugins(config := self.row_config(row))
+        made = made if self.seen is None else self.seen(config, made)
         return made if reporter is None else replace(made, steering=tuple(n for n in made.judges if n != reporter))
 
     def reporters(self, row: Row) -> list[str | None]:

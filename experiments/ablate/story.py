@@ -1,253 +1,54 @@
-"""One story under every row of a suite, and the suite over all stories.
-
-Each row runs the same LangGraph machine as `katha run`, up to its decision. Plan, questions, measured boards and
-answers are shared: every distinct frame is drawn once and every distinct question asked once.
-"""
+"""A suite over all stories, in its folder."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
-from langgraph.types import StreamMode
-
-from katha.agents.context import Measured, Prepared, RunContext, plan_within, prepare_story
-from katha.agents.critique import ask_all, question_id
-from katha.agents.folder import MemoryFiles
-from katha.agents.frames import images_of
-from katha.agents.graph import Graph, build_graph, final_boards
-from katha.agents.state import OF_ONE_STORY, Emit, RunState, ignore_event
-from katha.compass.modes import Row
-from katha.compass.repair import board_key
-from katha.errors import KathaError, MissingExtraError, PlanError, TransientRenderError, UnknownPluginError, UsageError
-from katha.eval_bridge.judging.answers import FAILED, outcome_of
-from katha.eval_bridge.matching.match import Rule
+from katha.agents.graph import build_graph
+from katha.agents.state import Emit, ignore_event
+from katha.eval_bridge.judging.answers import outcome_of
 from katha.eval_bridge.matching.rules import kept_rule
-from katha.eval_bridge.packets.instructions import STEERING_VARIANT
-from katha.eval_bridge.scoring.audit import require_separate
-from katha.experiments.ablate.job import (
-    HELD_OUT,
-    OWN,
-    AblationFolder,
-    AblationJob,
-    AblationResult,
-    AblationState,
-    RowBoard,
-    StoryResult,
-    drawn_by,
-    protocol_of,
-)
+from katha.experiments.ablate.bench import StoryBench, StoryMade, run_rows
+from katha.experiments.ablate.job import AblationFolder, AblationJob, AblationResult, AblationState
 from katha.experiments.ablate.table import write_table
 from katha.experiments.ablate.tally import Tally
-from katha.experiments.runner import Experiment, Made, OnStep, read_kept, worth_another_try
-from katha.schema import CONDITIONS, Answer, Board, Event, Plan, Role, StoryRecord
+from katha.experiments.cluster.fleet import Fleet
+from katha.experiments.cluster.suites import rows_by_workers
+from katha.experiments.runner import Experiment, Made, OnStep, read_kept
+from katha.schema import StoryRecord
 from katha.schema.tables import AblationTable
-from katha.store import Status, Store
-
-_ID = 16
-
-
-class StoryBench:
-    """One story. `run` gives the boards of a row, `judge` the reporting answers of a board."""
-
-    def __init__(
-        self,
-        record: StoryRecord,
-        folder: Path,
-        job: AblationJob,
-        store: Store,
-        graph: Graph,
-        rule: Rule,
-        emit: Emit = ignore_event,
-    ) -> None:
-        self.record, self.job, self._store, self._graph, self._rule = record, job, store, graph, rule
-        self._files, self._emit = MemoryFiles(folder), emit
-        self._plans: dict[str, Plan] = {}
-        self._measured: dict[tuple[str, str | None], Measured] = {}
-        self._reported: dict[tuple[object, ...], list[Answer]] = {}
-
-    @property
-    def rows(self) -> list[Answer]:
-        """Every answer so far, as it came."""
-        return self._files.rows
-
-    @property
-    def unanswered(self) -> bool:
-        """Whether a question got no answer that the same command can still get."""
-        return any(row.status in FAILED for row in self.rows)
-
-    @cached_property
-    def story(self) -> StoryRecord:
-        """The story with its questions, the same for every row: its own, or those of the first row's plan."""
-        return prepare_story(self.record, self._plan(self.job.suite.rows[0]))
-
-    @property
-    def questions_from(self) -> str:
-        """The planner whose transitions the questions were built from; empty where the record brings them."""
-        if self.record.recoverability_questions or self.record.transitions:
-            return ""
-        plan = self._plan(self.job.suite.rows[0])
-        return plan.transitions_from or plan.planner
-
-    def open(self, row: Row, seeds: Sequence[int], reporter: str | None = None) -> RunContext:
-        """Return the surroundings of one run of `row`, with what the story's runs share.
-
-        reporter: the judge that is held out, if one is.
-        """
-        config = self.job.row_config(row, self.record).model_copy(update={"seeds": tuple(seeds)})
-        return RunContext.open(
-            self.record,
-            config,
-            self.job.plugins(row, reporter),
-            self._store,
-            self._files,
-            mode=self.job.mode(row),
-            matching=self._rule,
-            measured=self._measured.setdefault((drawn_by(config), reporter), Measured(boards={})),
-            ready=Prepared(self._plan(row), self.story),
-        )
-
-    def _plan(self, row: Row) -> Plan:
-        config, made = self.job.row_config(row, self.record), self.job.plugins(row)
-        key = drawn_by(config)
-        if key not in self._plans:
-            try:
-                limit = made.renderer.capabilities.prompt_tokens
-                self._plans[key] = plan_within(made.planner, self.record, config, limit)
-            except (MissingExtraError, UnknownPluginError, PlanError):
-                raise
-            except UsageError as error:  # this story cannot be planned; another one may
-                raise PlanError(error.message, hint=error.hint) from error
-        return self._plans[key]
-
-    def wanted(self) -> Iterator[tuple[Row, tuple[int, ...], str | None]]:
-        """Yield every row with the run's seeds, once for each board that the row reports: its own seed first; and the
-        judge that reports it (see `AblationJob.reporters`)."""
-        seeds = self.job.config.seeds
-        for row in self.job.suite.rows:
-            found = self.job.plugins(row).renderer.capabilities.source == "found"
-            one = found or self.job.mode(row).report == "selected"
-            for seed in seeds[:1] if one else seeds:
-                for reporter in self.job.reporters(row):
-                    yield row, seeds if one else (seed, *(other for other in seeds if other != seed)), reporter
-
-    def method(self, row: Row, seeds: Sequence[int]) -> str:
-        """Return the name of the board that begins with the first of `seeds`, where a row has one a seed."""
-        return row.name if self.job.mode(row).report == "selected" else f"{row.name}@{seeds[0]}"
-
-    def run(self, row: Row, seeds: Sequence[int], reporter: str | None = None) -> RowBoard:
-        """Return the board of `row` that begins with the first of `seeds`, chosen without the judge that reports it.
-
-        Raises:
-            RenderError: a frame could not be made. UsageError: the story cannot be planned or drawn.
-        """
-        context = self.open(row, seeds, reporter)
-        self._store.frames.looked_up.clear()
-        start = len(self.rows)
-        candidates, decision, final = final_boards(self._drive(context), context)
-        known = context.measured.boards or {}
-        measured = [known[board_key(item.board.frames)] for item in candidates]
-        left = decision.inserted if decision.accepted and decision.inserted else decision.selected
-        kept = next(item for item in candidates if item.name == left)
-        before = next(item for item in candidates if item.name == decision.selected)
-        method = self.method(row, seeds)
-        return RowBoard(
-            row=row.name,
-            method=method,
-            seed=seeds[0],
-            board=final.model_copy(update={"method": method}),
-            decision=decision,
-            score=kept.score,
-            before=before.board if kept is not before else None,
-            frames=sorted(key[:_ID] for key in self._store.frames.looked_up),
-            questions=sorted(
-                {*(name for item in measured for name in item.asked), *map(question_id, self.rows[start:])}
-            ),
-            judge=reporter,
-        )
-
-    def _drive(self, context: RunContext) -> RunState:
-        """Run the machine from plan to decision."""
-        config: Any = {"recursion_limit": 1000}
-        modes: list[StreamMode] = ["values"] if self._emit is ignore_event else ["custom", "values"]
-        values = RunState(timings={})
-        for kind, chunk in self._graph.stream(values, config, context=context, stream_mode=modes):
-            if kind == "custom":
-                self._emit(cast(Event, chunk))
-            else:
-                values = cast(RunState, chunk)
-        return values
-
-    def judge(self, made: RowBoard, row: Row) -> list[Answer]:
-        """Return the answers to the row's questions about its board; those to the text alone name no method."""
-        rows = self.report(self.open(row, self.job.config.seeds, made.judge), made.board, row, made.method)
-        made.questions = sorted({*made.questions, *map(question_id, rows)})
-        return rows
-
-    def judge_own(self, made: RowBoard, row: Row) -> list[Answer]:
-        """Return the answers of the judges that steered to the row's reporting questions, under the board's label; none
-        where all report."""
-        if self.job.plugins(row, made.judge).steering is None or protocol_of(row) != HELD_OUT:
-            return []
-        context = self.open(row, self.job.config.seeds, made.judge)
-        return self.report(context, made.board, row, made.label, by="steering")
-
-    def report(self, context: RunContext, board: Board, row: Row, method: str, by: Role = "reporting") -> list[Answer]:
-        """Return the answers about `board` under `method`; a board that was judged before is not judged again."""
-        variant = context.config.variant if row.prompts == "held_out" else STEERING_VARIANT
-        shown, images = tuple(frame.sha256 for frame in board.frames), images_of(context, board)
-        rows: list[Answer] = []
-        for condition in CONDITIONS:
-            seen = condition != "text"
-            key = (condition, shown if seen else (), row.half, variant, context.plugins.asked(by))
-            if key not in self._reported:
-                self._reported[key] = ask_all(
-                    context,
-                    condition,
-                    images if seen else (),
-                    context.questions(row.half),
-                    method="board" if seen else None,
-                    role=row.half,
-                    stage="judge",
-                    emit=self._emit,
-                    variant=variant,
-                    by=by,
-                )
-            rows += [item.model_copy(update={"method": method}) if seen else item for item in self._reported[key]]
-        return rows
-
-    def pictures(self, boards: Iterable[Board]) -> dict[str, bytes]:
-        """Return the pictures of `boards` by hash."""
-        names = {frame.sha256 for board in boards for frame in board.frames}
-        return {name: png for name in sorted(names) if (png := self._files.panel(name)) is not None}
+from katha.store import Status
 
 
 def run_ablation(
-    job: AblationJob, out: Path, *, on_story: OnStep | None = None, on_event: Emit | None = None
+    job: AblationJob,
+    out: Path,
+    *,
+    on_story: OnStep | None = None,
+    on_event: Emit | None = None,
+    fleet: Fleet | None = None,
 ) -> AblationResult:
     """Run the suite of `job` into the folder `out` and leave `table.json` there.
 
     The same call again does nothing (with other judgments by people, it makes the table again); after a kill it goes
     on, pays for nothing twice and ends with the same bytes. A board that cannot be made is invalid with its reason and
-    stops nothing; where another try may help, the same call draws it again.
+    stops nothing; where another try may help, the same call draws it again. The workers of a `fleet` run the stories.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`).
         JudgeError, StoreError: the work failed; call again to go on.
     """
     job.settle()
-    return _Ablation(job, AblationFolder(out), on_event or ignore_event).run(on_story)
+    return _Ablation(job, AblationFolder(out), on_event or ignore_event, fleet).run(on_story)
 
 
 class _Ablation(Experiment[AblationState, AblationTable]):
     folder: AblationFolder
 
-    def __init__(self, job: AblationJob, folder: AblationFolder, emit: Emit) -> None:
+    def __init__(self, job: AblationJob, folder: AblationFolder, emit: Emit, fleet: Fleet | None) -> None:
         super().__init__(folder)
-        self._job, self._emit = job, emit
+        self._job, self._emit, self._fleet = job, emit, fleet
         self._human = job.people.mark() if job.people is not None else None
 
     def begin(self) -> AblationState:
@@ -262,12 +63,29 @@ class _Ablation(Experiment[AblationState, AblationTable]):
 
     def work(self) -> Iterator[str]:
         graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, self.folder.path)
+        brought = self._by_workers() if self._fleet is not None else set[str]()
         for record in self._job.records:
-            known = self.folder.result(record.story_id, self._job.story_identity(record))
-            if known is None or known.again or not known.boards:
+            if record.story_id not in brought and self._open(record):
                 place = self.folder.story(record.story_id)
-                _run_story(StoryBench(record, place, self._job, self.store, graph, rule, self._emit), self.folder)
+                self._keep(run_rows(StoryBench(record, place, self._job, self.store, graph, rule, self._emit)))
             yield record.story_id
+
+    def _open(self, record: StoryRecord) -> bool:
+        """Return whether something of the story is still to be done."""
+        known = self.folder.result(record.story_id, self._job.story_identity(record))
+        return known is None or known.again or not known.boards
+
+    def _keep(self, made: StoryMade) -> None:
+        pictures = {name: self.store.blobs.get(name) for name in made.pictures}
+        self.folder.keep(made.result, made.story, made.answers, made.steering, pictures)
+
+    def _by_workers(self) -> set[str]:
+        """Have the workers run what is to be done; the stories that they ended."""
+        if self._fleet is None:
+            return set()
+        left = [record for record in self._job.records if self._open(record)]
+        owner, logs = self.state.identity_sha256[:32], self.folder.path / "workers"
+        return rows_by_workers(self._fleet, self._job, left, owner, logs, self._keep)
 
     def conclude(self) -> Made[AblationTable]:
         tally = Tally(self._job, self.folder)
@@ -277,55 +95,3 @@ class _Ablation(Experiment[AblationState, AblationTable]):
         reasons = [reason for result in tally.results for reason in result.invalid.values()]
         again: Status | None = "incomplete" if any(result.again for result in tally.results) else None
         return Made(table, outcome_of(rows, unusable=reasons), again)
-
-
-def _run_story(bench: StoryBench, folder: AblationFolder) -> None:
-    """Run every row of one story and keep what came of it. A row that has no board is invalid, with its reason."""
-    started = time.perf_counter()
-    boards: list[RowBoard] = []
-    invalid: dict[str, str] = {}
-    answers: dict[str, list[Answer]] = {}
-    story: StoryRecord | None = None
-    lost: KathaError | None = None
-    again = False
-    try:
-        story = bench.story
-    except (MissingExtraError, UnknownPluginError):
-        raise  # no story can be planned
-    except UsageError as error:
-        lost = error
-    for row, seeds, reporter in bench.wanted():
-        made: RowBoard | KathaError
-        try:
-            made = lost or bench.run(row, seeds, reporter)
-        except OF_ONE_STORY as error:
-            made = error
-        if isinstance(made, RowBoard):
-            boards.append(made)
-            answers.setdefault(protocol_of(row), []).extend(bench.judge(made, row))
-            if own := bench.judge_own(made, row):
-                answers.setdefault(OWN, []).extend(own)
-            continue
-        invalid[bench.method(row, seeds)] = made.message
-        again = again or worth_another_try(made)
-        # A network that is gone after a board's tries is gone for the next row, too: the next story comes first.
-        lost = made if isinstance(made, TransientRenderError) else lost
-    asked = [item for item in bench.rows if item.role == "steering"]
-    steering = {(item.method, item.judge, item.question_id, item.packet_sha256): item for item in asked}.values()
-    if story is not None:
-        require_separate(story, answers.get(HELD_OUT, []), steering, {len(item.board.frames) for item in boards})
-    result = StoryResult(
-        identity=bench.job.story_identity(bench.record),
-        story_id=bench.record.story_id,
-        title=bench.record.title,
-        boards=boards,
-        invalid=invalid,
-        questions_from=bench.questions_from if story is not None else "",
-        seconds=round(time.perf_counter() - started, 3),
-        again=again or bench.unanswered,
-    )
-    kept = {  # each text-only row once: these hold for every method
-        protocol: {(item.method, item.judge, item.question_id, item.condition): item for item in rows}.values()
-        for protocol, rows in answers.items()
-    }
-    folder.keep(result, story, kept, steering, bench.pictures([item.board for item in boards]))

@@ -1,11 +1,17 @@
-"""Addresses of servers: what can be one, told before anything is called."""
+"""Addresses of servers and of the shared store: what can be one, told before anything is called."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from katha.errors import UsageError
 
 NO_URL = "an address is http://HOST/PATH or https://HOST/PATH"
 _LONGEST = 2_000
@@ -45,3 +51,66 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+_DATABASE = "postgresql://USER@HOST:PORT/DATABASE"
+
+
+@dataclass(frozen=True)
+class StoreAddress:
+    """Where records, claims and pictures are kept; nothing told is the cache folder of this machine.
+
+    index: a PostgreSQL database, as libpq reads its URI. objects: a folder, or a URL that fsspec knows. lease: seconds
+    after which the claim of a worker that gave no sign of life may be taken over. patience: seconds that either place
+    may fail before it is given up.
+    """
+
+    index: str = ""
+    objects: str = ""
+    lease: float = 60.0
+    patience: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.index and not self.index.startswith(("postgresql://", "postgres://")):
+            raise UsageError(
+                f"KATHA_STORE cannot be {shown(self.index)!r}.", hint=f"Name a PostgreSQL database: {_DATABASE}."
+            )
+        if self.index and not self.objects:
+            raise UsageError(
+                "KATHA_STORE names an index that machines share, and nothing says where they share the pictures.",
+                hint="Name a folder that all of them see, s3://BUCKET/FOLDER or gs://BUCKET/FOLDER in KATHA_OBJECTS.",
+            )
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the pictures, where they are in one that is named."""
+        if "://" in self.objects and not self.objects.startswith("file://"):
+            return None
+        path = unquote(urlsplit(self.objects).path) if "://" in self.objects else self.objects
+        return Path(path).expanduser().absolute() if self.objects else None
+
+
+def store_address(environment: Mapping[str, str] | None = None) -> StoreAddress:
+    """Return what `KATHA_STORE`, `KATHA_OBJECTS`, `KATHA_STORE_LEASE` and `KATHA_STORE_PATIENCE` name.
+
+    They are no settings of a run: a run's folder keeps its settings, and an address may hold a password.
+
+    Raises:
+        UsageError: one cannot be.
+    """
+    given = os.environ if environment is None else environment
+    seconds: dict[str, float] = {}
+    for field, least in (("lease", 0.2), ("patience", 0.0)):
+        name = f"KATHA_STORE_{field.upper()}"
+        if given.get(name):
+            with suppress(ValueError):
+                seconds[field] = float(given[name])
+            if not least <= seconds.get(field, -1.0) <= 86_400:
+                raise UsageError(f"{name} cannot be {given[name]!r}.", hint=f"Give seconds, {least:g} to 86400.")
+    return StoreAddress(given.get("KATHA_STORE", ""), given.get("KATHA_OBJECTS", ""), **seconds)
+
+
+def shown(address: str) -> str:
+    """Return an address without what may be secret in it: name, password and options."""
+    head, mark, rest = address.partition("://")
+    return f"{head}{mark}{rest.split('?')[0].rpartition('@')[2]}" if mark else address

@@ -1,4 +1,7 @@
-"""What the cache is made of: content-addressed files, small records in SQLite, and locks between processes.
+"""What the cache of one machine is made of beside its pictures: small records in SQLite, and locks between processes.
+
+`Index` is what a store asks of its records and claims; `katha.postgres` has the one that many machines share, and
+`katha.objects` the pictures.
 
 Whatever is found damaged (flipped, cut, of another form, replaced by a folder) is moved to `quarantine` and made again
 when it is needed: a cache never has to be removed by hand.
@@ -8,21 +11,87 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from filelock import lock_descriptor
 
-from katha.errors import CorruptEntryError, InputFileError, StoreError
-from katha.jsonio import read_bytes, sha256_hex, write_bytes_atomic
+from katha.errors import StoreError
+from katha.jsonio import sha256_hex
 
 _POLL_SECONDS = 0.005
+
+
+class Record(NamedTuple):
+    """One record of an index, its bytes verified."""
+
+    kind: str
+    key: str
+    owner: str
+    value: bytes
+
+
+class Index(Protocol):
+    """Records by `(kind, key)`, and claims on work under way.
+
+    Every method but `close` raises `StoreError` where the disk or the database fails; what was recorded stays.
+    """
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        """Return the record, verified; a record that fails its hash is quarantined and gone."""
+        ...
+
+    def put(self, kind: str, key: str, value: bytes, owner: str | None = None) -> None:
+        """Record `value`; the first writer wins. `owner` paid for it: the one that the index was opened for."""
+        ...
+
+    def drop(self, kind: str, key: str) -> None:
+        """Forget one record."""
+        ...
+
+    def paid(self, kind: str) -> int:
+        """Return how many records of `kind` the owner has paid for, over all its processes."""
+        ...
+
+    def records(self, kind: str = "") -> Iterator[Record]:
+        """Yield the records (of one kind) in the order of their keys; broken ones are left out."""
+        ...
+
+    def check(self) -> tuple[int, int]:
+        """Look at every record; return how many there are, and how many were broken (they are in quarantine now)."""
+        ...
+
+    def claim(self, work: str) -> AbstractContextManager[None]:
+        """Hold a piece of work alone, between threads, processes and whatever machines share the index."""
+        ...
+
+    def sweep(self) -> int:
+        """Remove what claims of the dead have left; return how many."""
+        ...
+
+    def flush(self) -> None:
+        """Make everything recorded so far survive a power cut."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file or the server; the records stay."""
+        ...
+
+
+T = TypeVar("T")
+
+
+def patiently(work: Callable[[], T], seconds: float, passes: Callable[[BaseException], bool]) -> T:
+    """Return what `work` gives; what it raises that `passes` by waiting is tried again for so many seconds."""
+    from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
+
+    pauses = wait_exponential(multiplier=0.05, max=2.0)
+    return Retrying(stop=stop_after_delay(seconds), wait=pauses, retry=retry_if_exception(passes), reraise=True)(work)
 
 
 class LockTaken(StoreError):
@@ -51,6 +120,21 @@ def set_aside(path: Path, quarantine: Path, name: str = "") -> Path | None:
         except FileNotFoundError:
             return None
     return target
+
+
+def keep_broken(quarantine: Path, kind: str, key: str, data: bytes) -> None:
+    """Write a record that fails its hash into the folder `quarantine`.
+
+    Raises:
+        StoreError: it cannot be written, and that is not because the disk is full.
+    """
+    kept = quarantine / f"{kind}-{sha256_hex(key.encode('utf-8', 'replace'))}"
+    try:
+        quarantine.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(data)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:  # a full disk does not stop the work for a look at a broken record
+            raise StoreError(f"Cannot write {str(kept)!r}: {error.strerror}.") from error
 
 
 @contextmanager
@@ -88,84 +172,6 @@ def file_lock(path: Path, *, wait: bool = True) -> Iterator[None]:
         os.close(handle)
 
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-class Blobs:
-    """Content-addressed bytes: a file is named by its sha256, in one of 256 folders, and checked whenever it is read.
-
-    What fails its hash is moved to `quarantine`.
-    """
-
-    def __init__(self, folder: Path, quarantine: Path) -> None:
-        self.folder = folder
-        self.quarantine = quarantine
-
-    def path(self, sha256: str) -> Path:
-        """Return where the blob of that hash is or would be (the name is checked: it becomes a path).
-
-        Raises:
-            StoreError: `sha256` is not a lower-case hexadecimal sha256.
-        """
-        if _SHA256.fullmatch(sha256) is None:
-            raise StoreError(f"{sha256!r} is not a sha256.")
-        return self.folder / sha256[:2] / sha256[2:]
-
-    def put(self, data: bytes) -> str:
-        """Store `data` durably and return its sha256; writing the same bytes twice is one file.
-
-        Raises:
-            StoreError: the disk is full or refused the write; nothing stored before is touched.
-        """
-        sha256 = sha256_hex(data)
-        path = self.path(sha256)
-        with suppress(InputFileError):
-            if read_bytes(path) == data:
-                return sha256
-        for place in (self.folder, path.parent):
-            if os.path.lexists(place) and not place.is_dir():
-                set_aside(place, self.quarantine)
-        if path.is_dir():
-            set_aside(path, self.quarantine, f"blob-{sha256}")
-        write_bytes_atomic(path, data)
-        return sha256
-
-    def get(self, sha256: str) -> bytes:
-        """Return the bytes of that hash, verified.
-
-        Raises:
-            CorruptEntryError: the bytes do not have their hash; they are in quarantine now.
-            StoreError: there is no such blob, or it cannot be read.
-        """
-        path = self.path(sha256)
-        data: bytes | None = None
-        try:
-            data = read_bytes(path)
-        except InputFileError as error:
-            if not path.exists() or path.is_file():
-                raise StoreError(f"Cannot read the stored file: {error.message}", hint=error.hint) from error
-        if data is not None and sha256_hex(data) == sha256:
-            return data
-        moved = set_aside(path, self.quarantine, f"blob-{sha256}")
-        raise CorruptEntryError(
-            f"The stored file {str(path)!r} does not have its hash any more; it was moved to {str(moved)!r}.",
-            hint="It is made again when it is needed.",
-        )
-
-    def find(self, sha256: str) -> bytes | None:
-        """Return the verified bytes, or None when they are missing or were just quarantined."""
-        with suppress(CorruptEntryError):
-            return self.get(sha256) if self.path(sha256).exists() else None
-        return None
-
-    def names(self) -> Iterator[str]:
-        """Yield the hash of every blob; what has no such name is left alone."""
-        for folder in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
-            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-                if _SHA256.fullmatch(folder.name + path.name):
-                    yield folder.name + path.name
-
-
 # The small records of the cache: one SQLite database in WAL mode.
 #
 # Why not a file per record: a suite asks hundreds of thousands of questions with answers of a few hundred bytes,
@@ -177,6 +183,8 @@ class Blobs:
 # quick answers, while slow (paid) answers are flushed one by one.
 
 _FLUSH_SECONDS = 1.0
+_CLAIM_FILES = 256
+_PAGE = 500
 _BUSY_SECONDS = 60.0
 _NEW = "IF NOT EXISTS "
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)
@@ -187,8 +195,11 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS entries (
     PRIMARY KEY (kind, key)) WITHOUT ROWID"""
 
 
-class Index:
-    """Records by `(kind, key)`, each with the sha256 of its bytes and the run (`owner`) that paid for it."""
+class SqliteIndex:
+    """The index of one machine: records by `(kind, key)`, each with its sha256 and who paid for it (`owner`).
+
+    Claims are locks on files in the folder `claims` beside it, which the system lets go of when a process dies.
+    """
 
     def __init__(self, path: Path, quarantine: Path, owner: str = "") -> None:
         self.path = path
@@ -209,18 +220,9 @@ class Index:
             data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
             if sha256_hex(data) == sha256:
                 return data
-            self._keep_broken(kind, key, data)
+            keep_broken(self.quarantine, kind, key, data)
             self.drop(kind, key)
             return None
-
-    def _keep_broken(self, kind: str, key: str, data: bytes) -> None:
-        kept = self.quarantine / f"{kind}-{sha256_hex(key.encode('utf-8', 'replace'))}"
-        try:
-            self.quarantine.mkdir(parents=True, exist_ok=True)
-            kept.write_bytes(data)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:  # a full disk does not stop the work for a look at a broken record
-                raise StoreError(f"Cannot write {str(kept)!r}: {error.strerror}.") from error
 
     def check(self) -> tuple[int, int]:
         """Look at every record; return how many there are, and how many were broken (they are in quarantine now)."""
@@ -233,8 +235,8 @@ class Index:
             broken += self.get(str(kind), str(key)) is None
         return len(keys), broken
 
-    def put(self, kind: str, key: str, value: bytes) -> None:
-        """Record `value`; the first writer wins.
+    def put(self, kind: str, key: str, value: bytes, owner: str | None = None) -> None:
+        """Record `value`; the first writer wins. `owner` paid for it: the index's unless told.
 
         Raises:
             StoreError: the disk is full or refused the write; nothing recorded before is lost.
@@ -245,7 +247,7 @@ class Index:
                 self._run("PRAGMA synchronous = FULL")
             self._run(
                 "INSERT OR IGNORE INTO entries (kind, key, owner, sha256, value) VALUES (?, ?, ?, ?, ?)",
-                *(kind, key, self._owner, sha256_hex(value), value),
+                *(kind, key, self._owner if owner is None else owner, sha256_hex(value), value),
             )
             if flush:
                 self._run("PRAGMA synchronous = NORMAL")
@@ -259,6 +261,32 @@ class Index:
         """Return how many records of `kind` the owner has paid for, over all its processes."""
         counted = self._run("SELECT COUNT(*) FROM entries WHERE kind = ? AND owner = ?", kind, self._owner)
         return int(counted[0][0]) if self._owner else 0
+
+    def records(self, kind: str = "") -> Iterator[Record]:
+        """Yield the records (of one kind) in the order of their keys; broken ones are left out."""
+        last = ("", "")
+        page = (
+            "SELECT kind, key, owner, sha256, value FROM entries WHERE (kind, key) > (?, ?) "
+            "AND (? = '' OR kind = ?) ORDER BY kind, key LIMIT ?"
+        )
+        while rows := self._run(page, *last, kind, kind, _PAGE):
+            last = (str(rows[-1][0]), str(rows[-1][1]))
+            for of, key, owner, sha256, value in rows:
+                if isinstance(value, bytes) and sha256_hex(value) == sha256:
+                    yield Record(str(of), str(key), str(owner), value)
+
+    def claim(self, work: str) -> AbstractContextManager[None]:
+        """Hold a piece of work alone. Hold one claim at a time per thread: different work may share a file."""
+        number = int(sha256_hex(work.encode("utf-8"))[:8], 16) % _CLAIM_FILES
+        claims = self.path.parent / "claims"
+        # In this order: another thread may make the folder between the two questions.
+        if os.path.lexists(claims) and not claims.is_dir():
+            set_aside(claims, self.quarantine)
+        return file_lock(claims / f"{number:02x}")
+
+    def sweep(self) -> int:
+        """Return 0: the system lets go of the claims of the dead."""
+        return 0
 
     def flush(self) -> None:
         """Make everything recorded so far survive a power cut."""

@@ -1,6 +1,7 @@
 """Where things are kept: the cache that commands share, and the one folder of each command.
 
-The cache (`Store`) has content-addressed images, an SQLite index of answers and frames, and claims on work under way.
+The cache (`Store`) has content-addressed images, an index of answers and frames, and claims on work under way: in a
+folder of this machine, or where `StoreAddress` says, so that many machines share it.
 
 Every command that writes a folder (run, redo, eval, ablate, compare, tune, train) writes it through a `Workspace`. Its
 `Kind` names the state file, which is the first file of the folder and says what the others were made from; a folder
@@ -12,17 +13,21 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from katha.artifacts import Blobs, Index, LockTaken, file_lock, set_aside
-from katha.errors import InputFileError, OutputFolderError, StoreError
+from katha.addresses import StoreAddress, shown, store_address
+from katha.artifacts import Index, LockTaken, Record, SqliteIndex, file_lock, set_aside
+from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
 from katha.jsonio import PARTIAL, canonical, digest, file_sha256, loads, read_json, sha256_hex, write_json
+from katha.objects import Blobs, Objects, RemoteObjects
+from katha.postgres import PostgresIndex
 from katha.schema import Answer
 
 
@@ -34,23 +39,23 @@ class AnswerCache:
 
     def get(self, key: str) -> Answer | None:
         """Return the answer of that key, or None when it has to be asked (again)."""
-        data = self._index.get("answer", key)
+        data = self._index.get(ANSWER, key)
         if data is None:
             return None
         try:
             return Answer.model_validate_json(data)
         except ValidationError:
-            self._index.drop("answer", key)  # written by an older katha: ask again
+            self._index.drop(ANSWER, key)  # written by an older katha: ask again
             return None
 
     def put(self, key: str, answer: Answer) -> None:
         """Keep an answer as soon as it is there; anything but `ok` is dropped, so that it is asked again next time."""
         if answer.status == "ok":
-            self._index.put("answer", key, canonical(answer.model_dump(mode="json")))
+            self._index.put(ANSWER, key, canonical(answer.model_dump(mode="json")))
 
     def asked(self) -> int:
         """Return how many kept answers this run has paid for, over all its processes."""
-        return self._index.paid("answer")
+        return self._index.paid(ANSWER)
 
 
 class FrameIndex:
@@ -59,69 +64,166 @@ class FrameIndex:
     looked_up: the keys that were asked for since somebody cleared it: what a board needs, drawn now or before.
     """
 
-    def __init__(self, index: Index, blobs: Blobs) -> None:
+    def __init__(self, index: Index, blobs: Objects, keep: Callable[[str, str, bytes], None]) -> None:
+        """keep: where a record goes whose picture its place did not take, so that it follows it later."""
         self._index = index
         self._blobs = blobs
+        self._keep = keep
         self.looked_up: set[str] = set()
 
     def get(self, key: str) -> str | None:
         """Return the image's sha256, its bytes verified; None when the frame has to be drawn (again)."""
         self.looked_up.add(key)
-        found = self._index.get("frame", key)
+        found = self._index.get(FRAME, key)
         if found is None:
             return None
         sha256 = found.decode("ascii")
         if self._blobs.find(sha256) is None:
-            self._index.drop("frame", key)
+            self._index.drop(FRAME, key)
             return None
         return sha256
 
     def put(self, key: str, sha256: str) -> str:
-        """Remember the image of a request and return the one that counts: the first writer's."""
-        self._index.put("frame", key, sha256.encode("ascii"))
+        """Remember the image of a request and return the one that counts: the first writer's.
+
+        Raises:
+            StoreError: the image or the record could not be written; what was paid for is kept on this machine.
+        """
+        lost = self._blobs.failures.get(sha256)
+        if lost is not None:
+            self._keep(FRAME, key, sha256.encode("ascii"))
+            raise lost
+        self._index.put(FRAME, key, sha256.encode("ascii"))
         return self.get(key) or sha256
 
     def put_receipt(self, sha256: str, receipt: Mapping[str, object]) -> None:
         """Remember how the image came about: which service and version drew it, when, and for how much."""
-        self._index.put("receipt", sha256, canonical(dict(receipt)))
+        self._index.put(RECEIPT, sha256, canonical(dict(receipt)))
 
     def receipt(self, sha256: str) -> dict[str, object] | None:
         """Return how the image came about, if its renderer said."""
-        data = self._index.get("receipt", sha256)
+        data = self._index.get(RECEIPT, sha256)
         value = loads(data.decode("utf-8")) if data is not None else None
         return value if isinstance(value, dict) else None
 
     def rendered(self) -> int:
         """Return how many remembered frames this run has paid for, over all its processes."""
-        return self._index.paid("frame")
+        return self._index.paid(FRAME)
 
 
-_CLAIM_FILES = 256
+FRAME, ANSWER, RECEIPT, PLACE = "frame", "answer", "receipt", "objects"
+"""The kinds of records that the index has; the last says which place its pictures are in."""
+_OBJECT = "object"
+"""In the outbox, a picture to send."""
 
 
 @dataclass(frozen=True)
 class CacheReport:
-    """What a look at the whole cache found: records and files, and how many of each were damaged."""
+    """What a look at the whole cache found: records and files, and how many of each were damaged.
+
+    missing_files: records of frames whose file is gone or damaged, which were dropped.
+    """
 
     records: int
     damaged_records: int
     files: int
     damaged_files: int
+    missing_files: int = 0
 
 
 class Store:
-    """Everything under one cache folder. Two processes may use one folder at once.
+    """Everything under one cache folder, or in the places that machines share. Processes may use one store at once.
 
     `owner` is the id of the run on whose account new records are paid (it makes the paid counts survive a kill).
     """
 
-    def __init__(self, folder: Path, owner: str = "") -> None:
+    def __init__(self, folder: Path, owner: str = "", address: StoreAddress | None = None) -> None:
+        """address: what the environment says, unless told.
+
+        Raises:
+            UsageError: the address cannot be, or its pictures are not those of its index. StoreError: a place cannot be
+            reached, or the folder cannot be written.
+        """
         self.folder = folder
-        quarantine = folder / "quarantine"
-        self.index = Index(folder / "index.sqlite", quarantine, owner)
-        self.blobs = Blobs(folder / "blobs", quarantine)
+        self.owner = owner
+        self.address = address if address is not None else store_address()
+        self._quarantine = folder / "quarantine"
+        self.blobs = self._open_objects()
+        self.index = self._open_index()
+        try:
+            self._check_place()
+            self._deliver()
+        except BaseException:
+            self.index.close()
+            raise
         self.answers = AnswerCache(self.index)
-        self.frames = FrameIndex(self.index, self.blobs)
+        self.frames = FrameIndex(
+            self.index, self.blobs, lambda kind, key, value: self._keep(Record(kind, key, owner, value))
+        )
+
+    @property
+    def place(self) -> str:
+        """Where the store is, to be shown: without names and passwords."""
+        places = (shown(self.address.index) or str(self.folder), shown(self.address.objects))
+        return " and ".join(filter(None, places))
+
+    def _open_index(self) -> Index:
+        where = self.address
+        if not where.index:
+            return SqliteIndex(self.folder / "index.sqlite", self._quarantine, self.owner)
+        return PostgresIndex(
+            *(where.index, self._quarantine, self.owner),
+            lease=where.lease,
+            patience=where.patience,
+            outbox=self._keep,
+        )
+
+    def _open_objects(self) -> Objects:
+        where, local = self.address, Blobs(self.folder / "blobs", self._quarantine)
+        if where.folder is not None:
+            return Blobs(where.folder, self._quarantine)
+        if not where.objects:
+            return local
+        return RemoteObjects(
+            where.objects, local, lambda sha256: self._keep(Record(_OBJECT, sha256, "", b"")), where.patience
+        )
+
+    def _check_place(self) -> None:
+        """Refuse pictures of another index: every frame would look lost, and would be drawn and paid for again."""
+        if not self.address.objects:
+            return
+        mine = self.blobs.identity(uuid4().hex)
+        self.index.put(PLACE, "id", canonical({"id": mine, "place": shown(self.address.objects)}))
+        known = loads((self.index.get(PLACE, "id") or b"{}").decode("utf-8"))
+        if known.get("id") != mine:
+            raise UsageError(
+                f"The pictures of this index are in {known.get('place')!r}, and {shown(self.address.objects)!r} is "
+                "another place (or that one is not mounted, or was emptied).",
+                hint="Name the same KATHA_OBJECTS on every machine.",
+            )
+
+    def _keep(self, record: Record) -> None:
+        """Keep what a shared place did not take, until it does."""
+        with closing(SqliteIndex(self._outbox, self._quarantine)) as box:
+            box.put(record.kind, record.key, record.value, record.owner)
+
+    @property
+    def _outbox(self) -> Path:
+        """One for each address: what is meant for one place does not go to another."""
+        where = sha256_hex(f"{shown(self.address.index)} {shown(self.address.objects)}".encode())
+        return self.folder / f"outbox-{where[:16]}.sqlite"
+
+    def _deliver(self) -> None:
+        """Bring what a shared place did not take to where it belongs; pictures first, since records name them."""
+        if not self._outbox.exists():
+            return
+        with closing(SqliteIndex(self._outbox, self._quarantine)) as box:
+            for record in sorted(box.records(), key=lambda item: item.kind != _OBJECT):
+                if record.kind != _OBJECT:
+                    self.index.put(record.kind, record.key, record.value, record.owner)
+                elif isinstance(self.blobs, RemoteObjects):
+                    self.blobs.send(record.key)
+                box.drop(record.kind, record.key)
 
     def claim(self, work: str) -> AbstractContextManager[None]:
         """Hold a piece of work (a batch of frames, the questions of one packet) while it is done.
@@ -129,12 +231,7 @@ class Store:
         A second process that wants the same work waits, then finds it in the cache: nothing is paid twice. Hold one
         claim at a time per thread.
         """
-        number = int(sha256_hex(work.encode("utf-8"))[:8], 16) % _CLAIM_FILES
-        claims = self.folder / "claims"
-        # In this order: another thread may make the folder between the two questions.
-        if os.path.lexists(claims) and not claims.is_dir():
-            set_aside(claims, self.folder / "quarantine")
-        return file_lock(claims / f"{number:02x}")
+        return self.index.claim(work)
 
     def check(self) -> CacheReport:
         """Look at everything in the cache; what is damaged goes to quarantine, and is made again when it is needed.
@@ -142,9 +239,16 @@ class Store:
         Raises:
             StoreError: something cannot be read or moved.
         """
-        records, broken_records = self.index.check()
+        records, broken = self.index.check()
         names = list(self.blobs.names())
-        return CacheReport(records, broken_records, len(names), sum(self.blobs.find(name) is None for name in names))
+        whole = {name for name in names if self.blobs.verify(name)}
+        missing = 0
+        for record in self.index.records(FRAME):
+            sha256 = record.value.decode("ascii")
+            if sha256 not in whole and not self.blobs.verify(sha256):
+                self.index.drop(FRAME, record.key)
+                missing += 1
+        return CacheReport(records, broken, len(names), len(names) - len(whole), missing)
 
     def flush(self) -> None:
         """Make everything stored so far survive a power cut."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from doubles import PixelJudge, plugins, story
+from services import PostgresServer
 
 from katha.agents import graph, run
 from katha.agents.run import resume_run, run_story
@@ -104,6 +109,48 @@ def test_a_person_who_leaves_is_asked_again_and_nothing_is_paid_twice(tmp_path: 
     assert asked
     roles = _roles(tmp_path / "out")
     assert {roles[question] for question in judge.asked} == {"reporting"}
+
+
+_ELSEWHERE = """
+import os, sys
+from pathlib import Path
+from test_graph_review import review_run
+from katha.agents.state import ReviewChoice
+seen = []
+def choose(request):
+    seen.append(request.proposal)
+    if sys.argv[2] == "die":
+        os._exit(9)
+    return ReviewChoice("choose", candidate=request.inserted[-1].name)
+result = review_run(Path(sys.argv[1]), choose)
+print(len(seen), result.candidates.decision.reviewed, result.candidates.decision.inserted)
+"""
+
+
+def test_a_review_that_one_machine_began_is_answered_from_another(tmp_path: Path, postgres: PostgresServer) -> None:
+    """They share the run's folder, the database and a folder of pictures, and no cache folder."""
+    database = postgres.fresh()
+    paths = os.pathsep.join(str(Path(__file__).parents[1] / name) for name in ("support", "agents"))
+    shared = {"KATHA_STORE": database, "KATHA_OBJECTS": str(tmp_path / "pictures"), "PYTHONPATH": paths}
+
+    def on_machine(name: str, then: str) -> subprocess.CompletedProcess[str]:
+        known = {**os.environ, **shared, "KATHA_CACHE": str(tmp_path / name)}
+        words = [sys.executable, "-c", _ELSEWHERE, str(tmp_path / "out"), then]
+        return subprocess.run(words, env=known, capture_output=True, text=True, timeout=60)
+
+    assert on_machine("one", "die").returncode == 9
+    with psycopg.connect(database) as connection:
+        before = connection.execute("SELECT COUNT(*) FROM katha_entries WHERE kind = 'frame'").fetchone()
+        assert connection.execute("SELECT COUNT(*) > 3 FROM checkpoints").fetchone() == (True,)
+    assert not list((tmp_path / "out").glob("graph.sqlite*"))
+    done = on_machine("two", "answer")
+    assert done.stdout.startswith("1 True bridge:"), done.stderr
+    with psycopg.connect(database) as connection:
+        after = connection.execute("SELECT COUNT(*) FROM katha_entries WHERE kind = 'frame'").fetchone()
+        assert after == before  # the second machine drew nothing
+        assert connection.execute("SELECT COUNT(*) FROM checkpoints").fetchone() == (0,)
+        assert connection.execute("SELECT COUNT(*) FROM katha_claims").fetchone() == (0,)
+    assert on_machine("three", "answer").stdout.startswith("0 True bridge:")
 
 
 def _reporting(out: Path) -> list[Any]:

@@ -71,12 +71,19 @@ def test_review_needs_a_terminal(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+def finish(at: Terminal) -> None:
+    """Leave the board as it is when it is shown as a whole."""
+    at.until("Which frame")
+    at.type("d")
+    assert at.end() == 0
+
+
 @pytest.mark.parametrize(("key", "accepted"), [("a", True), ("r", False)])
 def test_a_person_accepts_or_rejects(tmp_path: Path, key: str, accepted: bool) -> None:
     with Terminal((*RUN, "--review"), tmp_path) as at:
         at.until("Your choice")
         at.type(key)
-        assert at.end() == 0
+        finish(at)
     assert "The weakest transition is" in at.text
     made = decision(tmp_path)
     assert (made["accepted"], made["reviewed"]) == (accepted, True)
@@ -85,33 +92,67 @@ def test_a_person_accepts_or_rejects(tmp_path: Path, key: str, accepted: bool) -
     assert "A person decided." in (tmp_path / "x" / "report.html").read_text()
 
 
-def test_a_person_chooses_another_seed(tmp_path: Path) -> None:
+def test_a_person_has_another_seed_drawn_and_takes_it_by_its_number(tmp_path: Path) -> None:
     with Terminal((*RUN, "--review"), tmp_path) as at:
         at.until("Your choice")
         at.type("nonsense")
         at.until("Your choice")
+        before = set((tmp_path / "x" / "panels").iterdir())
         at.type("s")
-        at.until("Which one")
-        proposed = re.search(r"(bridge:\d+): score [\d.-]+ \(proposed\)", at.text)
-        assert proposed is not None
-        other = next(name for name in ("bridge:42", "bridge:123") if name != proposed[1])
-        at.type(other)
-        assert at.end() == 0
-    assert decision(tmp_path)["inserted"] == other
+        at.until("Your choice")
+        assert len(set((tmp_path / "x" / "panels").iterdir()) - before) == 1
+        told = re.findall(r"(\d)\. (bridge:\d+): score", at.text)
+        number, name = next((number, name) for number, name in reversed(told) if name not in dict(told[:3]).values())
+        at.type(number)
+        finish(at)
+    assert decision(tmp_path)["inserted"] == name
+    assert len(list((tmp_path / "x" / "takes").iterdir())) == 4
 
 
-def test_a_person_edits_the_prompt_and_is_asked_again(tmp_path: Path) -> None:
+def test_a_person_edits_the_prompt_goes_back_and_is_asked_again(tmp_path: Path) -> None:
     prompt = "A lion hugs a mouse in the rain."
     with Terminal((*RUN, "--review"), tmp_path) as at:
         at.until("Your choice")
-        at.type("e")
-        at.until("New prompt")
-        at.type(prompt)
+        for text in ("A lion sleeps.", prompt, "A mouse eats."):
+            at.type("e")
+            at.until("New prompt")
+            at.type(text)
+            at.until("Your choice")
+        at.type("b")
         at.until("Your choice")
         at.type("a")
-        assert at.end() == 0
+        finish(at)
     frames = json.loads((tmp_path / "x" / "storyboard.json").read_text())["frames"]
     assert next(frame["prompt"] for frame in frames if frame["kind"] == "bridge") == prompt
+
+
+def test_the_whole_board_is_reviewed_frame_by_frame(tmp_path: Path) -> None:
+    with Terminal((*RUN, "--review"), tmp_path) as at:
+        at.until("Your choice")
+        at.type("r")
+        for what, asked, answer in (("p", "New prompt", "A mouse sings."), ("t", "Which take", "3")):
+            at.until("Which frame")
+            at.type("2")
+            at.until("What")
+            at.type(what)
+            at.until(asked)
+            at.type(answer)
+        at.until("Which frame")
+        at.type("1")
+        at.until("What")
+        at.type("l")
+        at.until("Which frame")
+        assert "(locked)" in at.text
+        at.type("u")
+        finish(at)
+    frame = json.loads((tmp_path / "x" / "storyboard.json").read_text())["frames"][1]
+    assert frame["prompt"] == "A mouse sings."
+    assert frame["seed"] == 44
+    done = json.loads((tmp_path / "x" / "run.json").read_text())["redone"]
+    assert [item.get("says", item.get("seed")) for item in done] == [
+        "frame 2 got another prompt",
+        "frame 2 was drawn with seed 44 from a new prompt" if "says" in done[1] else 44,
+    ]
 
 
 def test_a_review_left_by_ctrl_c_is_gone_on_with(tmp_path: Path) -> None:
@@ -123,7 +164,7 @@ def test_a_review_left_by_ctrl_c_is_gone_on_with(tmp_path: Path) -> None:
     with Terminal((*RUN, "--review"), tmp_path) as at:
         at.until("Your choice")
         at.type("a")
-        assert at.end() == 0
+        finish(at)
     assert json.loads((tmp_path / "x" / "run.json").read_text())["paid"]["frames_rendered"] == PANELS + 3
 
 

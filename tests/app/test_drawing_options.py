@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from katha.agents.context import make_bridge, make_renderer
 from katha.app.cli.main import app
-from katha.app.cli.run import redo, run
+from katha.app.cli.redo import redo
+from katha.app.cli.run import run
 from katha.app.cli.studies import ablate, compare, tune
 from katha.config import Settings, resolve
 from katha.errors import OutputFolderError, RenderError, UsageError

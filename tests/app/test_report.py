@@ -295,8 +295,9 @@ def test_big_pictures_leave_the_report_light(tmp_path: Path, run: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "pdf"])
 def test_the_sheet_shows_every_frame(tmp_path: Path, run: Path, suffix: str) -> None:
-    board = load_run(run).board
-    path = write_sheet(board, run, tmp_path / "deep" / f"sheet.{suffix}")
+    made = load_run(run)
+    board = made.board
+    path = write_sheet(board, run, tmp_path / "deep" / f"sheet.{suffix}", made.plan)
     if suffix == "pdf":
         assert path.read_bytes().startswith(b"%PDF")
         return

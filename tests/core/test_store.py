@@ -8,10 +8,12 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from katha.addresses import StoreAddress
 from katha.artifacts import LockTaken, file_lock
 from katha.errors import CorruptEntryError, StoreError
 from katha.jsonio import sha256_hex
@@ -24,8 +26,30 @@ def answer(text: str = "yes", **changes: object) -> Answer:
     return Answer.model_validate({**fields, "answer": text, **changes})
 
 
+PLACES = ("one machine", "postgres and a folder", "postgres and s3")
+
+
+@pytest.fixture(params=PLACES)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> StoreAddress:
+    """Where a store is: on one machine, or where many share it."""
+    if request.param == "one machine":
+        return StoreAddress()
+    database = request.getfixturevalue("postgres").fresh()
+    if request.param == "postgres and a folder":
+        return StoreAddress(database, str(tmp_path / "shared"))
+    return StoreAddress(database, request.getfixturevalue("s3_keys").bucket())
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def shared(tmp_path: Path, address: StoreAddress) -> Iterator[Store]:
+    """A store, wherever it is."""
+    with Store(tmp_path / "cache", owner="run-1", address=address) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A store on one machine."""
     with Store(tmp_path / "cache", owner="run-1") as opened:
         yield opened
 
@@ -39,9 +63,9 @@ def test_blobs_are_named_by_their_bytes(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "A" * 64, "0" * 63, ""])
-def test_a_name_that_is_no_hash_never_becomes_a_path(store: Store, name: str) -> None:
+def test_a_name_that_is_no_hash_never_becomes_a_path(shared: Store, name: str) -> None:
     with pytest.raises(StoreError, match="not a sha256"):
-        store.blobs.get(name)
+        shared.blobs.get(name)
 
 
 def test_a_changed_blob_is_quarantined_and_made_again(store: Store) -> None:
@@ -64,25 +88,25 @@ def test_putting_over_a_torn_blob_repairs_it(store: Store) -> None:
     assert store.blobs.get(sha256) == b"picture"
 
 
-def test_the_first_frame_of_a_request_counts(store: Store) -> None:
-    first, second = store.blobs.put(b"one"), store.blobs.put(b"two")
-    assert store.frames.put("key", first) == first
-    assert store.frames.put("key", second) == first
+def test_the_first_frame_of_a_request_counts(shared: Store) -> None:
+    first, second = shared.blobs.put(b"one"), shared.blobs.put(b"two")
+    assert shared.frames.put("key", first) == first
+    assert shared.frames.put("key", second) == first
 
 
-def test_only_answers_are_kept(store: Store) -> None:
-    store.answers.put("a", answer("yes"))
+def test_only_answers_are_kept(shared: Store) -> None:
+    shared.answers.put("a", answer("yes"))
     for status in ("unparseable", "refused", "truncated", "transport_failed", "budget_stopped", "not_asked"):
-        store.answers.put(status, answer(status=status))
-        assert store.answers.get(status) is None
-    assert store.answers.get("a") == answer("yes")
-    assert store.answers.get("b") is None
-    assert store.answers.asked() == 1
+        shared.answers.put(status, answer(status=status))
+        assert shared.answers.get(status) is None
+    assert shared.answers.get("a") == answer("yes")
+    assert shared.answers.get("b") is None
+    assert shared.answers.asked() == 1
 
 
-def test_what_another_run_paid_is_not_counted_as_ours(store: Store) -> None:
-    store.answers.put("a", answer())
-    with Store(store.folder, owner="run-2") as other:
+def test_what_another_run_paid_is_not_counted_as_ours(shared: Store) -> None:
+    shared.answers.put("a", answer())
+    with Store(shared.folder, owner="run-2", address=shared.address) as other:
         assert other.answers.get("a") == answer()
         other.answers.put("a", answer("no"))
         assert other.answers.get("a") == answer()
@@ -156,7 +180,7 @@ from katha.schema import Answer
 from katha.store import Store
 folder, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 paid = 0
-with Store(folder, owner=me) as store:
+with Store(folder / me if len(sys.argv) > 4 else folder, owner=me) as store:
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(count):
@@ -174,11 +198,15 @@ print(paid)
 """
 
 
-def test_two_processes_share_one_cache_and_pay_once(tmp_path: Path) -> None:
-    count = 150
+def test_two_processes_share_one_store_and_pay_once(tmp_path: Path, address: StoreAddress) -> None:
+    """Each has a cache folder of its own where the store is on no machine."""
+    count = 40 if address.objects else 150
+    apart = ["apart"] if address.objects else []
+    where = {**os.environ, "KATHA_STORE": address.index, "KATHA_OBJECTS": address.objects}
     writers = [
         subprocess.Popen(
-            [sys.executable, "-c", _WRITER, str(tmp_path), name, str(count)],
+            [sys.executable, "-c", _WRITER, str(tmp_path), name, str(count), *apart],
+            env=where,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -195,19 +223,19 @@ def test_two_processes_share_one_cache_and_pay_once(tmp_path: Path) -> None:
     paid = [int(writer.communicate(timeout=60)[0]) for writer in writers]
     assert [writer.returncode for writer in writers] == [0, 0]
     assert sum(paid) == count
-    with Store(tmp_path) as store:
+    with Store(tmp_path, address=address) as store:
         assert all(store.frames.get(f"frame {number}") for number in range(count))
         assert all(store.answers.get(f"answer {number}") for number in range(count))
 
 
-def test_threads_share_one_store(store: Store) -> None:
+def test_threads_share_one_store(shared: Store) -> None:
     failures: list[BaseException] = []
 
     def work(me: int) -> None:
         try:
             for number in range(50):
-                store.answers.put(f"{number}", answer(str(number)))
-                assert store.answers.get(f"{number}") == answer(str(number))
+                shared.answers.put(f"{number}", answer(str(number)))
+                assert shared.answers.get(f"{number}") == answer(str(number))
         except BaseException as error:
             failures.append(error)
 
@@ -217,7 +245,7 @@ def test_threads_share_one_store(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert not failures
-    assert store.answers.asked() == 50
+    assert shared.answers.asked() == 50
 
 
 def test_a_lock_is_held_alone(tmp_path: Path) -> None:

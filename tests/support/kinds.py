@@ -43,11 +43,12 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "text": ("reading",),
 }
 SLOW: Mapping[str, tuple[str, ...]] = {
-    "app": ("ablate_cli", "desk", "desk_page", "hostile", "people_pages", "public_api", "received"),
+    "agents": ("shared_run",),
+    "app": ("ablate_cli", "desk", "desk_page", "hostile", "people_pages", "public_api", "received", "store_cli"),
     "core": ("plugin_package",),
     "docs": ("docs_pages", "docs_renderers", "docs_site", "packaging", "readme"),
     "eval_bridge": ("local_judge", "transformers_serve"),
-    "experiments": ("kill",),
+    "experiments": ("cluster", "cluster_machines", "kill"),
     "planners": ("local_planner", "training", "training_fit"),
     "robustness": ("robustness",),
     "renderers": (

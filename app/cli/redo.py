@@ -1,0 +1,160 @@
+"""`katha redo`: a finished board changed by hand: another seed or prompt, takes, back and forth, and what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from katha.agents.editing import Version, diff_versions, edit_board, go_to, list_versions, undo
+from katha.agents.edits import ChangeFrame, Edit, TakeFrame
+from katha.agents.folder import RunFolder
+from katha.agents.steps import Edited
+from katha.app.cli.console import echo_json, live_view
+from katha.app.cli.options import Given, Json, options_from
+from katha.app.cli.pictures import launch, show
+from katha.app.cli.review import at_terminal, choose_take, tell_takes
+from katha.app.cli.run import tell_result
+from katha.app.reports.page import finished_run, read_record
+from katha.app.reports.run_page import write_report
+from katha.app.reports.sheet import write_sheet
+from katha.config import Settings
+from katha.errors import UsageError
+from katha.schema import Board, Plan
+
+_REDRAWN = ("renderer_options", "bridge_renderer_options", "memory")
+
+
+@options_from(Settings, only=_REDRAWN, preset=False, limits=False)
+def redo(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    given: Given,
+    frame: Annotated[
+        int | None, typer.Option("--frame", min=1, help="Which frame of the storyboard, counted from 1.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**32 - 1, help="The seed to draw it with.")] = None,
+    prompt: Annotated[str | None, typer.Option("--prompt", help="Draw it from these words instead.")] = None,
+    takes: Annotated[
+        int | None, typer.Option("--takes", min=1, max=12, help="Draw so many takes of it to choose from.")
+    ] = None,
+    back: Annotated[bool, typer.Option("--undo", help="Go back to the version before this one.")] = False,
+    version: Annotated[
+        str | None, typer.Option("--to", help="Go to this version, or compare with it (--diff).")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the versions, each with a sheet of its frames.")] = False,
+    differs: Annotated[
+        bool, typer.Option("--diff", help="Say what differs from the version before, or from --to.")
+    ] = False,
+    opened: Annotated[bool, typer.Option("--open", help="Open the pictures that are told of.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Change a frame of RUN by hand, keep the version before, and judge again what depends on it.
+
+    Without --frame an edited RUN/plan.json is drawn. The options of renderers go over the run's own, where they change
+    no picture: another rung of memory, a longer timeout.
+    """
+    folder = finished_run(run)
+    if listed:
+        _list(folder, as_json, opened)
+    elif differs:
+        _diff(folder, version, as_json, opened)
+    elif back or version is not None:
+        _tell(undo(folder) if version is None else go_to(folder, version), as_json)
+    elif takes is not None:
+        _takes(folder, _named(frame), takes, prompt, opened)
+    else:
+        with live_view(quiet=as_json) as on_event:
+            edits = [] if frame is None else [_edit(frame, seed, prompt)]
+            done = edit_board(folder, edits, on_event=on_event, changes=given.changes)
+        _tell(done, as_json)
+
+
+def _named(frame: int | None) -> int:
+    if frame is None:
+        raise UsageError("--takes needs a frame.", hint="Name it: --frame 3 --takes 3.")
+    return frame
+
+
+def _edit(frame: int, seed: int | None, prompt: str | None) -> Edit:
+    if prompt is not None:
+        return ChangeFrame(frame=frame, prompt=prompt, seed=seed)
+    if seed is None:
+        raise UsageError(
+            f"Nothing is to change in frame {frame}.", hint="Give --seed, --prompt or --takes, or several of them."
+        )
+    return TakeFrame(frame=frame, seed=seed)
+
+
+def _tell(done: Edited, as_json: bool) -> None:
+    """Write the report again and print what was done."""
+    write_report(done.result.out)
+    if not as_json:
+        typer.echo(f"Version {done.version}.")
+        for remark in done.remarks:
+            typer.echo(remark)
+    tell_result(done.result, as_json)
+
+
+def _takes(run: Path, frame: int, count: int, prompt: str | None, opened: bool) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    if opened or not at_terminal():
+        paths, _ = tell_takes(console, run, frame, count, prompt)
+        launch(paths if opened else [])
+        typer.echo(f"Take one: katha redo {run} --frame {frame} --seed SEED" + (" --prompt PROMPT" if prompt else ""))
+        return
+    if choose_take(console, run, frame, count, prompt):
+        write_report(run)
+
+
+def _list(run: Path, as_json: bool, opened: bool) -> None:
+    """Print the versions, newest last, each with the sheet of its frames."""
+    from rich.console import Console
+
+    versions, console = list_versions(run), Console()
+    sheets = [_sheet(run, item) for item in versions]
+    if as_json:
+        rows = zip(versions, sheets, strict=True)
+        echo_json(
+            [
+                {"version": item.name, "parent": item.parent, "says": item.says, "score": item.score}
+                | {"current": item.current, "sheet": str(sheet)}
+                for item, sheet in rows
+            ]
+        )
+        return
+    for item, sheet in zip(versions, sheets, strict=True):
+        mark, parent = "*" if item.current else " ", f" (from {item.parent})" if item.parent else ""
+        score = "-" if item.score is None else f"{item.score:.3f}"
+        typer.echo(f"{mark} {item.name}  score {score}  {item.says}{parent}  {sheet}")
+        show(console, [sheet])
+    launch(sheets if opened else [])
+
+
+def _sheet(run: Path, version: Version) -> Path:
+    """The contact sheet of a version, drawn once."""
+    path = run / "versions" / version.name / "sheet.png"
+    if not path.is_file():
+        place = RunFolder(run).version_folder(version.name)
+        board, plan = read_record(place / "storyboard.json", Board), read_record(place / "plan.json", Plan)
+        write_sheet(board, run, path, plan)
+    return path
+
+
+def _diff(run: Path, other: str | None, as_json: bool, opened: bool) -> None:
+    """Print what differs from another version, with the pictures before and after."""
+    found = diff_versions(run, other)
+    shown = [(run / "panels" / f"{one}.png") for item in found for one in (item.pictures or ()) if one is not None]
+    if as_json:
+        echo_json([vars(item) for item in found])
+        return
+    if not found:
+        typer.echo("Nothing differs.")
+    for item in found:
+        typer.echo(f"{item.what}: {item.before or '-'} -> {item.after or '-'}")
+        if item.pictures is not None:
+            paths = [run / "panels" / f"{one}.png" for one in item.pictures if one is not None]
+            typer.echo(f"    {' -> '.join(map(str, paths))}")
+    launch(shown if opened else [])

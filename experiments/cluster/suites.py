@@ -1,0 +1,133 @@
+"""Suites by workers: an item is one story under every row, which goes from stage to stage until nothing is left."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+from katha.agents.context import Plugins
+from katha.agents.frames import draw_board
+from katha.agents.graph import build_graph
+from katha.agents.state import OF_ONE_STORY, ignore_event
+from katha.config import Settings
+from katha.eval_bridge.matching.rules import kept_rule
+from katha.experiments.ablate.bench import StoryBench, StoryMade, run_rows
+from katha.experiments.ablate.job import AblationJob, drawn_by
+from katha.experiments.cluster.fleet import Fleet
+from katha.experiments.cluster.hands import Elsewhere, Hands, Load, drawn_at, load_for, planned_at
+from katha.experiments.cluster.work import HERE, HOME, Ending, Item, Station, Work, open_store
+from katha.schema import StoryRecord
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A story under every row, or (with a seed) its drawings with that seed alone."""
+
+    record: StoryRecord
+    seed: int | None = None
+
+
+def _draw(bench: StoryBench, seed: int) -> None:
+    """Draw the boards of one seed, each distinct one once."""
+    drawn: set[str] = set()
+    for row in bench.job.suite.rows:
+        config = bench.job.row_config(row, bench.record)
+        if drawn_by(config) not in drawn:
+            drawn.add(drawn_by(config))
+            with suppress(*OF_ONE_STORY):  # the story itself tells of it
+                draw_board(bench.open(row, (seed,)), seed, ignore_event)
+
+
+def _look_ahead(bench: StoryBench) -> None:
+    """Do what else this station can do for the story, in every row, before the story goes on."""
+    for row, seeds, reporter in bench.wanted():
+        with suppress(Elsewhere, *OF_ONE_STORY):
+            made = bench.run(row, seeds, reporter)
+            bench.judge(made, row)
+            bench.judge_own(made, row)
+
+
+@dataclass(frozen=True)
+class Suites:
+    """Opens stations that run stories. given: plug-ins that are there already, for a station of the command's own."""
+
+    job: AblationJob
+    owner: str
+    given: Plugins | None = None
+
+    def __call__(self, stage: str) -> Station:
+        """Return the station of a stage."""
+        hands = Hands(stage, open_store(self.owner))
+        made = self.given or load_for(self.job.config)
+        job = replace(self.job, given=made, seen=hands.plugins, human=None)
+        place = Path(tempfile.mkdtemp(prefix="katha-"))
+        weakref.finalize(hands, shutil.rmtree, place, ignore_errors=True)
+        graph, rule = build_graph(reports=False), kept_rule(job.config.matching, place)
+
+        def run(of: _Part) -> StoryMade | None:
+            bench = StoryBench(of.record, place, job, hands.store, graph, rule)
+            if of.seed is not None:
+                _draw(bench, of.seed)
+                return None
+            try:
+                return run_rows(bench)
+            except Elsewhere:
+                _look_ahead(bench)
+                raise
+
+        def work(load: Load) -> Ending:
+            return hands.work(load, run)
+
+        return work
+
+
+def first_stage(config: Settings, made: Plugins) -> str:
+    """Return where a story begins: with its planner's model, else its renderer's, else anywhere."""
+    stages = (planned_at(config), drawn_at(config.renderer, made.renderer))
+    return next((stage for stage in stages if stage not in (HERE, HOME)), stages[1] if HOME in stages else HERE)
+
+
+def rows_by_workers(
+    fleet: Fleet,
+    job: AblationJob,
+    records: Sequence[StoryRecord],
+    owner: str,
+    logs: Path,
+    keep: Callable[[StoryMade], None],
+) -> set[str]:
+    """Have workers run every row of the stories, `keep` what came of each, and return the ids of those that ended.
+
+    Raises:
+        UsageError: there is no such cluster. StoreError: the disk failed.
+    """
+    ended: set[str] = set()
+    made = job.plugins(job.suite.rows[0])
+    begin = first_stage(job.row_config(job.suite.rows[0]), made)
+    drawn = drawn_at(job.config.renderer, made.renderer)
+    several = begin == drawn not in (HERE, HOME) and made.renderer.capabilities.source == "drawn"
+    seeds = job.config.seeds if several and len(job.config.seeds) > 1 else ()
+
+    def items() -> Iterator[Item]:
+        for record, seed in product(records, seeds):
+            yield Item(begin, f"{record.story_id}, seed {seed}", Load(_Part(record, seed)))
+        for record in records:
+            yield Item(begin, record.story_id, Load(_Part(record)))
+
+    def kept(item: Item, told: StoryMade | None) -> None:
+        # Another identity: a worker has another version of a model, and the command does the story itself.
+        if told is not None and told.result.identity == job.story_identity(item.load.of.record):
+            keep(told)
+            ended.add(told.result.story_id)
+
+    opener = Suites(replace(job, given=None, seen=None, human=None), owner)
+    home = Suites(opener.job, owner, job.given)
+    fleet.drain(
+        Work(items(), opener, kept, total=len(records) * (len(seeds) + 1), home=lambda: home(HOME)), owner, logs
+    )
+    return ended

@@ -1,0 +1,152 @@
+"""What workers drain: items of work, and the stations that do them.
+
+A command is not cut into pieces for workers. A station runs the command's own code over one item, with the models of
+its stage in its hands (see `hands`). In the end the command itself finds everything made: its files are the same,
+however many workers there were, in whatever order, and whoever of them died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import Empty, Full, Queue
+from threading import Event, Thread
+from typing import Any
+
+from katha.border import cause
+from katha.config import cache_folder
+from katha.errors import KathaError
+from katha.store import Store
+
+HERE = "all"
+"""The stage of everything that fills no memory: every station holds it."""
+
+HOME = "services"
+"""The stage of what waits for a server. It is never a worker's: keys, pace and budget stay in the command's process."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One piece of work. stage: where it goes next. name: as it is told of. load: what the station is given."""
+
+    stage: str
+    name: str
+    load: Any
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of an item."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Onward:
+    """An item that another stage goes on with, with what it is given there."""
+
+    stage: str
+    load: Any
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An item that could not be done. It is left to the command itself, which says what is wrong in its own words."""
+
+    cause: str
+
+
+Ending = Done | Onward | Failed
+Station = Callable[[Any], Ending]
+"""Does one item."""
+
+Opener = Callable[[str], Station]
+"""Opens the station of a stage. It travels to the workers, so that it holds data and no models."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one command has its workers do.
+
+    items: asked for as they are needed, stage by stage. open: opens stations. keep: is given what each item came to, in
+    the command's process. total: how many items there are, where that is known. home: opens a station of the command's
+    own process, for what waits for a server; one a thread.
+    """
+
+    items: Iterable[Item]
+    open: Opener
+    keep: Callable[[Item, Any], None]
+    total: int | None = None
+    home: Callable[[], Station] | None = None
+
+
+def attempt(station: Station, load: Any) -> Ending:
+    """Return what a station makes of an item; whatever it raises is a failure of that item alone."""
+    try:
+        return station(load)
+    except KathaError as error:
+        return Failed(str(error))
+    except Exception as error:
+        return Failed(cause(error))
+
+
+def open_store(owner: str) -> Store:
+    """Return the cache that the command and its workers share."""
+    return Store(cache_folder(), owner=owner)
+
+
+_CAPACITY = 8
+_LOOK = 0.1
+
+
+class _Stopped(Exception):
+    """Nobody wants further items."""
+
+
+@contextmanager
+def streamed(produce: Callable[[Callable[[Item], None]], None]) -> Iterator[Iterator[Item]]:
+    """Yield the items that `produce` hands over, made on a thread of its own and never many ahead of their use."""
+    queue: Queue[Item | BaseException | None] = Queue(_CAPACITY)
+    stop = Event()
+
+    def put(item: Item | BaseException | None) -> None:
+        while not stop.is_set():
+            try:
+                return queue.put(item, timeout=_LOOK)
+            except Full:
+                continue
+        raise _Stopped
+
+    def work() -> None:
+        end: BaseException | None = None
+        try:
+            produce(put)
+        except _Stopped:
+            return
+        except BaseException as error:
+            end = error
+        try:
+            put(end)
+        except _Stopped:
+            return
+
+    def items() -> Iterator[Item]:
+        while True:
+            try:
+                found = queue.get(timeout=_LOOK)
+            except Empty:
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            if found is None:
+                return
+            yield found
+
+    thread = Thread(target=work, name="items", daemon=True)
+    thread.start()
+    try:
+        yield items()
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,234 @@
+"""What a comparison is made from, and its boards: drawn by every method from the same plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from katha.agents.context import Plugins, Prepared, RunContext, check_able, make_similarity, plan_within
+from katha.agents.folder import RunFolder, prompt_hashes
+from katha.agents.frames import draw_board
+from katha.agents.run import run_story
+from katha.agents.state import OF_ONE_STORY, ignore_event
+from katha.config import Settings, identity_of, katha_version
+from katha.errors import BudgetError, PlanError, UsageError
+from katha.eval_bridge.judging.abilities import make_judges
+from katha.eval_bridge.judging.budget import Budget
+from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
+from katha.experiments.evaluate import Prepare, name_judges
+from katha.experiments.methods import Method
+from katha.experiments.runner import ExperimentState, Result, Shelf, worth_another_try
+from katha.jsonio import digest, dumps, read_json, write_bytes_atomic, write_json
+from katha.protocols import Judge
+from katha.schema import Plan, Record, StoryRecord
+from katha.schema.scores import Selection
+from katha.schema.tables import CompareTable
+from katha.store import Kind, Store
+
+
+class Failure(Record):
+    """Why a story has no board. again: the same command tries it again."""
+
+    reason: str
+    again: bool
+
+
+class CompareState(ExperimentState):
+    """`compare.json`: the methods, what they were made with, and by board and story why one is missing."""
+
+    differs: ClassVar[str] = "other stories, methods or settings"
+
+    command: list[str] = []
+    config: Mapping[str, object] = {}
+    methods: list[Mapping[str, object]]
+    failures: Mapping[str, Mapping[str, Failure]] = {}
+
+
+CompareResult = Result[CompareState, CompareTable]
+_BOARD = "boards/*/*/*"
+COMPARISON = Kind(
+    "comparison",
+    "compare.json",
+    CompareState,
+    results=("*.json", "*.jsonl", "plans/*/*.json", "judging/*.json*", f"{_BOARD}/*.json*", f"{_BOARD}/panels/*.png"),
+    nested=("run.json", "eval.json"),
+)
+
+
+@dataclass
+class CompareJob:
+    """Methods over stories. `config` is what they share; `prepare` fills in questions, halves and options.
+
+    reference: the method that the others are held against; None: every pair.
+    budget: what its pictures and answers may cost. given: plug-ins by method instead of the named ones, and judges (for
+    tests and callers that made them). seen: how a worker has the plug-ins of a method.
+    """
+
+    records: Sequence[StoryRecord]
+    methods: Sequence[Method]
+    config: Settings
+    prepare: Prepare = list
+    resamples: int = 10_000
+    seed: int = 42
+    command: Sequence[str] = ()
+    budget: Budget | None = None
+    reference: str | None = None
+    given: Mapping[str, Plugins] = field(default_factory=dict)
+    seen: Callable[[Settings, Plugins], Plugins] | None = None
+
+    @cached_property
+    def judges(self) -> dict[str, Judge]:
+        """The judges by the name that their answers carry."""
+        if self.given:
+            return dict(next(iter(self.given.values())).judges)
+        config = self.config
+        made = make_judges(
+            config.judges,
+            base_url=config.base_url,
+            verify_reuse=config.verify_reuse,
+            patience=config.patience,
+            options=config.judge_options,
+        )
+        return name_judges(made)
+
+    @cached_property
+    def plugins(self) -> dict[str, Plugins]:
+        """Each method's plug-ins; equal ones are made once.
+
+        Raises:
+            UnknownPluginError, MissingExtraError: a plug-in cannot be made. UsageError: it cannot do what is asked.
+        """
+        made = dict(self.given)
+        if not made:
+            require_judge_prices(self.judges, self.budget or Budget())
+            shelf = Shelf(self.judges, make_similarity(self.config), self.budget)
+            made = {method.name: shelf.plugins(method.config) for method in self.methods}
+        for method in self.methods:
+            check_able(method.config, made[method.name])
+        if self.seen is not None:
+            made = {method.name: self.seen(method.config, made[method.name]) for method in self.methods}
+        return made
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """The strictest prompt limit of all renderers, so that every one of them gets the same plan."""
+        limits = [made.renderer.capabilities.prompt_tokens for made in self.plugins.values()]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def seeds(self, method: Method) -> tuple[int, ...]:
+        """Return a seed for each board: one where a renderer has no seeds, or the mode chooses one (Table 44)."""
+        able = self.plugins[method.name].renderer.capabilities
+        several = able.source == "drawn" and able.deterministic and not method.repairs
+        return method.config.seeds if several else method.config.seeds[:1]
+
+    def boards(self, method: Method) -> dict[str, int]:
+        """Return the names of a method's boards as they are judged, each with its seed."""
+        seeds = self.seeds(method)
+        return {f"{method.name}@{seed}" if len(seeds) > 1 else method.name: seed for seed in seeds}
+
+    @property
+    def selection(self) -> Selection:
+        """Which questions are asked: all, or the reporting half where a mode chooses by the steering half."""
+        return "reporting" if any(method.repairs for method in self.methods) else "all"
+
+    def state(self) -> CompareState:
+        """Return what the folder begins with; its identity is of everything that a finished comparison depends on."""
+        config = self.config.model_dump(mode="json")
+        plugins = {name: made.specs() for name, made in self.plugins.items()}
+        configs = {method.name: method.config.model_dump(mode="json") for method in self.methods}
+        identity = {
+            "katha": katha_version(),
+            "stories": [record.model_dump(mode="json") for record in self.records],
+            "methods": [[name, identity_of(own)] for name, own in configs.items()],
+            "plugins": plugins,
+            "config": identity_of(config),
+            "resamples": [self.resamples, self.seed],
+            **({"reference": self.reference} if self.reference is not None else {}),
+            "prompts": prompt_hashes(),
+        }
+        return CompareState(
+            format=1,
+            katha=katha_version(),
+            identity=digest(identity),
+            command=list(self.command),
+            config=config,
+            methods=[
+                {"name": item.name, "slug": item.slug, "config": configs[item.name], "plugins": plugins[item.name]}
+                for item in self.methods
+            ],
+        )
+
+
+@dataclass
+class BoardDrawer:
+    """Draws the boards of a comparison into the folder `out`, from the cache where it has their frames."""
+
+    job: CompareJob
+    out: Path
+    store: Store
+
+    def folder(self, method: Method, seed: int) -> Path:
+        """Return where a method's boards of one seed are, a folder a story."""
+        return self.out / "boards" / method.slug / str(seed)
+
+    def draw(self, method: Method, name: str, seed: int, record: StoryRecord) -> Failure | None:
+        """Draw one board, or return the reason why there is none."""
+        folder = self.folder(method, seed) / record.story_id
+        try:
+            plan = self.plan(method, record)
+            if method.repairs:
+                return self._repair(method, folder, record, plan)
+            self._board(method, name, seed, RunFolder(folder), record, plan)
+        except (*OF_ONE_STORY, BudgetError) as error:
+            return Failure(reason=str(error), again=worth_another_try(error))
+        return None
+
+    def plan_file(self, method: Method, record: StoryRecord) -> Path:
+        """Return where the plan of one planner is kept."""
+        config, panels = method.config, len(record.scenes) or method.config.panels
+        planner = self.job.plugins[method.name].planner
+        key = digest([dict(planner.spec()), panels, config.style, self.job.prompt_tokens])
+        return self.out / "plans" / key[:12] / f"{record.story_id}.json"
+
+    def kept_plan(self, method: Method, record: StoryRecord) -> Plan | None:
+        """Return the plan of one planner if it is there."""
+        path = self.plan_file(method, record)
+        return Plan.model_validate(read_json(path)) if path.is_file() else None
+
+    def plan(self, method: Method, record: StoryRecord) -> Plan:
+        """Return the plan of one planner, made once for all renderers and kept."""
+        config, kept = method.config, self.kept_plan(method, record)
+        if kept is not None:
+            return kept
+        panels, planner = len(record.scenes) or config.panels, self.job.plugins[method.name].planner
+        try:
+            plan = plan_within(planner, record, config.model_copy(update={"panels": panels}), self.job.prompt_tokens)
+        except UsageError as error:
+            raise PlanError(f"no plan by {config.planner!r}: {error.message}") from error
+        self.keep_plan(method, record, plan)
+        return plan
+
+    def keep_plan(self, method: Method, record: StoryRecord, plan: Plan) -> None:
+        """Keep the plan of one planner."""
+        write_json(self.plan_file(method, record), plan.model_dump(mode="json"))
+
+    def _board(self, method: Method, name: str, seed: int, folder: RunFolder, record: StoryRecord, plan: Plan) -> None:
+        update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
+        config, made = method.config.model_copy(update=update), self.job.plugins[method.name]
+        context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
+        board = draw_board(context, seed, ignore_event).model_copy(update={"method": name})
+        data = dumps(board.model_dump(mode="json")).encode("utf-8")
+        # A file that holds it already stays as it is: its time tells whether a board has changed.
+        if not folder.storyboard.is_file() or folder.storyboard.read_bytes() != data:
+            write_bytes_atomic(folder.storyboard, data)
+
+    def _repair(self, method: Method, folder: Path, record: StoryRecord, plan: Plan) -> Failure | None:
+        """Run the story; a board that was chosen and repaired without the judge's answers is none."""
+        config = method.config.model_copy(update={"panels": len(plan.panels)})
+        made = self.job.plugins[method.name]
+        outcome = run_story(record, config, folder, plan=plan, plugins=made).outcome
+        told = " ".join(map(str.strip, outcome.sentences()[:2]))
+        return Failure(reason=told, again=True) if outcome.failed else None

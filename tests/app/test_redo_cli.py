@@ -1,0 +1,142 @@
+"""`katha redo` on the embedded default: another prompt, takes, back and forth, what differs, and an edited plan."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from katha.app.cli.main import app
+from katha.app.cli.pictures import iterm, kitty
+from katha.errors import UsageError
+
+STORY = Path(__file__).parents[2] / "examples" / "fox_and_crow.txt"
+
+
+def katha(*words: object) -> Result:
+    done = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def refused(*words: object) -> str:
+    with pytest.raises(UsageError) as error:
+        katha(*words)
+    return str(error.value)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KATHA_CACHE", str(base / "cache"))
+        katha("run", STORY, "--seeds", "42", "--mode", "rerank_only", "--out", base / "fox")
+    return base
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "fox"
+
+
+def board(run: Path) -> list[dict[str, object]]:
+    frames: list[dict[str, object]] = json.loads((run / "storyboard.json").read_text())["frames"]
+    return frames
+
+
+def test_another_prompt_its_difference_and_back(run: Path) -> None:
+    before, plan = board(run), json.loads((run / "plan.json").read_text())
+    done = katha("redo", run, "--frame", 2, "--prompt", "In the forest. The fox hugs the crow.")
+    assert "Version 002." in done.output
+    assert "Read again from the new prompts" in done.output
+    assert board(run)[1]["prompt"] == "In the forest. The fox hugs the crow."
+    assert board(run)[1]["sha256"] != before[1]["sha256"]
+    told = json.loads((run / "plan.json").read_text())["transitions"]
+    assert "hug" in told[0]["action"]
+    assert told[2:] == plan["transitions"][2:]
+    asked = json.loads((run / "story.jsonl").read_text())["recoverability_questions"]
+    assert any("hug" in item["gold_answer"] for item in asked)
+    assert "panel 2, prompt" in katha("redo", run, "--diff").output
+    listed = katha("redo", run, "--list").output
+    assert "* 002" in listed
+    assert (run / "versions" / "001" / "sheet.png").is_file()
+    assert "Version 001." in katha("redo", run, "--undo").output
+    assert board(run) == before
+    katha("redo", run, "--to", "002")
+    assert board(run)[1]["prompt"] == "In the forest. The fox hugs the crow."
+    rows = json.loads(katha("redo", run, "--list", "--json").output)
+    assert [(row["version"], row["current"]) for row in rows] == [("001", False), ("002", True)]
+
+
+def test_takes_are_put_into_a_folder_under_their_names(run: Path) -> None:
+    before = board(run)
+    done = katha("redo", run, "--frame", 1, "--takes", 3)
+    names = sorted(path.name for path in (run / "takes").iterdir())
+    assert len(names) == 4
+    assert names[0].startswith("01_frame_01_a_crow_sat_in_a_tree")
+    assert "Take one: katha redo" in done.output
+    assert board(run) == before
+
+
+def test_an_edited_plan_is_drawn(run: Path) -> None:
+    plan = json.loads((run / "plan.json").read_text())
+    plan["panels"][0]["place"] = "kitchen"
+    (run / "plan.json").write_text(json.dumps(plan))
+    katha("redo", run)
+    assert str(board(run)[0]["prompt"]).startswith("In the kitchen.")
+    assert "nothing to do" in refused("redo", run)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--frame", 1), "Nothing is to change in frame 1"),
+        (("--frame", 99, "--seed", 1), "no frame 99"),
+        (("--takes", 3), "--takes needs a frame"),
+        (("--undo",), "nothing to undo"),
+        (("--to", "../x"), "no version"),
+        (("--diff",), "as it was drawn"),
+    ],
+)
+def test_wrong_use_changes_nothing(run: Path, words: tuple[object, ...], message: str) -> None:
+    before = (run / "run.json").read_bytes()
+    assert message in refused("redo", run, *words)
+    assert (run / "run.json").read_bytes() == before
+
+
+def test_the_sheet_has_room_for_title_and_captions(run: Path) -> None:
+    target = run.parent / "fox.png"
+    katha("report", run, "--sheet", target)
+    with Image.open(target) as sheet:
+        title = sheet.crop((0, 0, sheet.width, 60)).convert("L")
+        assert title.getextrema()[0] < 100
+
+
+@pytest.mark.parametrize("change", ["no transitions", "two panels"])
+def test_small_plans_are_drawn_to_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    plan = json.loads(katha("plan", STORY, "--panels", 5 if change == "no transitions" else 2).output)
+    if change == "no transitions":
+        plan["transitions"] = []
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    out = tmp_path / "out"
+    katha("run", STORY, "--plan", tmp_path / "plan.json", "--seeds", "42", "--out", out)
+    assert (out / "report.html").is_file()
+    assert sum(frame["kind"] == "scene" for frame in board(out)) == len(plan["panels"])
+    katha("redo", out, "--frame", 1, "--prompt", "The fox sleeps.")
+    assert board(out)[0]["prompt"] == "The fox sleeps."
+
+
+def test_terminals_that_can_draw_are_told_how() -> None:
+    picture = Image.effect_noise((120, 80), 90).convert("RGB")
+    code = kitty(picture)
+    assert code.startswith("\x1b_Gf=100,a=T,m=1;")
+    assert code.rstrip("\x1b\\").count("m=0;") == 1
+    assert max(map(len, code.split("\x1b\\"))) < 4200
+    assert iterm(picture).startswith("\x1b]1337;File=inline=1;width=120px;height=80px:")

@@ -1,0 +1,286 @@
+"""Commands on several workers, over Ray itself: the same bytes with any number of them, whoever of them dies."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import crews
+import pytest
+from doubles import prepare, story, tale
+from evals import draw, records
+
+from katha.compass.modes import load_suite
+from katha.config import Settings
+from katha.errors import UsageError
+from katha.experiments.ablate.job import AblationJob
+from katha.experiments.ablate.story import run_ablation
+from katha.experiments.cluster.fleet import Fleet, Place
+from katha.experiments.cluster.judged import make_judge
+from katha.experiments.cluster.standing import Standing
+from katha.experiments.compare import run_comparison
+from katha.experiments.compare_job import CompareJob
+from katha.experiments.eval_folder import EvalSettings
+from katha.experiments.evaluate import EvalJob, evaluate
+from katha.experiments.methods import cross_methods
+from katha.store import Store
+
+LOOSE = ("command", "config", "files", "sizes", "seconds", "kept", "calls")
+"""What a state file or a story's result says of the process: when, how long, where its logs are."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    """One Ray for the module: two processors, workers that find the doubles, a small store of objects."""
+    import ray
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(crews.__file__).parent))
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        ray.init(
+            address="local",
+            num_cpus=2,
+            include_dashboard=False,
+            object_store_memory=100 * 2**20,
+            log_to_driver=False,
+            logging_level="ERROR",
+            namespace="katha",
+        )
+        yield
+        ray.shutdown()
+
+
+@dataclass
+class Told:
+    """What the workers of one command said."""
+
+    said: list[str]
+    standing: Standing | None = None
+
+    def __call__(self, standing: Standing, said: str) -> None:
+        self.standing = standing
+        self.said += [said] if said else []
+
+
+@dataclass
+class Bench:
+    """A command in a folder and a cache of its own, alone or by workers."""
+
+    tmp: Path
+    patch: pytest.MonkeyPatch
+    told: Told
+
+    def run(self, name: str, workers: int, command: Callable[[Path, Path, Fleet | None], object]) -> Path:
+        """Run `command(out, work, fleet)`; its folder."""
+        work, out = self.tmp / f"{name}.work", self.tmp / name
+        work.mkdir()
+        self.patch.setenv("KATHA_CACHE", str(work / "cache"))
+        fleet = Fleet(Place("cpu", count=workers), self.told) if workers else None
+        command(out, work, fleet)
+        return out
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(tmp_path, monkeypatch, Told([]))
+
+
+def results(out: Path) -> dict[str, object]:
+    """Every result of a folder, without what the process says of itself."""
+    found: dict[str, object] = {}
+    for path in sorted(out.rglob("*")):
+        if path.suffix == ".json":
+            row = json.loads(path.read_bytes())
+            found[str(path.relative_to(out))] = {name: value for name, value in row.items() if name not in LOOSE}
+        elif path.suffix in (".jsonl", ".png"):
+            found[str(path.relative_to(out))] = path.read_bytes()
+    return found
+
+
+def settings(work: Path, **options: Any) -> Settings:
+    """A renderer and a judge that each fill a process, and log what they do."""
+    drawing = {"log": str(work / "frames"), **options.pop("drawing", {})}
+    return Settings(
+        planner="doubles:ScenePlanner",
+        renderer="crews:FullRenderer",
+        renderer_options=drawing,
+        judges=options.pop("judges", ("crews:FullJudge",)),
+        judge_options={"log": str(work / "answers"), **options.pop("judging", {})},
+        similarity="doubles:PixelSimilarity",
+        compass={"repair_threshold": 1.0},
+        seeds=(42, 7),
+        **options,
+    )
+
+
+def same_specs(found: dict[str, object]) -> dict[str, object]:
+    """Results without identities: where a judge logs is an option of it."""
+    loose = {"identity", "fingerprint", "plugins", "judges", "methods"}
+    return {
+        name: {key: row[key] for key in row.keys() - loose - ({"boards"} if name.endswith("eval.json") else set())}
+        if isinstance(row, dict)
+        else row
+        for name, row in found.items()
+    }
+
+
+def ablation(count: int = 2, **options: Any) -> Callable[[Path, Path, Fleet | None], object]:
+    def command(out: Path, work: Path, fleet: Fleet | None) -> object:
+        suite = load_suite("length").only(("base", "full"))
+        made = {key: dict(value) if isinstance(value, dict) else value for key, value in options.items()}
+        job = AblationJob([story(f"s{at}") for at in range(count)], suite, settings(work, **made), resamples=20)
+        return run_ablation(job, out, fleet=fleet)
+
+    return command
+
+
+def evaluation(out: Path, work: Path, fleet: Fleet | None, **judging: Any) -> object:
+    config = Settings(judges=("crews:FullJudge",), judge_options={"log": work / "answers", **judging})
+    stories, judges = records(4), {"full": make_judge("crews:FullJudge", config)}
+    boards = [draw(work / "flux", stories), draw(work / "kontext", stories, 1)]
+    asked = EvalSettings(resamples=20, controls=("blank", "repeat"))
+    with Store(Path(os.environ["KATHA_CACHE"])) as store:
+        return evaluate(EvalJob(stories, boards, judges, asked, config=config), out, store, fleet=fleet)
+
+
+def test_an_evaluation_by_workers_is_that_of_one_process(bench: Bench, tmp_path: Path) -> None:
+    alone = bench.run("alone", 0, evaluation)
+    for workers in (1, 2, 4):
+        out = bench.run(f"by{workers}", workers, evaluation)
+        assert same_specs(results(out)) == same_specs(results(alone))
+        for name in ("answers.jsonl", "controls.jsonl", "scores.json"):
+            assert (out / name).read_bytes() == (alone / name).read_bytes()
+    asked = [sorted(crews.lines(tmp_path / f"{name}.work/answers")) for name in ("alone", "by1", "by2", "by4")]
+    assert asked[0] == asked[1] == asked[2] == asked[3]
+    assert not bench.told.said
+    assert "done" in (tmp_path / "by2/workers/worker-1.log").read_text()
+
+
+def test_an_evaluation_whose_worker_is_killed(bench: Bench, tmp_path: Path) -> None:
+    alone = bench.run("alone", 0, evaluation)
+    mark = tmp_path / "died"
+    out = bench.run("killed", 2, lambda out, work, fleet: evaluation(out, work, fleet, dies=mark))
+    assert mark.exists()
+    assert same_specs(results(out)) == same_specs(results(alone))
+    (said,) = bench.told.said
+    assert "died while it worked on 's" in said
+    assert said.endswith("Its work goes to another.")
+    before, after = (crews.lines(tmp_path / f"{name}.work/answers") for name in ("alone", "killed"))
+    assert set(before) == set(after)
+    assert len(after) - len(before) <= 2  # what was in flight
+
+
+def test_a_worker_without_the_model_is_told_of_and_the_others_go_on(bench: Bench, tmp_path: Path) -> None:
+    alone, absent = bench.run("alone", 0, evaluation), tmp_path / "absent"
+    absent.mkdir()
+    (absent / "0").touch()  # the first worker that comes is the second here
+
+    def command(out: Path, work: Path, fleet: Fleet | None) -> object:
+        made = settings(work)
+        config = made.model_copy(update={"judge_options": {**made.judge_options, "absent": absent}})
+        stories, boards = records(4), [draw(work / "flux", records(4)), draw(work / "kontext", records(4), 1)]
+        judges = {"full": crews.FullJudge(log=work / "answers")}
+        asked = EvalSettings(resamples=20, controls=("blank", "repeat"))
+        with Store(Path(os.environ["KATHA_CACHE"])) as store:
+            return evaluate(EvalJob(stories, boards, judges, asked, config=config), out, store, fleet=fleet)
+
+    out = bench.run("lacking", 2, command)
+    assert (out / "answers.jsonl").read_bytes() == (alone / "answers.jsonl").read_bytes()
+    (said,) = bench.told.said
+    assert "cannot be used for 'judge full': The model is not on this machine. The others go on." in said
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_suite_by_workers_is_that_of_one_process(bench: Bench, tmp_path: Path, workers: int) -> None:
+    """The repair goes from stage to stage: drawn, judged, a frame more drawn, judged; and a judge refuses some."""
+    command = ablation(judging={"refused": 1})
+    alone, out = bench.run("alone", 0, command), bench.run("by", workers, command)
+    assert same_specs(results(out)) == same_specs(results(alone))
+    frames = [sorted(crews.lines(tmp_path / f"{name}.work/frames")) for name in ("alone", "by")]
+    assert frames[0] == frames[1]
+    answers = [set(crews.lines(tmp_path / f"{name}.work/answers")) for name in ("alone", "by")]
+    assert answers[0] == answers[1]
+    assert not bench.told.said
+
+
+def test_a_service_is_asked_by_the_command_alone_and_once(bench: Bench, tmp_path: Path) -> None:
+    judging = {"asked_by": str(tmp_path / "asked_by")}
+    command = ablation(judges=("crews:ServedJudge",), judging=judging)
+    alone, out = bench.run("alone", 0, command), bench.run("by", 1, command)
+    assert same_specs(results(out)) == same_specs(results(alone))
+    assert set(crews.lines(tmp_path / "asked_by")) == {str(os.getpid())}
+    answers = [sorted(crews.lines(tmp_path / f"{name}.work/answers")) for name in ("alone", "by")]
+    assert answers[0] == answers[1]
+
+
+def test_a_suite_whose_worker_is_killed_and_whose_renderer_refuses(bench: Bench, tmp_path: Path) -> None:
+    mark = tmp_path / "died"
+    alone = bench.run("alone", 0, ablation(drawing={"refused": "number 4"}))
+    out = bench.run("killed", 2, ablation(drawing={"refused": "number 4", "dies": str(mark)}))
+    assert mark.exists()
+    assert same_specs(results(out)) == same_specs(results(alone))
+    assert any("died" in said for said in bench.told.said)
+    frames = [crews.lines(tmp_path / f"{name}.work/frames") for name in ("alone", "killed")]
+    assert set(frames[0]) == set(frames[1])
+
+
+def test_a_comparison_by_workers_is_that_of_one_process(bench: Bench, tmp_path: Path) -> None:
+    def command(out: Path, work: Path, fleet: Fleet | None) -> object:
+        config = settings(work, mode="base", drawing={"refused": "s1: The lion walks past tree number 3"})
+        methods = cross_methods(config, modes=["base", "full"])
+        job = CompareJob([tale("s0"), tale("s1")], methods, config, prepare, resamples=20)
+        return run_comparison(job, out, fleet=fleet)
+
+    alone, out = bench.run("alone", 0, command), bench.run("by", 2, command)
+    ours, theirs = same_specs(results(out)), same_specs(results(alone))
+    wanted = [name for name in theirs if not name.endswith("run.json")]  # timings
+    assert any("Not this one" in str(row) for row in theirs.values())
+    assert {name: ours.get(name) for name in wanted} == {name: theirs[name] for name in wanted}
+    frames = [sorted(crews.lines(tmp_path / f"{name}.work/frames")) for name in ("alone", "by")]
+    assert frames[0] == frames[1]
+
+
+@pytest.mark.parametrize(
+    ("workers", "cluster", "place"),
+    [
+        ("cuda:0-2,5", None, Place("cuda", (0, 1, 2, 5), 4)),
+        ("cpu:2", None, Place("cpu", count=2)),
+        ("12", "auto", Place(None, count=12, address="auto")),
+        (None, "host:6379", Place(None, address="host:6379")),
+        (None, None, None),
+    ],
+)
+def test_workers_are_read(workers: str | None, cluster: str | None, place: Place | None) -> None:
+    assert Place.read(workers, cluster) == place
+
+
+@pytest.mark.parametrize("workers", ["", "cpu", "cpu:0", "cpu:1-2", "cuda", "cuda:2-1", "cuda:0,0", "tpu:1", "4"])
+def test_workers_that_are_none_are_refused(workers: str) -> None:
+    with pytest.raises(UsageError, match="--workers"):
+        Place.read(workers, None)
+
+
+def test_a_cluster_that_is_not_there_is_refused() -> None:
+    import ray
+
+    ray.shutdown()
+    with Fleet(Place(None, address="127.0.0.1:9")) as fleet, pytest.raises(UsageError, match="no Ray cluster at"):
+        fleet.connect()
+
+
+def test_how_it_stands_is_told_in_one_line() -> None:
+    now = [100.0]
+    standing = Standing(total=10, clock=lambda: now[0])
+    standing.done["judge a"] += 4
+    standing.failed["no room"] += 1
+    standing.working["judge a"] += 2
+    now[0] += 10
+    assert standing.line() == (
+        "5 of 10 items (0.5/s, about 10 s left); stages: judge a 4; workers: 2 at judge a; failed: 1"
+    )
+    assert standing.summary() == ["1 items were left to this command: no room"]

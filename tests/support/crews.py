@@ -1,0 +1,87 @@
+"""Plug-ins for workers: each fills its process, so that every one has a stage of its own, and dies when told to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from doubles import BlockRenderer, PixelJudge, note
+
+from katha.errors import ModelError, RefusedFrameError
+from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
+
+
+def die_once(mark: Path | None) -> None:
+    """End the process as a kill does, the first time that anybody comes here."""
+    if mark is not None:
+        try:
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            return
+        os._exit(9)
+
+
+class FullJudge(PixelJudge):
+    """log: gets a line an answer. dies: a file that the first process to ask makes before it dies. refused: of five
+    questions, how many are refused whenever they are asked. absent: a folder in which each process leaves its number;
+    the second one that comes lacks the model."""
+
+    exclusive = True
+
+    def __init__(
+        self, *, log: Path | None = None, dies: Path | None = None, refused: int = 0, absent: Path | None = None
+    ) -> None:
+        super().__init__(name="full", log=log)
+        self.dies, self.refused = dies, refused
+        if absent is not None:
+            (absent / str(os.getpid())).touch()
+            if sorted(absent.iterdir(), key=lambda path: path.stat().st_mtime_ns)[1:2] == [absent / str(os.getpid())]:
+                raise ModelError("The model is not on this machine.")
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        for number, reply in enumerate(super().ask(evidence, prompts)):
+            if number == 1:
+                die_once(self.dies)
+            refused = sum(prompts[number].question.encode()) % 5 < self.refused
+            yield JudgeReply("refused", error="no") if refused else reply
+
+
+class ServedJudge(PixelJudge):
+    """Waits for a server, so that only the command's own process may ask it: it notes which one did."""
+
+    concurrency = 4
+
+    def __init__(self, *, log: Path | None = None, asked_by: Path | None = None) -> None:
+        super().__init__(name="served", log=log)
+        self.asked_by = asked_by
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        note(self.asked_by, str(os.getpid()))
+        yield from super().ask(evidence, prompts)
+
+
+class FullRenderer(BlockRenderer):
+    """log: gets a line a frame. dies: a file that the first process to draw a second frame makes before it dies.
+    refused: a text; a scene with it in its prompt is never drawn."""
+
+    exclusive = True
+
+    def __init__(self, *, log: Path | None = None, dies: Path | None = None, refused: str | None = None) -> None:
+        super().__init__(log=log)
+        self.dies, self.refused = dies, refused
+
+    def _draw(self, request: FrameRequest) -> bytes:
+        if self.refused is not None and self.refused in request.prompt:
+            raise RefusedFrameError("Not this one.")
+        if self.drawn:
+            die_once(self.dies)
+        return super()._draw(request)
+
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        return super().insert_frame(request, context)
+
+
+def lines(log: Path) -> list[str]:
+    """What was done, as it was noted."""
+    return log.read_text().splitlines() if log.exists() else []
