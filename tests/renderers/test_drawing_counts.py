@@ -18,7 +18,7 @@ from shared_boards import LION, board, frame
 from benchmarks import gpu
 from benchmarks.diffusion import measure_work
 from katha.agents.run import run_story
-from katha.config import Settings
+from katha.config import Settings, cache_folder
 from katha.errors import UsageError
 from katha.protocols import BoardContext, FrameRequest, InsertsTogether
 from katha.renderers.consistory import ConsistoryRenderer
@@ -29,6 +29,8 @@ from katha.renderers.diffusion.renderer import ahead
 from katha.renderers.diffusion.sdxl import SdxlRenderer
 from katha.renderers.shared_attention.coupling import StepRecord
 from katha.renderers.storydiffusion import StoryDiffusionRenderer
+from katha.schema import Character
+from katha.store import Store
 
 Model = Callable[[str], Path]
 WORDS = ("The lion roars.", "The mouse walks.", "The lion walks past the tree.", "An old woman at night.")
@@ -341,6 +343,52 @@ def test_the_bridges_of_all_seeds_are_asked_for_at_once(tmp_path: Path, monkeypa
     assert [sorted(seeds) for seeds in together.asked] == [[1, 2, 3]]
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "other"))
     assert run_with(BlockRenderer(), tmp_path / "apart").board == done.board
+
+
+class Pictured(Together):
+    """The same as a service that is handed portraits and gives receipts."""
+
+    concurrency = 4
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.portraits: list[FrameRequest] = []
+        self.last = -1
+
+    def picture_of(self, character: Character, request: FrameRequest) -> FrameRequest:
+        return FrameRequest(f"a portrait of {character.name}", 0, request.width, request.height, kind="extra")
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        for request in requests:
+            self.last = request.seed
+            self.portraits += [request] if request.kind == "extra" else []
+            yield next(iter(super().render_board([request])))
+
+    def insert_frames(self, requests: Sequence[FrameRequest], context: BoardContext) -> Iterator[bytes]:
+        assert all(request.pictures for request in requests if request.characters)
+        for request, png in zip(requests, super().insert_frames(requests, context), strict=True):
+            self.last = request.seed
+            yield png
+
+    def receipt(self) -> dict[str, Any]:
+        return {"service": "pictured", "model": f"seed {self.last}", "served": "", "date": "2026-11-22",
+                "tokens": {}, "cost": 0.0}  # fmt: skip
+
+
+def test_bridges_drawn_at_once_have_their_own_pictures_and_receipts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    pictured = Pictured()
+    done = run_with(pictured, tmp_path / "out")
+    assert [sorted(seeds) for seeds in pictured.asked] == [[1, 2, 3]]
+    assert len(pictured.portraits) == len({request.prompt for request in pictured.portraits}) > 0
+    inserted = [item.board for item in done.candidates.candidates if item.kind == "inserted"]
+    bridges = [frame for board in inserted for frame in board.frames if frame.kind == "bridge"]
+    with Store(cache_folder()) as store:
+        receipts = [store.frames.receipt(frame.sha256) or {} for frame in bridges]
+    assert [receipt["model"] for receipt in receipts] == [f"seed {frame.seed}" for frame in bridges]
+    assert all(receipt["pictures"] for receipt in receipts)
 
 
 def test_a_bridge_of_one_colour_leaves_the_others(tmp_path: Path) -> None:
