@@ -134,6 +134,7 @@ def apply(desk: Desk, edits: Sequence[Edit]) -> Edited:
     if board == before.board and rest.story == known.story() and rest.plan == plan:
         if state.replay:
             folder.write(state.model_copy(update={"replay": state.replay[1:]}))
+        name_frames(folder, board, plan)  # a kill may have come between the version and its names
         return Edited(state.version, folder.load_result(reused=True), (), (*rest.remarks, *remarks))
     version = folder.keep_version(state)
     try:

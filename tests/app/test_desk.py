@@ -240,6 +240,8 @@ def test_a_stopped_run_goes_on_here_and_in_the_terminal(tmp_path: Path) -> None:
     with Terminal(words, tmp_path) as at:
         at.until("Your choice")
         at.type("r")
+        at.until("Which frame")
+        at.type("d")
         assert at.end() == 0
     run = json.loads((home / story.stem / "run.json").read_text())
     assert run["status"] == "finished"
