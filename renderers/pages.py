@@ -29,7 +29,7 @@ LONG_SIDE = 1536
 _MOST_PAGES = 500
 _MOST_OBJECTS = 100_000
 _THINNEST = 10
-_SECONDS = 120
+_SECONDS = 60
 _MEMORY = 4 * 2**30
 _HINT = "Export its pages as pictures, 1.png and on, and give their folder."
 

@@ -50,7 +50,7 @@ def run(
     """Draw STORY, find the transition that cannot be read from the images, and repair it.
 
     The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on. --import
-    takes a board that is drawn already: without --bridge-renderer its weakest transition is found, and nothing is inserted.
+    takes a board that is drawn already; without --bridge-renderer only its weakest transition is found.
     """
     changes = with_adapter(given, adapter)
     told: StoryRecord | Path
