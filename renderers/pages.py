@@ -115,7 +115,7 @@ def _require_small(page: PdfPage, number: int) -> None:
         if seen >= _MOST_OBJECTS:
             raise ValueError(f"page {number} holds more than {_MOST_OBJECTS:,} things")
         if item.type == FPDF_PAGEOBJ_IMAGE:
-            width, height = item.get_px_size()  # type: ignore[attr-defined]  # the class of pictures
+            width, height = item.get_px_size()
             if width * height > MAX_PIXELS:
                 raise ValueError(
                     f"a picture on page {number} has {width} x {height} pixels; at most {MAX_PIXELS:,} are read"

@@ -78,12 +78,12 @@ class Project:
     def _board(self, told: Mapping[str, Any], where: str, usual: object) -> _Board:
         layers = told.get("layers")
         named = layers if isinstance(layers, dict) else {}
-        below = [found for name in _BELOW if (found := self._layer(named.get(name), where))]
-        above = [found for name in _ABOVE if (found := self._layer(named.get(name), where))]
+        below = [layer for name in _BELOW if (layer := self._layer(named.get(name), where))]
+        above = [layer for name in _ABOVE if (layer := self._layer(named.get(name), where))]
         own = self._own(told.get("url"), where, optional=bool(below or above))
-        found = (*below, *own, *above)
+        layers_up = (*below, *own, *above)
         texts = {name: _text(told.get(name), where, name) for name in ("dialogue", "action", "notes")}
-        return _Board(found, PanelWords(**texts, duration=_seconds(told.get("duration")) or _seconds(usual)))
+        return _Board(layers_up, PanelWords(**texts, duration=_seconds(told.get("duration")) or _seconds(usual)))
 
     def _layer(self, told: object, where: str) -> Layer | None:
         if not isinstance(told, dict) or not told.get("url"):
