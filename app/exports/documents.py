@@ -89,8 +89,8 @@ class _Page:
         self.drawings: dict[int, Drawing] = {}
 
     def know(self, shot: Shot, svg: str | None) -> None:
-        """Take a frame's vectors, where it has some."""
-        if svg is not None:
+        """Take a frame's vectors, where it has some that a PDF shows alike: svglib loses what a circle clips."""
+        if svg is not None and "<clipPath" not in svg:
             from svglib.svglib import svg2rlg
 
             self.drawings[shot.number] = svg2rlg(io.BytesIO(svg.encode()))
