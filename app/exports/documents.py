@@ -152,9 +152,8 @@ class _Page:
         from reportlab.graphics import renderPDF
         from reportlab.lib.utils import ImageReader
 
-        drawing = self.drawings.get(shot.number)
-        image = ImageReader(str(shot.picture)) if drawing is None else None
-        wide, tall = image.getSize() if image is not None else (drawing.width, drawing.height)
+        drawing, image = self.drawings.get(shot.number), ImageReader(str(shot.picture))
+        wide, tall = image.getSize()
         least, most = sorted((box.width / wide, box.height / tall))
         fill = bleeds and most / least <= _CUT
         scale = most if fill else least
@@ -166,7 +165,7 @@ class _Page:
         self.canvas.clipPath(clip, stroke=0)
         if drawing is not None:
             self.canvas.translate(placed.x, placed.y)
-            self.canvas.scale(scale, scale)
+            self.canvas.scale(width / drawing.width, height / drawing.height)
             renderPDF.draw(drawing, self.canvas, 0, 0)
         else:
             self.canvas.drawImage(image, *placed)
