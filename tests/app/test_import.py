@@ -18,11 +18,14 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 from typer.testing import CliRunner
 
+from katha.agents.context import make_planner, plan_within
+from katha.agents.found import told_story, with_scenes
 from katha.app.cli.main import app
 from katha.app.exports import export_board
 from katha.app.imports import FINDS, import_board
+from katha.config import Settings
 from katha.errors import InputFileError, UsageError
-from katha.protocols import FrameRequest
+from katha.protocols import FrameRequest, PanelWords
 from katha.renderers.folder import FolderRenderer
 
 COLOURS = ["#c33", "#3c3", "#33c", "#cc3"]
@@ -112,6 +115,17 @@ def test_a_project_is_judged_and_its_weakest_cut_found(tmp_path: Path, katha: Ka
     assert json.loads(katha("--import", place, "--out", "out").stdout)["reused"]
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.json")}
     assert CliRunner().invoke(app, ["score", "out/story.jsonl", "--answers", "out/answers.jsonl"]).exit_code == 0
+
+
+def test_each_panel_is_planned_from_its_own_board_s_words(tmp_path: Path) -> None:
+    words = [PanelWords(action="A fox saw a crow. The fox ran to the tree. The fox sat down. The fox looked up.")]
+    words += [PanelWords(action="The crow sang."), PanelWords(notes="The fox ate the cheese")]
+    record = told_story(words, "fox")
+    plan = plan_within(make_planner(Settings()), record, Settings(panels=3), None, None, words)
+    assert [panel.caption for panel in plan.panels[1:]] == ["The crow sang.", "The fox ate the cheese."]
+    assert (plan.panels[2].model_extra or {})["notes"] == "The fox ate the cheese"
+    other = record.model_copy(update={"story_text": STORY})
+    assert with_scenes(other, words) is other
 
 
 def test_a_bridge_is_proposed_between_the_project_s_own_pictures(tmp_path: Path, katha: Katha) -> None:
@@ -245,6 +259,14 @@ def test_a_link_out_of_its_folder_is_not_followed(tmp_path: Path) -> None:
     os.symlink(tmp_path / "secret.png", folder / "2.png")
     with pytest.raises(InputFileError, match=r"'2.png' is a link out of its folder"):
         drawn(folder, 2)
+
+
+def test_layers_lie_on_one_another_as_they_are_seen(tmp_path: Path) -> None:
+    fill = {"url": "board-2-AAAA2-fill.png"}
+    both = {"fill": {**fill, "opacity": 0.5}, "reference": {"url": "board-1-AAAA1-fill.png"}}
+    (image, *_) = drawn(project(tmp_path / "board", layers=both))
+    mixed = [(above + below) / 2 for above, below in zip(rgb(COLOURS[1]), rgb(COLOURS[0]), strict=True)]
+    assert all(abs(a - b) <= 1 for a, b in zip(image.getpixel((5, 5)), mixed, strict=True))
 
 
 def test_odd_values_of_a_project_do_no_harm(tmp_path: Path) -> None:
