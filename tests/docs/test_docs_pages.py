@@ -31,6 +31,7 @@ OUTPUTS = {
     "first-board": ["out/lion/report.html", "out/lion.png", "out/fox/report.html", "out/kite/report.html"],
     "interchange": ["hub/eval.yaml", "hub/README.md", "results/base/.eval_results/katha.yaml"],
     "judge-your-boards": ["out/eval/report.html", "out/both/report.html"],
+    "picture-book": ["lantern.png", "lantern.pdf", "lantern.epub", "lantern.otioz", "lantern.gif"],
     "plug-in-a-renderer": ["out/keyhole.png", "out/compare/report.html", "katha-keyhole/katha_keyhole.py"],
 }
 
