@@ -50,6 +50,13 @@ class WorkerOptions(BaseModel):
         return made
 
 
+class RunOptions(WorkerOptions):
+    """Which stories of many are run."""
+
+    split: str | None = Field(default=None, description=SPLIT_HELP)
+    ids: str | None = Field(default=None, description=IDS_HELP)
+
+
 class EvalOptions(WorkerOptions):
     """How boards that are there are judged, beside the settings that every judging has."""
 
@@ -81,11 +88,9 @@ class EvalOptions(WorkerOptions):
     )
 
 
-class StudyOptions(WorkerOptions):
+class StudyOptions(RunOptions):
     """Which stories a suite or a comparison is about, how differences are tested, and what is measured beside."""
 
-    split: str | None = Field(default=None, description=SPLIT_HELP)
-    ids: str | None = Field(default=None, description=IDS_HELP)
     reference: str | None = Field(
         default=None,
         description="The row or method that the others are held against; the suite's baseline, or every pair.",

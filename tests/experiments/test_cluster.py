@@ -11,6 +11,7 @@ from typing import Any
 
 import crews
 import pytest
+from crews import settings
 from doubles import prepare, story, tale
 from evals import draw, records
 
@@ -100,22 +101,6 @@ def results(out: Path) -> dict[str, object]:
         elif path.suffix in (".jsonl", ".png"):
             found[str(path.relative_to(out))] = path.read_bytes()
     return found
-
-
-def settings(work: Path, **options: Any) -> Settings:
-    """A renderer and a judge that each fill a process, and log what they do."""
-    drawing = {"log": str(work / "frames"), **options.pop("drawing", {})}
-    return Settings(
-        planner="doubles:ScenePlanner",
-        renderer="crews:FullRenderer",
-        renderer_options=drawing,
-        judges=options.pop("judges", ("crews:FullJudge",)),
-        judge_options={"log": str(work / "answers"), **options.pop("judging", {})},
-        similarity="doubles:PixelSimilarity",
-        compass={"repair_threshold": 1.0},
-        seeds=(42, 7),
-        **options,
-    )
 
 
 def same_specs(found: dict[str, object]) -> dict[str, object]:

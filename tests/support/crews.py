@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from doubles import BlockRenderer, PixelJudge, note
 
+from katha.config import Settings
 from katha.errors import ModelError, RefusedFrameError
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 
@@ -85,3 +87,19 @@ class FullRenderer(BlockRenderer):
 def lines(log: Path) -> list[str]:
     """What was done, as it was noted."""
     return log.read_text().splitlines() if log.exists() else []
+
+
+def settings(work: Path, **options: Any) -> Settings:
+    """A renderer and a judge that each fill a process, and log what they do."""
+    drawing = {"log": str(work / "frames"), **options.pop("drawing", {})}
+    return Settings(
+        planner="doubles:ScenePlanner",
+        renderer="crews:FullRenderer",
+        renderer_options=drawing,
+        judges=options.pop("judges", ("crews:FullJudge",)),
+        judge_options={"log": str(work / "answers"), **options.pop("judging", {})},
+        similarity="doubles:PixelSimilarity",
+        compass={"repair_threshold": 1.0},
+        seeds=(42, 7),
+        **options,
+    )
