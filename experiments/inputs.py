@@ -42,7 +42,9 @@ class WorkerOptions(BaseModel):
         Raises:
             UsageError: they say nothing that there is, or a limit could not hold. MissingExtraError: Ray is missing.
         """
-        made = Fleet.of(self.workers, self.cluster, heard)
+        counted = budget is not None and budget.max_cost is not None
+        dollars = (lambda: budget.cost) if budget is not None and counted else (lambda: None)
+        made = Fleet.of(self.workers, self.cluster, heard, dollars)
         if made is not None and budget is not None and budget.max_calls is not None:
             raise UsageError(
                 "--max-calls counts the calls of one process and cannot hold over workers.", hint="Give --max-cost."

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from doubles import BlockRenderer, PixelJudge, note
+from doubles import BlockRenderer, PixelJudge, _pixels, note
 
 from katha.config import Settings
 from katha.errors import ModelError, RefusedFrameError
+from katha.eval_bridge.metrics import MetricBoard, MetricContext
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
+from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 
 
 def die_once(mark: Path | None) -> None:
@@ -82,6 +84,31 @@ class FullRenderer(BlockRenderer):
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         return super().insert_frame(request, context)
+
+
+class Bright:
+    """How bright a board is. log: gets a line a board, with the process's number. fails: a story that has no value."""
+
+    card: ClassVar[MetricCard] = MetricCard(
+        name="crews:Bright",
+        title="Brightness",
+        paper="none",
+        formula="mean",
+        level="board",
+        parts=(MetricPart(name="mean", about="mean", high=255.0),),
+    )
+
+    def __init__(self, *, log: Path, fails: str = "") -> None:
+        self.log, self.fails = log, fails
+
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": "bright"}
+
+    def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
+        note(self.log, f"{os.getpid()} {board.method} {board.story_id}")
+        if board.story_id == self.fails:
+            raise ValueError("too dark")
+        yield board.value("mean", float(sum(_pixels(data).mean() for data in board.images) / len(board.images)))
 
 
 def lines(log: Path) -> list[str]:
