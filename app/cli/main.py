@@ -68,7 +68,8 @@ VERBS = {
     "planners": _Verb("plugins:planners", "List the planners."),
     "judges": _Verb("plugins:judges", "List the judges."),
     "doctor": _Verb(
-        "plugins:doctor", "Show what is installed, which keys and devices are there, and what would run now."
+        "plugins:doctor",
+        "Show what is installed, which keys and devices are there, what would run, and which models vendors withdrew.",
     ),
     "score": _Verb(
         "score:score",
