@@ -78,7 +78,7 @@ def holds_several(spec: str) -> bool:
     """
     path = Path(spec)
     try:
-        if path.is_dir():
+        if spec and path.is_dir():  # nothing at all is not the folder that one is in
             return True
         listed = path.suffix.lower() == ".jsonl" and path.is_file()
     except (OSError, ValueError):  # a story's own words are no path
