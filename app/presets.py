@@ -1,7 +1,11 @@
-"""What a preset proposes and this machine has: packages, weights, keys. Nothing is loaded, fetched or asked."""
+"""What a preset proposes and this machine has: packages, weights, keys, servers of its own.
+
+Nothing is loaded or fetched; asked is only a server of one's own that the environment names, which models it serves.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,13 +14,25 @@ from katha.agents.context import load_plugins, make_planner, make_renderer
 from katha.config import Settings, resolve
 from katha.errors import KathaError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
+from katha.models.served import ENGINES, address_variable
 
 _FIRST_PART = re.compile(r" where |, ")
 _MAKERS: Mapping[str, tuple[str, Callable[[Any], object]]] = {
     "planner": ("planner", lambda named: make_planner(Settings(planner=named))),
     "renderer": ("renderer", lambda named: make_renderer(Settings(renderer=named))),
-    "judges": ("judge", lambda named: make_judges(Settings(judges=named).judges)),
+    "judges": ("judge", lambda named: _make_judges(Settings(judges=named).judges)),
 }
+
+
+def _make_judges(named: Sequence[str]) -> None:
+    """Make the judges. One behind vLLM or SGLang is there where the environment says where, and the server has it."""
+    for spec in named:
+        provider = spec.partition(":")[0]
+        if provider in ENGINES and not os.environ.get(variable := address_variable(provider)):
+            raise UsageError(f"No {provider} server is named.", hint=f"Set {variable}.")
+    for spec, judge in make_judges(named):
+        if spec.partition(":")[0] in ENGINES:
+            judge.spec()
 
 
 def choose_here(name: str, proposed: Sequence[Any]) -> Any:
