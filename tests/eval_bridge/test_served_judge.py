@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.app.drawing import settings_for
+from katha.app.presets import lacks
 from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judges.served import ServedJudge, SglangJudge, VllmJudge, served_folder
 from katha.eval_bridge.judging.abilities import judge_abilities
@@ -310,7 +311,10 @@ def test_a_preset_takes_the_server_that_is_named_and_has_its_model(
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(UsageError) as refused:
         settings_for("sdxl", {})
-    assert f"vllm:{MODEL}: Set VLLM_BASE_URL; sglang:{MODEL}: Set SGLANG_BASE_URL;" in str(refused.value.hint)
+    hint = str(refused.value.hint)
+    assert hint.startswith(f"Add one (local:{MODEL}: ")  # servers that nobody named come last
+    assert f"; vllm:{MODEL}: Set VLLM_BASE_URL; sglang:{MODEL}: Set SGLANG_BASE_URL)" in hint
+    assert lacks("sdxl")[0].judges == (f"local:{MODEL}",)
     sglang, vllm = servers("sglang"), servers()
     monkeypatch.setenv("SGLANG_BASE_URL", sglang.url)
     assert settings_for("sdxl", {}).judges == (f"sglang:{MODEL}",)
