@@ -4,7 +4,7 @@ with one seed, or with one frame more (Eq. 28).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 
@@ -16,14 +16,7 @@ from katha.compass.repair import Insertion, insertion, transition_text
 from katha.errors import BlankFrameError, RenderError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.pictures import png_size
-from katha.protocols import (
-    AsksSideBySide,
-    BoardContext,
-    FrameRequest,
-    KeepsReceipts,
-    MayBeWithdrawn,
-    Renderer,
-)
+from katha.protocols import BoardContext, FrameRequest, InsertsTogether, KeepsReceipts, MayBeWithdrawn, Renderer
 from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
 
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
@@ -110,8 +103,9 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
 
 
 def _alone(context: RunContext, renderer: Renderer) -> AbstractContextManager[object]:
-    """One frame at a time for what draws on this machine; a service is not waited for by others."""
-    return nullcontext() if isinstance(renderer, AsksSideBySide) else context.renderer_lock
+    """One call at a time for what draws on this machine, and for what draws another task's frame along with its own."""
+    shared = threads_of(renderer) > 1 and not isinstance(renderer, InsertsTogether)
+    return nullcontext() if shared else context.renderer_lock
 
 
 def _one(context: RunContext, requests: Sequence[FrameRequest], place: int) -> bytes:
@@ -248,43 +242,81 @@ def draw_inserted(
     position: int,
     emit: Emit,
     renderer: Renderer | None = None,
+    alternatives: Sequence[FrameRequest] = (),
 ) -> tuple[FrameRequest, str]:
     """Draw one frame that goes before `position` (from 0) of `board`, whose other frames do not change.
 
-    The frame has the size of the board's pictures, whatever sizes its renderer draws. Gives the request that it was
-    drawn from (its seed is the next one when the first gave one colour) and its hash.
+    The frame has the size of the board's pictures, whatever sizes its renderer draws. alternatives: requests for the
+    same place that will be asked for, too; a renderer that inserts together draws them at once. Gives the request that
+    it was drawn from (its seed is the next one when the first gave one colour) and its hash.
     """
     drawer = renderer or context.plugins.inserter
     around = BoardContext(tuple(others), tuple(images_of(context, board)), position)
     try:
-        return request, _insert_once(context, drawer, request, board, around, emit)
+        return request, _insert_once(context, drawer, [request, *alternatives], board, around, emit)
     except BlankFrameError:
         emit(_tell_blank(request))
         again = replace(request, seed=next_seed(request.seed))
-        return again, _insert_once(context, drawer, again, board, around, emit)
+        return again, _insert_once(context, drawer, [again], board, around, emit)
 
 
 def _insert_once(
-    context: RunContext, renderer: Renderer, request: FrameRequest, board: Board, around: BoardContext, emit: Emit
+    context: RunContext,
+    renderer: Renderer,
+    requests: Sequence[FrameRequest],
+    board: Board,
+    around: BoardContext,
+    emit: Emit,
 ) -> str:
+    """Return the hash of the first request's frame; frames of the others are drawn with it where that saves work."""
     size = png_size(around.images[max(0, around.position - 1)])
     drawn = drawable_size(renderer.capabilities, size)
-    (asked,) = _with_pictures(context, renderer, [replace(request, width=drawn[0], height=drawn[1])], emit)
+    # Pictures of the others are made only for what draws the others, too: a portrait may have to be paid for.
+    wished = requests if isinstance(renderer, InsertsTogether) else requests[:1]
+    asked = _with_pictures(context, renderer, [replace(one, width=drawn[0], height=drawn[1]) for one in wished], emit)
     # It depends on its request, and on its surroundings unless the renderer draws it alone.
     alone = renderer.capabilities.insertion == "alone"
     beside = [list(map(_dump, around.requests)), [frame.sha256 for frame in board.frames], around.position]
-    parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec()), "request": _dump(asked)}
-    key = digest(parts if size == drawn else {**parts, "cut": size})
+    parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec())}
+    cut = {} if size == drawn else {"cut": size}
+    keys = [digest({**parts, "request": _dump(one), **cut}) for one in asked]
     who = str(context.config.renderer if renderer is context.plugins.renderer else context.config.bridge_renderer)
-    with context.store.claim("frames:" + key):
-        sha256 = context.store.frames.get(key)
+    with context.store.claim("frames:" + keys[0]):
+        sha256 = context.store.frames.get(keys[0])
         reused = sha256 is not None
         if sha256 is None:
             with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
-                png = paid(context.plugins.budget, renderer, lambda: renderer.insert_frame(asked, around))
-                sha256 = _put(context, renderer, fit_picture(check_picture(png, drawn, who), size), asked, key)
-    show(context, sha256, request, emit, reused=reused)
+                found = [context.store.frames.get(key) for key in keys]
+                sha256 = found[0]
+                if sha256 is None:  # nor, while the lock was waited for, drawn as somebody's alternative
+                    wanted = [at for at, known in enumerate(found) if known is None]
+                    pictures = _inserted(context, renderer, [asked[at] for at in wanted], around, drawn, who)
+                    pairs = zip(wanted, pictures, strict=False)
+                    kept = [_put(context, renderer, fit_picture(png, size), asked[at], keys[at]) for at, png in pairs]
+                    sha256 = kept[0]
+    show(context, sha256, requests[0], emit, reused=reused)
     return sha256
+
+
+def _inserted(
+    context: RunContext,
+    renderer: Renderer,
+    requests: Sequence[FrameRequest],
+    around: BoardContext,
+    size: tuple[int, int],
+    who: str,
+) -> Iterator[bytes]:
+    """Yield the frame of each request, up to one of one colour; raises BlankFrameError where that is the first."""
+    frames: Iterator[bytes] = (renderer.insert_frame(request, around) for request in requests)
+    if len(requests) > 1 and isinstance(renderer, InsertsTogether):
+        frames = iter(renderer.insert_frames(requests, around))
+    for number in range(len(requests)):
+        try:
+            yield check_picture(paid(context.plugins.budget, renderer, lambda: next(frames, None)), size, who)
+        except BlankFrameError:
+            if not number:
+                raise
+            return  # who asks for that frame draws it with another seed
 
 
 def redraw(
@@ -409,7 +441,11 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     pair = (first, second)  # a checkpoint gives tuples back as lists, and a list is equal to no tuple
     what = insertion_of(context, pair, task["prompt"])
     kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
-    request = _request(context, what, _seed_of(context, task) if what.other_seed else task["seed"], kind=kind)
+    others = [seed for seed in insertion_seeds(context, board) if seed != task["seed"]]
+    request, *alternatives = (
+        _request(context, what, _seed_of(context, board, seed) if what.other_seed else seed, kind=kind)
+        for seed in (task["seed"], *others)
+    )
     method = inserted_name(context.mode.insert, board, task["seed"])
     replaced = _weaker(context, board, pair) if context.mode.place == "instead" else None
     if replaced is not None:
@@ -417,7 +453,8 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         place = replaced.index - 1
     else:
         place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)
-    drawn, sha256 = draw_inserted(context, request, board, board_requests(context, board), place, emit)
+    requests = board_requests(context, board)
+    drawn, sha256 = draw_inserted(context, request, board, requests, place, emit, alternatives=alternatives)
     frame = Frame(
         index=place + 1,
         kind=kind if replaced is None else "scene",
@@ -433,11 +470,11 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     return board.model_copy(update={"frames": frames, "method": method})
 
 
-def _seed_of(context: RunContext, task: BridgeTask) -> int:
+def _seed_of(context: RunContext, board: Board, seed: int) -> int:
     """A seed that is not the board's: the run's next one, or a new one for each seed where every seed is drawn."""
     if context.mode.draws == "every":
-        return next_seed(task["seed"])
-    own = task["board"].seed
+        return next_seed(seed)
+    own = board.seed
     return next((other for other in context.config.seeds if other != own), next_seed(own))
 
 

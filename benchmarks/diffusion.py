@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.diffusion_shapes import LARGE, SHAPES, need_table, random_pipeline
 from katha.protocols import FrameRequest
 
-__all__ = ["measure_prompts", "measure_shapes"]
+__all__ = ["measure_prompts", "measure_shapes", "measure_work"]
 
 _PROMPTS = (
     "The lion roars at the small mouse.",
@@ -101,6 +101,96 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, done
 
 
+def measure_work() -> dict[str, Any]:
+    """What drawing takes, counted at toy size: the way that diffusers' hooks and single calls have it, and ours."""
+    from tests.support.tiny_diffusion import build
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["KATHA_CACHE"] = folder
+        flux, sdxl = (str(build(name, Path(folder) / name)) for name in ("flux", "sdxl"))
+        counted = {**_transfers(flux), "bridge_unet_rows": _bridge_rows(sdxl), "decoded_at_once": _decoded(sdxl)}
+    return {
+        "counts": counted,
+        "baseline": "diffusers' model offload; one bridge after another; the decoder's whole batch",
+        "ratio": {name: round(old / new, 2) for name, (old, new) in counted.items()},
+    }
+
+
+def _transfers(model: str) -> dict[str, tuple[int, int]]:
+    """Of a board of five frames and a second one with another seed, on `model-offload`: how often the denoiser comes to
+    the device, and bytes of weights over the bus in both directions."""
+    import torch
+    from diffusers import FluxPipeline
+
+    from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
+
+    theirs = FluxPipeline.from_pretrained(model)
+    theirs.set_progress_bar_config(disable=True)
+    theirs.enable_model_cpu_offload(device="cpu")
+    parts = {id(part): part for part in theirs.components.values() if isinstance(part, torch.nn.Module)}
+    brought: list[int] = []  # diffusers' hooks bring to `cpu:0` and take back to `cpu`
+    original = torch.nn.Module.to
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if id(self) in parts and args and isinstance(args[0], torch.device) and args[0].index is not None:
+            brought.append(id(self))
+        return original(self, *args, **kwargs)
+
+    torch.nn.Module.to = counted  # type: ignore[method-assign]
+    try:
+        for _ in range(2 * len(_PROMPTS)):
+            theirs(_PROMPTS[0], width=32, height=32, num_inference_steps=1, output_type="pt")
+    finally:
+        torch.nn.Module.to = original  # type: ignore[method-assign]
+    sizes = {key: sum(one.nbytes for one in (*part.parameters(), *part.buffers())) for key, part in parts.items()}
+    renderer = FluxRenderer(model, FluxOptions(device="cpu", steps=1, any_size=True, memory="model-offload"))
+    for seed in (1, 2):
+        list(renderer.render_board([_request(one, seed) for one in _PROMPTS]))
+    with renderer.pipeline([_request(_PROMPTS[0], 1)]) as loaded:
+        moves = loaded.parking.moves if loaded.parking is not None else []
+    ours = [move for move in moves if move.name == "transformer" and move.comes]
+    return {
+        "denoiser_brought": (brought.count(id(theirs.transformer)), len(ours)),
+        "bytes_moved": (2 * sum(sizes[key] for key in brought), sum(move.nbytes for move in moves)),
+    }
+
+
+def _bridge_rows(model: str) -> tuple[int, int]:
+    """Rows of the UNet for the bridges of three seeds that are not kept: one by one, and together."""
+    from katha.protocols import BoardContext
+    from katha.renderers.consistory import ConsistoryOptions, ConsistoryRenderer
+    from katha.schema import Character
+
+    lion = Character(name="lion", kind="lion", appearance="the lion", anchor_prompt="the lion walks")
+    board = [FrameRequest(one, 42, 32, 32, scene=at, characters=(lion,)) for at, one in enumerate(_PROMPTS, 1)]
+    bridges = [FrameRequest("The lion walks.", seed, 32, 32, kind="bridge", characters=(lion,)) for seed in _SEEDS]
+    renderer, rows = ConsistoryRenderer(model, ConsistoryOptions(device="cpu", steps=4, keep_gib=0.0)), list[int]()
+    context = BoardContext(tuple(board), tuple(renderer.render_board(board)), 1)
+    with renderer.pipeline(board) as loaded:
+        handle = loaded.pipe.unet.register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
+    alone = [renderer.insert_frame(one, context) for one in bridges]
+    apart = sum(rows)
+    together = list(renderer.insert_frames(bridges, context))
+    handle.remove()
+    if alone != together:
+        raise RuntimeError("bridges that are drawn together differ from those drawn alone")
+    return apart, sum(rows) - apart
+
+
+def _decoded(model: str) -> tuple[int, int]:
+    """Frames that the decoder holds at once for a batch of four: as diffusers has it, and here."""
+    from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
+
+    renderer, held = SdxlRenderer(model, SdxlOptions(device="cpu", steps=1, batch=4)), list[int]()
+    with renderer.pipeline([_request(_PROMPTS[0], 0)]) as loaded:
+        loaded.pipe.vae.decoder.register_forward_pre_hook(lambda _, given: held.append(len(given[0])))
+    list(renderer.render_board([_request(one, 1) for one in _PROMPTS[:4]]))
+    ours = max(held)
+    loaded.pipe.vae.disable_slicing()
+    list(renderer.render_board([_request(one, 2) for one in _PROMPTS[:4]]))
+    return max(held), ours
+
+
 def measure_shapes() -> dict[str, Any]:
     """What each rung of the published models needs at 1024x1024 by calculation and, of FLUX.1-dev and SDXL with random
     weights where there is an accelerator, seconds a frame and the peak of its memory."""
@@ -120,7 +210,7 @@ def _measure(name: str, rung: Any) -> Mapping[str, Any]:
 
     import torch
 
-    from katha.renderers.diffusion.memory import apply_rung
+    from katha.renderers.diffusion.placement import apply_rung
 
     shape = SHAPES[name]
     pipe = random_pipeline(name)

@@ -150,15 +150,16 @@ LARGE: Mapping[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 """Models whose needs are calculated and never made: pipeline class and parts, in bfloat16."""
 
 
-def random_pipeline(name: str) -> Any:
-    """The pipeline with small random weights, made in its dtype on the CPU."""
+def random_pipeline(name: str, device: str = "cpu") -> Any:
+    """The pipeline with small random weights, made in its dtype on `device`."""
     import diffusers
     import torch
 
     shape, before = SHAPES[name], torch.get_default_dtype()
     torch.set_default_dtype(getattr(torch, shape.dtype))
     try:
-        parts = shape.parts()
+        with torch.device(device):
+            parts = shape.parts()
     finally:
         torch.set_default_dtype(before)
     kind, options = shape.scheduler
@@ -170,7 +171,7 @@ def need_table(name: str, pixels: int) -> dict[str, dict[str, int]]:
     import torch
 
     from katha.renderers.diffusion.checkpoint import Checkpoint
-    from katha.renderers.diffusion.memory import needs_of
+    from katha.renderers.diffusion.placement import Frames, needs_of
 
     shape = SHAPES.get(name)
     dtype = shape.dtype if shape else "bfloat16"
@@ -181,7 +182,8 @@ def need_table(name: str, pixels: int) -> dict[str, dict[str, int]]:
         for key, part in parts.items():
             _write_header(Path(folder) / key, part)
         checkpoint = Checkpoint(name, Path(folder), None, "", pipeline, dict.fromkeys(parts, ""), None)
-        needs = needs_of(checkpoint, dtype, pixels)
+        denoiser = shape.denoiser if shape else "transformer"
+        needs = needs_of(checkpoint, dtype, Frames(pixels), denoiser=denoiser)
     return {rung: {"device": need.device, "host": need.host} for rung, need in needs.items()}
 
 
@@ -197,5 +199,5 @@ def _write_header(folder: Path, part: Any) -> None:
     with (folder / "model.safetensors").open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         file.truncate(8 + len(header) + end)
-    config = dict(part.config) if folder.name == "vae" else {}
+    config = dict(part.config) if hasattr(part, "register_to_config") else {}
     (folder / "config.json").write_text(json.dumps(config, default=str))

@@ -20,7 +20,7 @@ from katha.eval_bridge.packets.instructions import reply_schema
 from katha.protocols import Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply
 from katha.renderers.sketch import SketchRenderer
 
-__all__ = ["measure"]
+__all__ = ["SIDE", "ask", "board", "measure", "prompts"]
 
 _RUNS = 3
 _SHAPE = {
@@ -30,7 +30,7 @@ _SHAPE = {
     "num_attention_heads": 6,
     "num_key_value_heads": 2,
 }
-_SIDE = 353
+SIDE = 353
 """Bound of a picture's sides in pixels: patches of 8 then make 27 x 18 ids, as patches of 14 do at the full size."""
 _SCENES = (
     "Forest by day. The angry lion roars at the small grey mouse. The mouse is afraid.",
@@ -50,20 +50,22 @@ _QUESTIONS = (
 )
 
 
-def _board(seed: int) -> Evidence:
+def board(seed: int) -> Evidence:
+    """Five pictures of 768x512."""
     requests = [FrameRequest(scene, seed, 768, 512) for scene in _SCENES]
     return Evidence("image", tuple(SketchRenderer().render_board(requests)))
 
 
-def _prompts() -> list[JudgePrompt]:
+def prompts() -> list[JudgePrompt]:
+    """Six questions with the same five options."""
     schema = reply_schema("image", _OPTIONS)
     return [JudgePrompt(text, "causal", "Choose one option.", _OPTIONS, schema) for text in _QUESTIONS]
 
 
-def _ask(judge: Judge, board: Evidence, prompts: list[JudgePrompt]) -> tuple[float, float, list[JudgeReply]]:
+def ask(judge: Judge, shown: Evidence, asked: list[JudgePrompt]) -> tuple[float, float, list[JudgeReply]]:
     """Wall seconds, processor seconds and the replies."""
     wall, work = time.perf_counter(), time.process_time()
-    replies = list(judge.ask(board, prompts))
+    replies = list(judge.ask(shown, asked))
     return time.perf_counter() - wall, time.process_time() - work, replies
 
 
@@ -76,24 +78,24 @@ def measure() -> dict[str, Any]:
 
     logging.getLogger("transformers").setLevel(logging.ERROR)
     torch.set_num_threads(1)  # threads that wait for one another would measure the machine's other load
-    prompts = _prompts()
+    asked = prompts()
     walls: dict[str, list[float]] = {}
     works: dict[str, list[float]] = {}
     raw: dict[str, list[str | None]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        model = build("qwen2_5_vl", Path(folder), side=_SIDE, **_SHAPE)
+        model = build("qwen2_5_vl", Path(folder), side=SIDE, **_SHAPE)
         judges = {
             reuse: LocalJudge(str(model), device="cpu", reuse=reuse) for reuse in ("off", "sequential", "batched")
         }
         for judge in judges.values():
-            _ask(judge, _board(99), prompts[:2])
+            ask(judge, board(99), asked[:2])
         for seed in range(_RUNS):
             for reuse, judge in judges.items():
-                wall, work, replies = _ask(judge, _board(seed), prompts)
+                wall, work, replies = ask(judge, board(seed), asked)
                 walls.setdefault(reuse, []).append(wall)
                 works.setdefault(reuse, []).append(work)
                 raw.setdefault(reuse, []).extend(reply.raw for reply in replies)
-    rates = {reuse: len(prompts) / median(seconds) for reuse, seconds in walls.items()}
+    rates = {reuse: len(asked) / median(seconds) for reuse, seconds in walls.items()}
     paired = {name: median(map(truediv, of["off"], of["batched"])) for name, of in (("wall", walls), ("cpu", works))}
     return {
         "questions_per_s": round(rates["batched"], 2),

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,8 @@ class OpenClipSimilarity:
     A text that is longer than the model's context is encoded sentence by sentence, and the mean is taken.
     """
 
-    def __init__(self, argument: str | None = None, *, device: str = "cpu", cache: Path | None = None) -> None:
+    def __init__(self, argument: str | None = None, *, device: str | None = None, cache: Path | None = None) -> None:
+        """Read the model's name; nothing is loaded yet. device: the accelerator if there is one, unless told."""
         self._encoder, self._cache = OpenClipEncoder(argument, device=device), cache
         self._kept: dict[tuple[str, str], Vector] = {}
 
@@ -39,6 +40,13 @@ class OpenClipSimilarity:
         """Return a unit vector of shape (D,) for one frame."""
         return self._unit("image", png, lambda: self._features.images(self._encoder, [png])[0])
 
+    def encode_images(self, pngs: Sequence[bytes]) -> Vector:
+        """Return unit vectors of shape (N, D); frames that are not known yet are encoded in batches."""
+        fresh = list(dict.fromkeys(png for png in pngs if ("image", sha256_hex(png)) not in self._kept))
+        for png, vector in zip(fresh, self._features.images(self._encoder, fresh), strict=True):
+            self._keep(("image", sha256_hex(png)), vector)
+        return np.stack([self.encode_image(png) for png in pngs])
+
     def encode_text(self, text: str) -> Vector:
         """Return a unit vector of shape (D,) for a transition's text."""
         return self._unit("text", text, lambda: self._features.texts(self._encoder, [text])[0])
@@ -49,7 +57,8 @@ class OpenClipSimilarity:
 
     def _unit(self, kind: str, content: bytes | str, make: Callable[[], Vector]) -> Vector:
         key = (kind, content if isinstance(content, str) else sha256_hex(content))
-        if key not in self._kept:
-            vector = make()
-            self._kept[key] = vector / (float(np.linalg.norm(vector)) or 1.0)
+        return self._kept[key] if key in self._kept else self._keep(key, make())
+
+    def _keep(self, key: tuple[str, str], vector: Vector) -> Vector:
+        self._kept[key] = vector / (float(np.linalg.norm(vector)) or 1.0)
         return self._kept[key]

@@ -224,10 +224,9 @@ def fit_adapter(
                          hint="Name records with --held-out, or leave --best out.")  # fmt: skip
     taken = pack(rows, settings.max_length) if settings.packing else rows
     adapted = _with_adapter(model, settings)
-    typed = "token_type_ids" in inspect.signature(model.forward).parameters
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    collator = _collator(model, tokenizer)
     arguments = training_arguments(settings, out, processes, measured=bool(others))
-    trainer = _trainer(adapted, arguments, (taken, others), Collator(pad, typed), on_step if processes.first else None)
+    trainer = _trainer(adapted, arguments, (taken, others), collator, on_step if processes.first else None)
     started = time.perf_counter()
     try:
         # A new adapter changes nothing: this is the base model's loss, also where training goes on at a checkpoint.
@@ -242,17 +241,16 @@ def fit_adapter(
     if processes.first:
         adapted.save_pretrained(str(out))
     state = trainer.state
-    losses = [row["loss"] for row in state.log_history if "loss" in row]
-    best = state.best_global_step if arguments.load_best_model_at_end else None
+    losses = [row["loss"] for row in state.log_history if "loss" in row] or [None]
     return Fit(
         examples=len(rows),
         held_out=len(others),
         too_long=too_long,
         sequences=len(taken),
         steps=state.global_step,
-        best_step=best,
-        first_loss=losses[0] if losses else None,
-        last_loss=losses[-1] if losses else None,
+        best_step=state.best_global_step if arguments.load_best_model_at_end else None,
+        first_loss=losses[0],
+        last_loss=losses[-1],
         held_out_before=before,
         held_out_after=after,
         tokens=sum(len(row["input_ids"]) for row in rows),
@@ -288,6 +286,12 @@ def _with_adapter(model: Any, settings: TrainSettings) -> Any:
         adapted.enable_input_require_grads()
         adapted.gradient_checkpointing_enable({"use_reentrant": False})
     return adapted
+
+
+def _collator(model: Any, tokenizer: Any) -> Collator:
+    typed = "token_type_ids" in inspect.signature(model.forward).parameters
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    return Collator(pad, typed)
 
 
 def _trainer(

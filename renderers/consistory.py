@@ -187,7 +187,7 @@ class ConsistoryOptions(SharedOptions):
     """A second pass that carries features along correspondences."""
     separate: bool = True
     freeu: bool = True
-    keep_gib: float = 4.0
+    keep_gib: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -237,6 +237,11 @@ class ConsistoryRenderer(SharedRenderer):
     def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Load:
         """Return how much a drawing of `wanted` shares, at most: queries and a second pass count."""
         return replace(super().load(board, wanted), blend=self.options.query_blend, injection=self.options.injection)
+
+    @property
+    def rounds(self) -> int:
+        """How often the frames of a board are denoised."""
+        return 1 + self.options.injection
 
     def passes(self, session: Session) -> None:
         """Denoise twice with injection, else once."""

@@ -67,7 +67,7 @@ class StoryDiffusionOptions(SharedOptions):
     sharing: bool = True
     separate: bool = True
     freeu: bool = True
-    keep_gib: float = 4.0
+    keep_gib: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

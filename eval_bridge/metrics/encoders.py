@@ -2,7 +2,7 @@
 
 `NAME@WEIGHTS` is a model of open_clip's list with its weights' tag, or with a checkpoint's path; `hf-hub:ORG/REPO` and
 `local-dir:FOLDER` name model and weights at once. A transformers model is a name or a folder. Nothing is fetched by
-transformers unless its files are on this machine; open_clip fetches what its list names.
+transformers or open_clip unless its files are on this machine; nothing is fetched.
 
 Models that may not be shipped or used commercially (face recognition, the AGPL aesthetic predictor) are plug-ins: any
 class with `encode_images` (`ImageEncoder`), named `package.module:Class` or by an entry point in `katha.encoders`.
@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from katha.errors import AbsentModelError, InputFileError, UsageError
+from katha.errors import AbsentModelError, InputFileError, ModelError, UsageError
 from katha.eval_bridge.metrics.features import ImageEncoder, Vectors
 from katha.jsonio import digest, file_sha256, sha256_hex
-from katha.models.checkpoints import find_folder, folder_revision, need
+from katha.models.checkpoints import best_device, find_folder, folder_revision, need
 from katha.pictures import decode
 from katha.registry import default_registry
 
@@ -36,8 +36,8 @@ class OpenClipEncoder:
     `cut`: then it ends where the context does, as CLIP's own tokenizer has it.
     """
 
-    def __init__(self, argument: str | None, *, device: str = "cpu", cut: bool = False) -> None:
-        """Read the model's name; nothing is loaded yet.
+    def __init__(self, argument: str | None, *, device: str | None = "cpu", cut: bool = False) -> None:
+        """Read the model's name; nothing is loaded yet. device: None is the accelerator if there is one.
 
         Raises:
             UsageError: no model is named, or no weights.
@@ -54,7 +54,11 @@ class OpenClipEncoder:
             hint = f"Write open-clip:{argument}@TAG (`open_clip.list_pretrained()` lists them) or ...@CHECKPOINT."
             raise UsageError(f"open-clip:{argument} names no weights.", hint=hint)
         self._weights: str | None = weights or None
-        self._device, self._cut = device, cut
+        self._wanted, self._cut = device, cut
+
+    @cached_property
+    def _device(self) -> str:
+        return self._wanted or best_device()
 
     def spec(self) -> Mapping[str, Any]:
         """Name, weights (by the hash of their values), package version and device."""
@@ -84,11 +88,10 @@ class OpenClipEncoder:
     def _loaded(self) -> tuple[Any, Any, Any]:
         """The model, what prepares a picture for it, and its tokenizer."""
         open_clip = need("open_clip", "An open_clip model", "local")
+        name, weights = self._on_this_machine(open_clip)
         try:
-            model, _, prepare = open_clip.create_model_and_transforms(
-                self._name, pretrained=self._weights, device=self._device
-            )
-            tokenizer = open_clip.get_tokenizer(self._name)
+            model, _, prepare = open_clip.create_model_and_transforms(name, pretrained=weights, device=self._device)
+            tokenizer = open_clip.get_tokenizer(name)
         except Exception as error:
             kind = type(error).__name__
             raise UsageError(
@@ -97,6 +100,30 @@ class OpenClipEncoder:
             ) from error
         model.eval()
         return model, prepare, tokenizer
+
+    def _on_this_machine(self, open_clip: Any) -> tuple[str, str | None]:
+        """Return the name and weights by which open_clip reads files that are here, where it would fetch others.
+
+        Raises:
+            AbsentModelError: they are not here; the hint is the command that fetches them.
+        """
+        known = open_clip.get_pretrained_cfg(self._name, self._weights) if self._weights else {}
+        online, whole = known.get("hf_hub", "").rstrip("/"), self._name.removeprefix("hf-hub:")
+        if self._name.startswith("hf-hub:"):
+            return f"local-dir:{_hub_folder(whole)}", None
+        if not online:
+            cached = Path("~/.cache/clip").expanduser() / known.get("url", "").rpartition("/")[2]
+            if known.get("url") and not cached.is_file():
+                raise AbsentModelError(
+                    f"The weights {self._weights!r} of {self._name!r} are not on this machine.",
+                    hint=f"Fetch {known['url']} into {cached.parent}.",
+                )
+            return self._name, self._weights
+        folder = _hub_folder(online)
+        files = sorted([*folder.glob("open_clip*.safetensors"), *folder.glob("open_clip*.bin"), *folder.glob("*.pt")])
+        if not files:
+            raise AbsentModelError(f"{str(folder)!r} holds no weights.", hint=f"Run `hf download {online}`.")
+        return self._name, str(next((file for file in files if file.suffix == ".safetensors"), files[0]))
 
     @cached_property
     def _weights_sha256(self) -> str:
@@ -120,6 +147,13 @@ class OpenClipEncoder:
         with torch.inference_mode():
             row: Vectors = _rows(model.encode_text(tokenizer([text]).to(self._device), normalize=True))[0]
             return row
+
+
+def _hub_folder(name: str) -> Path:
+    try:
+        return find_folder(name)
+    except ModelError as error:
+        raise AbsentModelError(error.message, hint=error.hint) from error
 
 
 class VisionEncoder:

@@ -1,4 +1,4 @@
-"""`flux`: FLUX.1 dev and schnell, FLUX.2 dev and klein."""
+"""`flux`: FLUX.1 dev and schnell, FLUX.2 dev and klein, Z-Image."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from katha.errors import UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.memory import Encoded, Loaded, unwarned
-from katha.renderers.diffusion.options import Calling, DiffusionOptions, diffusion_data
+from katha.renderers.diffusion.options import Calling, DiffusionOptions, diffusion_data, one_of
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
+from katha.renderers.diffusion.speed import Shortcuts, Speed, one_frame, shortcuts_of, take_shortcuts
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from torch import Tensor
 
 
 _CLIP_WORDS = 75
@@ -75,10 +77,15 @@ class T5Reader(PromptReader):
 class ChatReader(PromptReader):
     """FLUX.2 klein: a language model reads the prompt as a user's turn; the turn's own tokens count."""
 
+    thinking: ClassVar[bool] = False
+
     def count(self, prompt: str) -> int:
         """Return the tokens of the whole turn."""
         text = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True, enable_thinking=False
+            [{"role": "user", "content": prompt}],
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=self.thinking,
         )
         return len(self.tokenizer(text)["input_ids"])
 
@@ -89,6 +96,22 @@ class ChatReader(PromptReader):
         with torch.no_grad(), unwarned("transformers"):  # about how diffusers calls the processor
             embeds, _ = pipe.encode_prompt(prompt=prompt, max_sequence_length=self.limit)
         return {"prompt_embeds": embeds}
+
+
+class TurnReader(ChatReader):
+    """Z-Image: the same kind of turn; only the tokens of the prompt at hand go on, without padding."""
+
+    thinking = True
+
+    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
+        """Return `prompt_embeds` of shape (1, S, D)."""
+        import torch
+
+        with torch.no_grad():
+            (embeds,), _ = pipe.encode_prompt(
+                prompt=prompt, do_classifier_free_guidance=False, max_sequence_length=self.limit
+            )
+        return {"prompt_embeds": embeds[None]}
 
 
 class SystemReader(ChatReader):
@@ -152,6 +175,8 @@ _READERS: Mapping[str, Callable[[Checkpoint, int], PromptReader]] = {
     "FluxKontextPipeline": T5Reader,
     "Flux2Pipeline": SystemReader,
     "Flux2KleinPipeline": ChatReader,
+    "Flux2KleinKVPipeline": ChatReader,
+    "ZImagePipeline": TurnReader,
     "QwenImageEditPlusPipeline": SeeingReader,
 }
 
@@ -176,10 +201,20 @@ class FluxOptions(DiffusionOptions):
     """Guidance away from the negative prompt, for FLUX.1: above 1 the model is asked twice a step."""
     prompt_tokens: int | None = None
     """A lower limit than the model's own, which saves time."""
+    speed: Speed = "exact"
+    """`fast` takes shortcuts that change the picture a little."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("speed", self.speed, get_args(Speed))
+        if self.speed == "fast" and self.batch > 1:
+            raise UsageError(
+                "speed=fast draws one frame at a time.", hint="In a batch a frame would depend on those beside it."
+            )
 
 
 class FluxRenderer(DiffusionRenderer):
-    """FLUX.1 dev and schnell, FLUX.2 dev and klein: `flux:FOLDER`, `flux:FILE.safetensors` or `flux:OWNER/NAME`."""
+    """FLUX.1, FLUX.2 and Z-Image from prompts alone: `flux:FOLDER`, `flux:FILE.safetensors` or `flux:OWNER/NAME`."""
 
     family_name = "flux"
     renderer_name = "flux"
@@ -211,7 +246,28 @@ class FluxRenderer(DiffusionRenderer):
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings and versions: everything that can change the pixels."""
-        return {**super().spec(), "prompt_tokens": self.prompt_tokens}
+        spec = {name: value for name, value in super().spec().items() if name != "speed"}
+        fast = {} if self.shortcuts is None else {"speed": dict(self.shortcuts.spec())}
+        return {**spec, "prompt_tokens": self.prompt_tokens, **fast}
+
+    @cached_property
+    def shortcuts(self) -> Shortcuts | None:
+        """What `speed=fast` does on this machine; None where every calculation is made."""
+        options = self.options
+        if options.speed == "exact":
+            return None
+        found = shortcuts_of(self.calling, self.device, options.memory, adapted=bool(self.loras), steps=self.steps)
+        if found == Shortcuts():
+            raise UsageError(
+                f"speed=fast would change nothing for {self.checkpoint.pipeline} with {self.steps} steps here.",
+                hint="Leave it out.",
+            )
+        return found
+
+    def prepare(self, pipe: Any) -> None:
+        """Take the shortcuts that were asked for."""
+        if self.shortcuts is not None:
+            take_shortcuts(getattr(pipe, self.family.denoiser), self.shortcuts)
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of the encoder that reads the whole prompt."""
@@ -243,7 +299,19 @@ class FluxRenderer(DiffusionRenderer):
     def guiding(self, jobs: Sequence[Job]) -> dict[str, float]:
         """Return the pipeline's arguments for guidance, and for that away from the negative prompt."""
         twice = "negative_pooled_prompt_embeds" in jobs[0].encoded
-        return {self.calling.scale: self.guidance} | ({"true_cfg_scale": self.options.true_cfg} if twice else {})
+        own = {self.calling.scale: self.guidance} if self.calling.scale else {}
+        return own | ({"true_cfg_scale": self.options.true_cfg} if twice else {})
+
+    def stacked(self, jobs: Sequence[Job], device: Any) -> dict[str, object]:
+        """Return the pipeline's arguments for the jobs' embeddings: tensors, or lists of one for each job."""
+        if not self.calling.listed:
+            return super().stacked(jobs, device)
+        return {name: [job.encoded[name][0].to(device) for job in jobs] for name in jobs[0].encoded}
+
+    def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
+        """Return what the pipeline makes of the jobs, images of shape (B, 3, H, W)."""
+        with one_frame(pipe, getattr(pipe, self.family.denoiser)):
+            return super().call(pipe, jobs, **more)
 
     def _guided_away(self, negative: str | None) -> bool:
         away = self.calling.away

@@ -92,6 +92,11 @@ class KontextRenderer(FluxRenderer):
             "prompts": [load_prompt(f"renderers/kontext_{kind}").sha256 for kind in ("scene", "bridge")],
         }
 
+    @property
+    def pictures(self) -> int:
+        """How many pictures a frame is drawn from, at most."""
+        return self.calling.pictures
+
     def check_prompt(self, request: FrameRequest) -> None:
         """Refuse a prompt that is too long once it says what the pictures are (UnfitFrameError)."""
         names = [character.name for character in request.characters]
@@ -137,7 +142,7 @@ class KontextRenderer(FluxRenderer):
             # Only a model that was shown a stitched picture is known to stitch: others draw once.
             for attempt in range((self.options.redraws if stitched else 0) + 1):
                 job = Job(replace(request, seed=(request.seed + attempt * _OTHER_SEED) % 2**32), encoded)
-                png = self.png(loaded.pipe, self._draw_from(loaded.pipe, job, shown)[0], job.request)
+                png = self.png(self._draw_from(loaded.pipe, job, shown)[0], job.request)
                 fault = _split(decode(png), pictures) if stitched and self.options.redraws else None
                 if fault is None:
                     return png
@@ -178,7 +183,7 @@ class KontextRenderer(FluxRenderer):
         with self.device_failures():
             job = Job(alone, self.encode_with(loaded, alone, ()))
             image = self._draw_from(loaded.pipe, job, ())[0]
-        self._drawn[key] = decode(self.png(loaded.pipe, image, alone))
+        self._drawn[key] = decode(self.png(image, alone))
 
 
 def _split(picture: Image, pictures: Sequence[Image]) -> str | None:
@@ -209,6 +214,7 @@ _CONDITIONS: Mapping[str, Callable[[Sequence[Image], int, int], dict[str, object
     "FluxKontextPipeline": _one_picture,
     "Flux2Pipeline": _several_pictures,
     "Flux2KleinPipeline": _several_pictures,
+    "Flux2KleinKVPipeline": _several_pictures,
     "QwenImageEditPlusPipeline": _pictures_as_they_are,
 }
 

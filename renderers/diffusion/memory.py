@@ -1,10 +1,9 @@
-"""A pipeline in memory: read by diffusers' own loaders (local files only, safetensors only), with adapters on it, on a
-rung of the memory ladder that fits, and one a process."""
+"""A pipeline in memory: read by diffusers' own loaders (local files only, safetensors only), with adapters on it,
+and one a process."""
 
 from __future__ import annotations
 
 import gc
-import math
 import os
 import re
 import tempfile
@@ -17,13 +16,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from katha.artifacts import LockTaken, file_lock
 from katha.errors import InputFileError, KathaError, UsageError, first_line
-from katha.models.checkpoints import device_models, free_bytes
-from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, files_sha256, part_numbers, read_header, read_part
-from katha.renderers.diffusion.options import DTYPES, Rung, diffusion_data
+from katha.models.checkpoints import device_models
+from katha.renderers.diffusion.checkpoint import Checkpoint, files_sha256, part_numbers, read_header, read_part
+from katha.renderers.diffusion.options import diffusion_data
+from katha.renderers.diffusion.placement import Parking
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,11 +33,6 @@ Encoded = Mapping[str, "Tensor"]
 
 _HUB_FILE = re.compile(r"([\w.-]+/[\w.-]+)/(\S+\.safetensors)")
 _DOWN = ("lora_A.", "lora_down.", "lora.down.", "lora_linear_layer.down.", "lora.down_layer.")
-_SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$")
-"""Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own (T5's
-`wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye)."""
-_TILE = 512
-_LIVE_MAPS = 3
 _PROMPTS = 512
 
 
@@ -156,8 +151,8 @@ def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None =
     _check_weights(checkpoint, pipe)
     pipe.set_progress_bar_config(disable=True)
     if scheduler is not None:
-        kind = getattr(diffusers, diffusion_data().schedulers[scheduler])
-        pipe.scheduler = kind.from_config(pipe.scheduler.config)
+        row = diffusion_data().schedulers[scheduler]
+        pipe.scheduler = getattr(diffusers, row.kind).from_config(pipe.scheduler.config, **row.settings)
     return pipe
 
 
@@ -235,137 +230,13 @@ def _quiet() -> Iterator[None]:
             library.enable_progress_bar()
 
 
-@dataclass(frozen=True)
-class Need:
-    """Bytes that drawing needs on the device and in host memory: on a rung, or beyond weights and the decoder, what
-    frames that are denoised together hold."""
-
-    device: int = 0
-    host: int = 0
-
-    def on(self, device: str) -> int:
-        """Return what is needed on `device`; on a CPU, host memory is the device's."""
-        return self.device + (self.host if device.startswith("cpu") else 0)
-
-
-def needs_of(
-    checkpoint: Checkpoint,
-    dtype: str,
-    pixels: int,
-    *,
-    batch: int = 1,
-    tiling: bool = False,
-    work: Need | None = None,
-    loaded: Rung | None = None,
-) -> dict[Rung, Need]:
-    """Return what drawing `batch` frames of `pixels` pixels at once needs on each rung; nothing is loaded.
-
-    What a frame needs beyond weights is estimated from the sizes of the decoder's widest layers, its largest consumer,
-    or is `work`, if that is more: frames are decoded after they are denoised. loaded: the rung on which the weights are
-    in their place already; there, what is needed beside them.
-    """
-    width, beyond = DTYPES[dtype], work or Need()
-    headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
-    sizes = {
-        name: [math.prod(shape) for shapes in found for shape in shapes.values()] for name, found in headers.items()
-    }
-    parts = {name: width * sum(found) for name, found in sizes.items()}
-    light = {name: parts[name] if name == "vae" else _light_bytes(found, width) for name, found in headers.items()}
-    largest = max((width * size for found in sizes.values() for size in found), default=0)
-    frame = max(_frame_bytes(checkpoint, dtype, pixels, batch, tiling), beyond.device)
-    total = sum(parts.values())
-    host = {rung: beyond.host + (0 if rung == loaded else total) for rung in get_args(Rung)}
-    return {
-        "full": Need(frame + (0 if loaded == "full" else total), beyond.host),
-        "model-offload": Need(max(parts.values()) + frame, host["model-offload"]),
-        "sequential-offload": Need(2 * largest + frame, host["sequential-offload"]),
-        "quantized": Need(max(light.values()) + frame, host["quantized"]),
-    }
-
-
-def _light_bytes(headers: Sequence[Shapes], width: int) -> int:
-    """Return the bytes of a component kept in 8 bits, but for norms (vectors only) and layers that are skipped."""
-    shapes = [(name.rsplit(".", 1)[0], shape) for header in headers for name, shape in header.items()]
-    matrices = {layer for layer, shape in shapes if len(shape) > 1}
-    light = {layer for layer in matrices if not any(re.search(one, layer) for one in _SKIPPED)}
-    return sum(math.prod(shape) * (1 if layer in light else width) for layer, shape in shapes)
-
-
-def _frame_bytes(checkpoint: Checkpoint, dtype: str, pixels: int, batch: int, tiling: bool) -> int:
-    """Return the bytes of the decoder's last stage: a few maps at full size, in float32 if the checkpoint asks so."""
-    config = checkpoint.config("vae")
-    multiples = config.get("dim_mult", [1, 2])  # of the first layer's width, in Qwen-Image's configuration
-    widths = config.get("block_out_channels") or [config.get("base_dim", 128) * by for by in multiples]
-    channels: int = sum(widths[:2])
-    width = 4 if dtype == "float16" and config.get("force_upcast", False) else DTYPES[dtype]
-    area = min(pixels, _TILE * _TILE) if tiling else pixels * batch
-    return _LIVE_MAPS * channels * area * width
-
-
-def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[int, int] | None = None) -> str:
-    """Return a sentence that `rung` fits, or refuse (UsageError) with the number of bytes missing and a rung that fits.
-
-    free: bytes on the device and on the host; looked up unless told.
-    """
-    on_device, on_host = free or (free_bytes(device) or 0, free_bytes("cpu") or 0)
-
-    def lacking(need: Need) -> tuple[int, str]:
-        return max((need.on(device) - on_device, repr(device)), (need.host - on_host, "the host"))
-
-    wanted, (missing, where) = needs[rung].on(device), lacking(needs[rung])
-    if missing > 0:
-        fitting = [name for name, other in needs.items() if lacking(other)[0] <= 0]
-        hint = f"--memory {fitting[0]} fits." if fitting else "Draw smaller frames, or use a larger device."
-        raise UsageError(
-            f"The memory rung {rung!r} needs {wanted:,} bytes on {device!r}: {missing:,} are missing on {where}.",
-            hint=hint,
-        )
-    return f"The memory rung {rung!r} fits: {wanted:,} bytes of {on_device:,} free on {device!r}."
-
-
-def apply_rung(pipe: Any, rung: Rung, device: str, dtype: str, denoiser: str, *, tiling: bool = False) -> None:
-    """Put `pipe` on `device` as `rung` says; UsageError where there is no such device."""
-    import torch
-
-    try:
-        if rung == "quantized":
-            _quantize(pipe, dtype, denoiser)
-        if rung == "sequential-offload":
-            pipe.enable_group_offload(
-                onload_device=torch.device(device), offload_device=torch.device("cpu"), offload_type="leaf_level"
-            )
-        elif rung == "model-offload" or (rung == "quantized" and not device.startswith("cpu")):
-            pipe.enable_model_cpu_offload(device=device)
-        else:
-            pipe.to(device)
-    except (RuntimeError, AssertionError) as error:
-        reason = first_line(error)
-        raise UsageError(f"The model cannot be put on {device!r}: {reason}", hint="Choose another device.") from error
-    if tiling:
-        pipe.vae.enable_tiling()
-
-
-def _quantize(pipe: Any, dtype: str, denoiser: str) -> None:
-    """Denoiser and text encoders stored as 8-bit floats (e4m3); every layer is widened while it computes."""
-    import torch
-    from diffusers.hooks import apply_layerwise_casting
-
-    for name, part in pipe.components.items():
-        if isinstance(part, torch.nn.Module) and (name == denoiser or name.startswith("text_encoder")):
-            apply_layerwise_casting(
-                part,
-                storage_dtype=torch.float8_e4m3fn,
-                compute_dtype=getattr(torch, dtype),
-                skip_modules_pattern=_SKIPPED,
-            )
-
-
 @dataclass
 class Loaded:
-    """A pipeline in memory, the prompts that it has read last (on the CPU), and the most pixels and bytes of work that
-    were found to fit beside it."""
+    """A pipeline in memory, what moves its components (None where none is moved), the prompts that it has read last (on
+    the CPU), and the frames that were found to fit beside it: pixels at once and bytes of work, at most."""
 
     pipe: Any
+    parking: Parking | None = None
     prompts: OrderedDict[str, Encoded] = field(default_factory=OrderedDict)
     checked: tuple[int, int] | None = None
 
@@ -390,7 +261,7 @@ class PipelinePool:
         self.loads = 0
 
     @contextmanager
-    def use(self, key: str, device: str, load: Callable[[], Any]) -> Iterator[Loaded]:
+    def use(self, key: str, device: str, load: Callable[[], Loaded]) -> Iterator[Loaded]:
         """Context manager: the pipeline of `key`, loaded by `load` unless it is the one in memory, for nobody else
         meanwhile (UsageError where another process draws on `device`)."""
         with self._lock:
@@ -398,11 +269,16 @@ class PipelinePool:
                 self.release()
                 with ExitStack() as held:
                     held.enter_context(hold_device(device))
-                    self._loaded, self._key = Loaded(load()), key
+                    self._loaded, self._key = load(), key
                     device_models().register(device, self)
                     self._held = held.pop_all()
                 self.loads += 1
             yield self._loaded
+
+    def interrupt(self) -> None:
+        """Have a drawing that is under way skip its remaining steps: nobody waits for it any more."""
+        if (loaded := self._loaded) is not None:
+            loaded.pipe._interrupt = True
 
     def release(self) -> None:
         """Let go of the pipeline, its memory and its device."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Literal, get_args
 
@@ -57,6 +57,8 @@ class Calling:
     scale: str = "guidance_scale"
     blank: str = ""
     unseeing: str | None = None
+    listed: bool = False
+    first_block: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,14 @@ class Kind:
 
 
 @dataclass(frozen=True)
+class Scheduler:
+    """A scheduler that may replace the checkpoint's own: its class, and what differs from the checkpoint's settings."""
+
+    kind: str
+    settings: Mapping[str, str | float | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class DiffusionData:
     """What is known of model families; the fields are explained in the data file."""
 
@@ -79,7 +89,7 @@ class DiffusionData:
     calls: Mapping[str, Calling]
     single_files: tuple[Kind, ...]
     packed: tuple[str, ...]
-    schedulers: Mapping[str, str]
+    schedulers: Mapping[str, Scheduler]
 
 
 @cache

@@ -5,42 +5,62 @@ from __future__ import annotations
 import io
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from katha.errors import BlankFrameError, RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
-from katha.models.checkpoints import best_device, device_models, require_local
+from katha.models.checkpoints import best_device, device_models, free_bytes, require_local
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
 from katha.renderers.diffusion.memory import (
     Encoded,
     Loaded,
     Lora,
-    Need,
     PipelinePool,
     apply_loras,
-    apply_rung,
-    check_fits,
     find_loras,
     load_pipeline,
-    needs_of,
     process_pool,
+    unwarned,
 )
-from katha.renderers.diffusion.options import DiffusionOptions, Family, diffusion_data
+from katha.renderers.diffusion.options import DiffusionOptions, Family, Rung, diffusion_data
+from katha.renderers.diffusion.placement import Frames, Need, apply_rung, check_fits, needs_of
 
 if TYPE_CHECKING:
-    from torch import Generator, Tensor
+    import torch
+    from torch import Tensor
 
+T = TypeVar("T")
 _FLAT = 2 / 255
+_END = object()
 
 
-def generator_of(seed: int) -> Generator:
+def ahead(items: Generator[T, None, None], hurry: Callable[[], None] = lambda: None) -> Generator[T, None, None]:
+    """Yield `items`; while one is used, the next is already in the making, in a thread of its own.
+
+    The device draws while the processor writes the picture before. `items` runs in that thread from its beginning to
+    its end. hurry: called when nobody waits for the next item any more, so that its making ends soon.
+    """
+    with ThreadPoolExecutor(1, "katha-draws") as maker:
+        coming = maker.submit(next, items, _END)
+        try:
+            while (item := coming.result()) is not _END:
+                coming = maker.submit(next, items, _END)
+                yield item  # type: ignore[misc]  # the end is no item
+        finally:
+            if not coming.done():
+                hurry()
+            maker.submit(items.close)
+
+
+def generator_of(seed: int) -> torch.Generator:
     """Return a private generator on the CPU: the same noise on every device, and torch's global one is not touched."""
     import torch
 
@@ -59,7 +79,7 @@ def frame_prompt(prompt: str, style: str) -> str:
 
 def token_count(tokenizer: Any, text: str) -> int:
     """Return how many tokens `text` has, without start and end tokens."""
-    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+    return len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
 @dataclass(frozen=True)
@@ -162,18 +182,28 @@ class DiffusionRenderer(ABC):
             self.check(request)
         with self.pipeline(requests) as loaded:
             jobs = [Job(request, self.encode(loaded, request)) for request in requests]
-        for group in _grouped(jobs, self.options.batch):
-            with self.pipeline(requests) as loaded, self.device_failures():
-                images = self.draw(loaded.pipe, group)
-            for job, image in zip(group, images, strict=True):
-                yield self.png(loaded.pipe, image, job.request)
+        groups = list(_grouped(jobs, self.options.batch))
+        images = self._images(requests, groups)
+        with closing(images if len(groups) == 1 else ahead(images, self._pool.interrupt)) as drawn:
+            for group, batch in zip(groups, drawn, strict=True):
+                for job, image in zip(group, batch, strict=True):
+                    yield self.png(image, job.request)
+
+    def _images(
+        self, requests: Sequence[FrameRequest], groups: Sequence[Sequence[Job]]
+    ) -> Generator[Tensor, None, None]:
+        """Yield the images of each group, on the CPU."""
+        for group in groups:
+            with self.pipeline(requests) as loaded, self.device_failures(), unwarned("diffusers"):
+                images = self.draw(loaded.pipe, group).cpu()
+            yield images
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """Return the PNG of one more frame, drawn from its prompt as any frame is; the others are not needed."""
         return next(iter(self.render_board([request])))
 
     def prepare(self, pipe: Any) -> None:  # noqa: B027  (most families have nothing to add)
-        """Add to a pipeline that was loaded what belongs to it, before it is put on its rung."""
+        """Add what is drawn with to a pipeline that was just loaded, LoRA adapters on it; it is on the host still."""
 
     @abstractmethod
     def count_tokens(self, text: str) -> int:
@@ -190,29 +220,35 @@ class DiffusionRenderer(ABC):
     def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
         """Return what the pipeline makes of the jobs' embeddings, each frame with its own noise: images of shape
         (B, 3, H, W) with values 0 to 1. more: arguments of the pipeline."""
-        import torch
-
-        device, request = pipe._execution_device, jobs[0].request
-        stacked = {name: torch.cat([job.encoded[name] for job in jobs]).to(device) for name in jobs[0].encoded}
+        request = jobs[0].request
+        stacked = self.stacked(jobs, pipe._execution_device)
         told = {"width": request.width, "height": request.height, "num_inference_steps": self.steps}
         generators = [generator_of(job.request.seed) for job in jobs]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="`upcast_vae` is deprecated")  # the pipeline's own call
-            called = pipe(**stacked, **told, **self.guiding(jobs), **more, generator=generators, output_type="pt")
+            given = {**stacked, **told, **self.guiding(jobs), **more}
+            called = pipe(**given, generator=generators, output_type="pt")
         images: Tensor = called.images
         return images
+
+    def stacked(self, jobs: Sequence[Job], device: Any) -> dict[str, object]:
+        """Return the pipeline's arguments for the jobs' embeddings, on `device`: each of shape (B, ...)."""
+        import torch
+
+        return {name: torch.cat([job.encoded[name] for job in jobs]).to(device) for name in jobs[0].encoded}
 
     def guiding(self, jobs: Sequence[Job]) -> dict[str, float]:
         """Return the pipeline's arguments for guidance."""
         return {"guidance_scale": self.guidance}
 
-    def png(self, pipe: Any, image: Tensor, request: FrameRequest) -> bytes:
+    def png(self, image: Tensor, request: FrameRequest) -> bytes:
         """Return the PNG of an image of shape (3, H, W) and values 0 to 1, rounded to 8 bits as diffusers rounds.
 
         Raises:
             BlankFrameError: it holds NaN (an overflow in half precision), or is black or another colour all over.
         """
         import torch
+        from diffusers.image_processor import VaeImageProcessor as Processor
 
         what = f"The renderer {self.renderer_name!r} drew {frame_name(request)} with seed {request.seed} as"
         if not bool(torch.isfinite(image).all()):
@@ -221,8 +257,8 @@ class DiffusionRenderer(ABC):
         low, high = image.amin(dim=(1, 2)), image.amax(dim=(1, 2))
         if float((high - low).max()) <= _FLAT:
             raise BlankFrameError(f"{what} one colour.", hint="Another seed or prompt may do.")
-        processor, buffer = pipe.image_processor, io.BytesIO()
-        processor.numpy_to_pil(processor.pt_to_numpy(image[None]))[0].save(buffer, "PNG")
+        buffer = io.BytesIO()
+        Processor.numpy_to_pil(Processor.pt_to_numpy(image[None]))[0].save(buffer, "PNG")
         return buffer.getvalue()
 
     def negative_of(self, request: FrameRequest) -> str | None:
@@ -275,8 +311,18 @@ class DiffusionRenderer(ABC):
 
     @property
     def at_once(self) -> int:
-        """How many frames are decoded at once."""
+        """How many frames are denoised at once; they are decoded one by one."""
         return self.options.batch
+
+    @property
+    def halves(self) -> int:
+        """Rows of the denoiser's batch for a frame."""
+        return 1
+
+    @property
+    def pictures(self) -> int:
+        """How many pictures a frame is drawn from, at most."""
+        return 0
 
     @contextmanager
     def device_failures(self) -> Iterator[None]:
@@ -291,18 +337,20 @@ class DiffusionRenderer(ABC):
                 hint="Give a lower --memory rung, vae_tiling=true, a smaller batch or smaller frames.",
             ) from error
 
-    def _check_memory(self, pixels: int, work: Need | None, *, loaded: bool) -> None:
-        """Say that drawing fits into memory, other models let go if need be, or refuse."""
+    def _check_memory(self, pixels: int, work: Need | None, *, loaded: bool) -> Mapping[Rung, Need]:
+        """Say that drawing fits into memory, other models let go if need be, or refuse; gives what each rung needs."""
         options = self.options
-        needs = needs_of(
-            self.checkpoint,
-            self.dtype,
+        frames = Frames(
             pixels,
             batch=self.at_once,
+            halves=self.halves,
+            pictures=self.pictures,
+            tokens=self.prompt_tokens,
             tiling=options.vae_tiling,
             work=work,
-            loaded=options.memory if loaded else None,
         )
+        rung = options.memory if loaded else None
+        needs = needs_of(self.checkpoint, self.dtype, frames, denoiser=self.family.denoiser, loaded=rung)
         try:
             fits = check_fits(needs, options.memory, self.device)
         except UsageError:
@@ -310,22 +358,26 @@ class DiffusionRenderer(ABC):
                 raise
             fits = check_fits(needs, options.memory, self.device)
         self._remarks.append(fits)
+        return needs
 
-    def _load(self, pixels: int, work: Need | None) -> Any:
-        options = self.options
-        self._check_memory(pixels, work, loaded=False)
+    def _load(self, pixels: int, work: Need | None) -> Loaded:
+        options, device = self.options, self.device
+        needs = self._check_memory(pixels, work, loaded=False)[options.memory]
+        stays = needs.resident <= (free_bytes(device) or 0)
         pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=options.scheduler)
         apply_loras(pipe, self.loras)
         self.prepare(pipe)
-        apply_rung(pipe, options.memory, self.device, self.dtype, self.family.denoiser, tiling=options.vae_tiling)
-        return pipe
+        denoiser, tiling = self.family.denoiser, options.vae_tiling
+        with unwarned("diffusers"):
+            parking = apply_rung(pipe, options.memory, device, self.dtype, denoiser, tiling=tiling, resident=stays)
+        return Loaded(pipe, parking)
 
     def _key(self) -> str:
         """Return what a pipeline in memory must have in common with this renderer to be shared, hashed."""
         options, checkpoint = self.options, self.checkpoint
         weights = [checkpoint.pipeline, checkpoint.revision, str(checkpoint.file or checkpoint.folder), options.variant]
         place = [self.device, self.dtype, options.memory, options.vae_tiling, options.scheduler]
-        return digest([*weights, *place, [dict(lora.spec()) for lora in self.loras]])
+        return digest([*weights, *place, [dict(lora.spec()) for lora in self.loras], self.spec().get("speed")])
 
     def _native_side(self) -> int:
         """Return the side in pixels of the square that the weights were trained for."""

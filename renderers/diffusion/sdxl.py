@@ -70,7 +70,7 @@ def pad_sdxl(pipe: Any, embeds: Tensor, length: int) -> Tensor:
 
 def _chunks(tokenizer: Any, prompt: str) -> list[list[int]]:
     """Return the prompt's ids in pieces, each with start, end and padding, of the tokenizer's full length."""
-    ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    ids = tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"]  # any length is right here
     pieces = tokenizer.convert_ids_to_tokens(ids)
     room = tokenizer.model_max_length - 2
     return [_framed(tokenizer, ids[start:stop]) for start, stop in chunk_tokens(pieces, room)]
@@ -278,6 +278,11 @@ class SdxlRenderer(DiffusionRenderer):
     def count_tokens(self, text: str) -> int:
         """Return the tokens of the first encoder; 0 where a prompt may have any number of them."""
         return token_count(self._tokenizer, text) if self.options.long_prompts == "refuse" else 0
+
+    @property
+    def halves(self) -> int:
+        """Rows of the UNet's batch for a frame: two with guidance."""
+        return 2 if self.guidance > 1 else 1
 
     def encode(self, loaded: Loaded, request: FrameRequest) -> Encoded:
         """Return the embeddings of the prompt and of what shall not be seen, of one length."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from katha.renderers.diffusion.placement import halvings
 from katha.renderers.diffusion.sdxl import chunk_tokens
 from katha.schema import Character
 
@@ -130,15 +131,6 @@ def _spans(ids: Sequence[int], wanted: Sequence[int]) -> list[range]:
     size = len(wanted)
     starts = range(len(ids) - size + 1) if size else range(0)
     return [range(at, at + size) for at in starts if list(ids[at : at + size]) == list(wanted)]
-
-
-def halvings(latent: Grid, count: int) -> list[Grid]:
-    """Return the grids of `latent` halved 0 to `count` times, rounded up, as a UNet halves from level to level."""
-    grids = [latent]
-    for _ in range(count):
-        height, width = grids[-1]
-        grids.append(((height + 1) // 2, (width + 1) // 2))
-    return grids
 
 
 def grid_of(tokens: int, latent: Grid) -> Grid:
@@ -314,13 +306,14 @@ class Bank:
     """The records of the sources by pass and step.
 
     With `limit` 0 a record lives as long as its step: every reader is denoised in step with the sources. Otherwise
-    records go to main memory, and as soon as they exceed `limit` bytes all are dropped: `complete` stays false, and a
-    later frame is drawn by denoising the sources again, with the same result. `anchors` and `latents`, by source, are
+    records go to main memory, unless those of all `steps` steps would exceed `limit` bytes as far as the step at hand
+    can tell: then none is copied any more, `complete` stays false, and a later frame is drawn by denoising the sources
+    again, with the same result. `anchors` and `latents`, by source, are
     what the passes leave: features for correspondences, and the finished frames.
     """
 
-    def __init__(self, limit: int = 0) -> None:
-        self._limit = limit
+    def __init__(self, limit: int = 0, steps: int = 0) -> None:
+        self._limit, self._to_come = limit, steps
         self._records: dict[tuple[str, int], StepRecord] = {}
         self._keeping = limit > 0
         self.anchors: dict[int, Anchor] = {}
@@ -334,11 +327,15 @@ class Bank:
     def close(self, phase: str, step: int, record: StepRecord) -> None:
         """End a step: keep its record, or let go of it."""
         self.peak = max(self.peak, self.nbytes + (0 if self.complete else record.nbytes))
-        if self._keeping and not self.complete:
+        if not self._keeping or self.complete:
+            return
+        self._to_come -= 1
+        lasting = bytes_of(record.hidden.values())  # outputs are shown at a few steps only
+        self._keeping = self.nbytes + record.nbytes + max(0, self._to_come) * lasting <= self._limit
+        if self._keeping:
             self._records[phase, step] = record.moved("cpu")
-            if self.nbytes > self._limit:
-                self._keeping = False
-                self._records.clear()
+        else:
+            self._records.clear()
 
     def finish(self) -> None:
         """Note that all steps have been recorded: later frames may read them if they were kept, else nothing stays."""

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from katha.renderers.diffusion.placement import halvings
 from katha.renderers.diffusion.renderer import generator_of
-from katha.renderers.shared_attention.coupling import Bank, Coupling, Grid, Group, StepRecord, grid_of, halvings
+from katha.renderers.shared_attention.coupling import Bank, Coupling, Grid, Group, StepRecord, grid_of
 
 if TYPE_CHECKING:
     from torch import Tensor

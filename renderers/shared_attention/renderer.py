@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from katha.errors import UsageError
 from katha.jsonio import digest
+from katha.models.checkpoints import free_bytes
 from katha.protocols import BoardContext, FrameRequest
-from katha.renderers.diffusion.memory import Encoded, Loaded, Need
+from katha.renderers.diffusion.memory import Encoded, Loaded, unwarned
 from katha.renderers.diffusion.options import at_least
-from katha.renderers.diffusion.renderer import frame_prompt
+from katha.renderers.diffusion.placement import Need, halvings, unet_row_bytes
+from katha.renderers.diffusion.renderer import ahead, frame_prompt
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.renderers.shared_attention.coupling import (
     WINDOW,
@@ -25,7 +28,6 @@ from katha.renderers.shared_attention.coupling import (
     Member,
     SharingRules,
     SubjectMaps,
-    halvings,
     token_positions,
 )
 from katha.renderers.shared_attention.denoise import (
@@ -49,8 +51,6 @@ Part = tuple[FrameRequest, Member]
 """A frame and its part in the sharing."""
 _GIB = 1 << 30
 _FLOAT = 4
-_ATTENTION, _RESNET, _FREEU = 20, 3, 28
-"""Numbers per token and channel that a transformer block and a residual block hold at once; bytes that FreeU does."""
 _WORDS = 77
 
 
@@ -207,7 +207,7 @@ def sharing_work(unet: Any, latent: Grid, load: Load) -> Need:
     outputs, held, matching = _injection(unet, latent, load, width) if load.injection else (0, 0, 0)
     queries = load.together * whole if load.blend and load.shown else 0
     read = max((4 * (load.shown + 1) * math.prod(grid) * channels for grid, channels in layers), default=0)
-    call = load.together * load.halves * _row_bytes(unet, latent, width) + load.halves * width * read
+    call = load.together * load.halves * unet_row_bytes(unet.config, latent, width) + load.halves * width * read
     frames = load.shown + load.readers
     # Of one frame: a window of means on the deepest grid and labels on every grid that shares; and its embeddings, as
     # they came and side by side with the others'.
@@ -230,32 +230,18 @@ def _injection(unet: Any, latent: Grid, load: Load, width: int) -> tuple[int, in
     return load.shown * count * outputs * width, held, smoothing + 9 * count * load.shown * count
 
 
-def _row_bytes(unet: Any, latent: Grid, width: int) -> int:
-    """Return the bytes of one row of the UNet's batch: the skip connections, and the block that holds most."""
-    channels, layers = unet.config.block_out_channels, unet.config.layers_per_block
-    depth = layers if isinstance(layers, int) else max(layers)
-    sizes = [math.prod(grid) for grid in halvings(latent, len(channels) - 1)]
-    skips, block = channels[0] * sizes[0], 0
-    for level, (own, count) in enumerate(zip(channels, sizes, strict=True)):
-        below = min(level + 1, len(channels) - 1)
-        skips += depth * own * count + (own * sizes[below] if below > level else 0)
-        residual = (_RESNET * (own + channels[below]) + 2 * own) * count * width
-        block = max(block, residual, _ATTENTION * own * count * width, _FREEU * own * count)
-    return int(skips * width + block)
-
-
 class SharedOptions(SdxlOptions):
     """What both renderers have, each where it belongs among its own options.
 
     sharing: false draws every frame alone. separate: a token of one subject reads that subject only. freeu: FreeU with
-    the published factors. keep_gib: main memory in which the sources of the last board are kept for added frames;
-    beyond it they are made again from their seed.
+    the published factors. keep_gib: main memory in which the sources of the last board are kept for added frames, half
+    of what is free unless told; where they would need more, they are made again from their seed.
     """
 
     sharing: bool
     separate: bool
     freeu: bool
-    keep_gib: float
+    keep_gib: float | None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -289,6 +275,11 @@ class SharedRenderer(SdxlRenderer):
     def source_counts(self, board: StoryBoard) -> tuple[int, ...]:
         """Return how many frames each group of sources has at most; the pipeline is not in memory yet."""
 
+    @property
+    def rounds(self) -> int:
+        """How often the frames of a board are denoised."""
+        return 1
+
     def passes(self, session: Session) -> None:
         """Denoise sources and readers."""
         session.finish(*session.first_pass())
@@ -304,7 +295,7 @@ class SharedRenderer(SdxlRenderer):
             keep=self.rules(board).keep,
             halves=self.halves,
             steps=self.steps,
-            keep_bytes=int(self.options.keep_gib * _GIB) if groups else 0,
+            keep_bytes=int((self.options.keep_gib or 0) * _GIB) if groups else 0,
         )
 
     def work(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Need:
@@ -324,11 +315,6 @@ class SharedRenderer(SdxlRenderer):
     def at_once(self) -> int:
         """Frames are decoded one at a time."""
         return 1
-
-    @property
-    def halves(self) -> int:
-        """Rows of the UNet's batch for a frame: two with guidance."""
-        return 2 if self.guidance > 1 else 1
 
     @cached_property
     def shapes(self) -> Any:
@@ -352,7 +338,12 @@ class SharedRenderer(SdxlRenderer):
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """Return the PNG of one frame drawn from the board's sources: those kept, or made again from their seed."""
-        return next(self._draw(board_with(request, context), [request]))
+        return next(self.insert_frames([request], context))
+
+    def insert_frames(self, requests: Sequence[FrameRequest], context: BoardContext) -> Iterator[bytes]:
+        """Yield the PNG of each of `requests`, the same frame with other noise or words: what it would be alone, but
+        the sources are denoised once for all."""
+        yield from self._draw(board_with(requests[0], context), requests)
 
     def _draw(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Iterator[bytes]:
         for request in (*board.scenes, *wanted):
@@ -364,13 +355,19 @@ class SharedRenderer(SdxlRenderer):
                 f"The renderer {self.renderer_name!r} cannot share between frames of {both}.",
                 hint="Draw all frames of a board, and those added to it, in one size.",
             )
-        with self.pipeline(wanted, self.work(board, wanted)) as loaded, self.device_failures():
-            try:
-                images = [decode(loaded.pipe, item).cpu() for item in self._denoise(loaded, board, wanted)]
-            finally:
-                loaded.pipe.maybe_free_model_hooks()
-        for request, image in zip(wanted, images, strict=True):
-            yield self.png(loaded.pipe, image, request)
+        with closing(ahead(self._decoded(board, wanted))) as images:
+            for request, image in zip(wanted, images, strict=True):
+                yield self.png(image, request)
+
+    def _decoded(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Generator[Tensor, None, None]:
+        """Yield the images (3, H, W) of `wanted`, on the CPU."""
+        with (
+            self.pipeline(wanted, self.work(board, wanted)) as loaded,
+            self.device_failures(),
+            unwarned("diffusers"),
+        ):
+            for latents in self._denoise(loaded, board, wanted):
+                yield decode(loaded.pipe, latents).cpu()
 
     def _denoise(self, loaded: Loaded, board: StoryBoard, wanted: Sequence[FrameRequest]) -> list[Tensor]:
         """Return the latents (1, C, h, w) of `wanted`."""
@@ -400,5 +397,10 @@ class SharedRenderer(SdxlRenderer):
         ]
         key = digest([board.seed, self._key(), dict(self.spec()), parts])
         if self._kept is None or self._kept[0] != key or not self._kept[1].complete:
-            self._kept = (key, Bank(int(self.options.keep_gib * _GIB) if sources else 0))
+            self._kept = (key, Bank(self._room() if sources else 0, self.steps * self.rounds))
         return self._kept[1]
+
+    def _room(self) -> int:
+        """Return the bytes of main memory in which sources may be kept."""
+        given = self.options.keep_gib
+        return (free_bytes("cpu") or 0) // 2 if given is None else int(given * _GIB)

@@ -151,6 +151,15 @@ class CostsMoney(Protocol):
 
 
 @runtime_checkable
+class InsertsTogether(Protocol):
+    """A renderer that adds frames to a board with less work when it draws several of them at once."""
+
+    def insert_frames(self, requests: Sequence[FrameRequest], context: BoardContext) -> Iterator[bytes]:
+        """Yield for each of `requests`, which go to the same place, what `insert_frame` would give for it alone."""
+        ...
+
+
+@runtime_checkable
 class KeepsReceipts(Protocol):
     """A renderer that can say how the frame it gave last came about, where its specification cannot know beforehand."""
 
@@ -375,4 +384,13 @@ class Similarity(Protocol):
 
     def encode_text(self, text: str) -> NDArray[np.float64]:
         """A unit vector of shape (D,) for a transition's text; the zero vector when nothing in it is known."""
+        ...
+
+
+@runtime_checkable
+class SeesTogether(Protocol):
+    """A similarity that encodes the frames of a board in one go."""
+
+    def encode_images(self, pngs: Sequence[bytes]) -> NDArray[np.float64]:
+        """What `encode_image` gives for each frame, of shape (N, D)."""
         ...

@@ -63,7 +63,7 @@ def test_a_run_leaves_the_files_of_the_design(tmp_path: Path) -> None:
     result = run(out, on_event=events.append)
     assert {path.name for path in out.iterdir()} == {
         *(".lock", "answers.jsonl", "candidates.json", "graph.sqlite", "panels", "plan.json"),
-        *("run.json", "scores.json", "story.jsonl", "storyboard.json"),
+        *("run.json", "scores.json", "story.jsonl", "storyboard.json", "frames", "versions"),
     }
     assert not result.reused
     assert result.board.method == result.board.mode == "full"

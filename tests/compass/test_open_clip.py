@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from katha.agents.context import Plugins
 from katha.agents.run import run_story
 from katha.compass.openclip import OpenClipSimilarity
 from katha.config import Settings
-from katha.errors import UsageError
+from katha.errors import AbsentModelError, UsageError
 from katha.registry import default_registry
 
 TEXT = {"context_length": 24, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1}
@@ -89,6 +90,54 @@ def test_features_are_computed_once_and_outlive_the_process(weights: dict[str, s
     second._image = second._text = None  # type: ignore[method-assign,assignment]
     assert np.allclose(second.encode_image(picture(1)), kept[0])
     assert np.allclose(second.encode_text("The mouse bites the net."), kept[1])
+
+
+def test_the_frames_of_a_board_are_encoded_in_one_go(weights: dict[str, str], tmp_path: Path) -> None:
+    one, many = (OpenClipSimilarity(weights["tiny-clip"], cache=tmp_path / name) for name in ("one", "many"))
+    batches: list[int] = []
+    encode = many._encoder.encode_images
+
+    def counted(images: Sequence[bytes]) -> Any:
+        batches.append(len(images))
+        return encode(images)
+
+    many._encoder.encode_images = counted  # type: ignore[method-assign]
+    frames = [picture(number) for number in (1, 2, 1, 3)]
+    found = many.encode_images(frames)
+    assert batches == [3]
+    assert found == pytest.approx(np.stack([one.encode_image(png) for png in frames]), abs=1e-6)
+    assert np.array_equal(many.encode_images(frames[:1]), found[:1])
+    assert batches == [3]
+
+
+def test_it_computes_on_the_accelerator(weights: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("katha.eval_bridge.metrics.encoders.best_device", lambda: "meta")
+    assert OpenClipSimilarity(weights["tiny-clip"])._encoder._device == "meta"
+    assert OpenClipSimilarity(weights["tiny-clip"], device="cpu")._encoder._device == "cpu"
+
+
+@pytest.mark.parametrize("argument", ["ViT-B-32@laion2b_s34b_b79k", "hf-hub:timm/ViT-B-16-SigLIP"])
+def test_nothing_is_fetched(argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetched(*_: object, **__: object) -> None:
+        raise AssertionError("open_clip was asked to load what is not here")
+
+    monkeypatch.setattr(open_clip, "create_model_and_transforms", fetched)
+    with pytest.raises(AbsentModelError, match="is not on this machine") as caught:
+        OpenClipSimilarity(argument).spec()
+    assert caught.value.hint is not None
+    assert "hf download " in caught.value.hint
+
+
+def test_weights_that_were_fetched_are_read_from_their_folder(
+    weights: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = OpenClipSimilarity(weights["tiny-clip"]).encode_image(picture(1))
+    (tmp_path / "open_clip_pytorch_model.bin").write_bytes(Path(weights["tiny-clip"].partition("@")[2]).read_bytes())
+    monkeypatch.setattr(open_clip, "get_pretrained_cfg", lambda name, tag: {"hf_hub": "owner/tiny/"})
+    asked: list[str] = []
+    monkeypatch.setattr("katha.eval_bridge.metrics.encoders.find_folder", lambda name: asked.append(name) or tmp_path)
+    assert OpenClipSimilarity("tiny-clip@tag").encode_image(picture(1)) == pytest.approx(given)
+    assert asked == ["owner/tiny"]
 
 
 def test_other_weights_are_another_model(weights: dict[str, str], tmp_path: Path) -> None:

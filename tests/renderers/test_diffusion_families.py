@@ -27,8 +27,10 @@ CASES: Mapping[str, tuple[type[DiffusionRenderer], str]] = {
     "flux1": (FluxRenderer, "flux"),
     "flux2": (FluxRenderer, "flux2-dev"),
     "klein": (FluxRenderer, "klein-base"),
+    "z-image": (FluxRenderer, "z-image"),
     "kontext": (KontextRenderer, "kontext"),
     "flux2-pictures": (KontextRenderer, "flux2-dev"),
+    "klein-kv": (KontextRenderer, "klein-kv"),
     "qwen": (KontextRenderer, "qwen-edit"),
 }
 every_family = pytest.mark.parametrize("case", CASES)

@@ -73,6 +73,8 @@ def plainly(pipe: Any, request: FrameRequest, **extra: Any) -> NDArray[np.int16]
         ("schnell", 4, 0.0, 256),
         ("klein", 4, 1.0, 512),
         ("klein-base", 50, 4.0, 512),
+        ("klein-kv", 4, 1.0, 512),
+        ("z-image", 8, 0.0, 512),
         ("flux2-dev", 50, 4.0, 512),
     ],
 )
@@ -85,14 +87,29 @@ def test_a_checkpoint_says_itself_which_flux_it_is(
 
 
 @pytest.mark.parametrize(
-    ("family", "guidance"), [("flux", 3.5), ("schnell", 0.0), ("klein-base", 4.0), ("flux2-dev", 4.0)]
+    ("family", "guidance"),
+    [("flux", 3.5), ("schnell", 0.0), ("klein-base", 4.0), ("klein-kv", None), ("z-image", 0.0), ("flux2-dev", 4.0)],
 )
-def test_a_frame_is_what_the_plain_pipeline_draws(model: Callable[[str], Path], family: str, guidance: float) -> None:
+def test_a_frame_is_what_the_plain_pipeline_draws(
+    model: Callable[[str], Path], family: str, guidance: float | None
+) -> None:
     pipe, renderer = plain(model(family)), flux(model(family))
     extra = {"max_sequence_length": 256} if family == "schnell" else {}
+    if guidance is not None:
+        extra |= {"guidance_scale": guidance}
     for request in (frame(), frame(PROMPTS[1], 7, width=48)):
         (png,) = renderer.render_board([request])
-        assert np.array_equal(pixels(png), plainly(pipe, request, guidance_scale=guidance, **extra))
+        assert np.array_equal(pixels(png), plainly(pipe, request, **extra))
+
+
+def test_z_image_is_guided_away_and_drawn_in_batches(model: Callable[[str], Path]) -> None:
+    pipe, request = plain(model("z-image")), frame(negative_prompt="snow")
+    (guided,) = flux(model("z-image"), guidance=4.0).render_board([request])
+    assert np.array_equal(pixels(guided), plainly(pipe, request, guidance_scale=4.0, negative_prompt="snow"))
+    requests = [frame(seed=seed) for seed in (1, 2, 3)]
+    alone = [next(flux(model("z-image")).render_board([one])) for one in requests]
+    for one, other in zip(flux(model("z-image"), batch=3).render_board(requests), alone, strict=True):
+        assert np.abs(pixels(one) - pixels(other)).max() <= 1
 
 
 def test_a_negative_prompt_counts_with_true_guidance_only(model: Callable[[str], Path]) -> None:

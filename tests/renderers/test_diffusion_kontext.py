@@ -83,6 +83,11 @@ def as_flux2(pictures: Sequence[Image.Image]) -> dict[str, Any]:
     return {"image": [one.resize((64, 64), Image.Resampling.LANCZOS) for one in pictures], "guidance_scale": 4.0}
 
 
+def as_kv(pictures: Sequence[Image.Image]) -> dict[str, Any]:
+    """The same, to a model that takes no guidance."""
+    return {"image": as_flux2(pictures)["image"]}
+
+
 def as_qwen(pictures: Sequence[Image.Image]) -> dict[str, Any]:
     """As they are, with the publisher's blank negative prompt."""
     return {"image": list(pictures), "true_cfg_scale": 4.0, "negative_prompt": " "}
@@ -107,7 +112,7 @@ def test_a_bridge_is_drawn_from_both_of_its_neighbours(model: Model, family: str
 
 
 @pytest.mark.parametrize(
-    ("family", "shown"), [("kontext", as_kontext), ("flux2-dev", as_flux2), ("qwen-edit", as_qwen)]
+    ("family", "shown"), [("kontext", as_kontext), ("flux2-dev", as_flux2), ("klein-kv", as_kv), ("qwen-edit", as_qwen)]
 )
 def test_a_bridge_is_what_the_pipeline_draws_from_the_two_pictures(
     model: Model, family: str, shown: Callable[[Sequence[Image.Image]], dict[str, Any]]

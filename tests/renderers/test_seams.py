@@ -104,7 +104,7 @@ def drawing(
         )
         seeds: list[int] = []
 
-        def instead(pipe: Any, image: Any, request: Any) -> bytes:
+        def instead(image: Any, request: Any) -> bytes:
             seeds.append(request.seed)
             return png(gives[min(len(seeds), len(gives)) - 1])
 

@@ -17,7 +17,8 @@ from torch.utils._pytree import tree_leaves
 from katha.errors import UsageError
 from katha.protocols import FrameRequest
 from katha.renderers.consistory import ConsistoryRenderer
-from katha.renderers.diffusion.memory import Need, needs_of, process_pool
+from katha.renderers.diffusion.memory import process_pool
+from katha.renderers.diffusion.placement import Frames, Need, needs_of
 from katha.renderers.shared_attention.denoise import shared_layers
 from katha.renderers.shared_attention.renderer import board_of, shown_share
 from katha.renderers.storydiffusion import StoryDiffusionRenderer
@@ -145,7 +146,7 @@ def test_a_larger_board_is_checked_though_the_model_is_in_memory(folder: Path, m
         pass
     loads = process_pool().loads
     work = worked_out(renderer, large)
-    beside = needs_of(renderer.checkpoint, "float32", 256 * 256, work=work, loaded="full")["full"].device
+    beside = needs_of(renderer.checkpoint, "float32", Frames(256 * 256, work=work), loaded="full")["full"].device
     monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": beside - 7})())
     with pytest.raises(UsageError, match=r"needs [\d,]+ bytes on 'cpu': 7 are missing"):
         next(iter(renderer.render_board(large)))

@@ -18,6 +18,7 @@ from diffusers import (
     AutoencoderKLQwenImage,
     EulerDiscreteScheduler,
     FlowMatchEulerDiscreteScheduler,
+    Flux2KleinKVPipeline,
     Flux2KleinPipeline,
     Flux2Pipeline,
     Flux2Transformer2DModel,
@@ -28,6 +29,8 @@ from diffusers import (
     QwenImageTransformer2DModel,
     StableDiffusionXLPipeline,
     UNet2DConditionModel,
+    ZImagePipeline,
+    ZImageTransformer2DModel,
 )
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import (
@@ -186,7 +189,7 @@ def _flux2_parts(joint: int, guidance: bool) -> dict[str, Any]:
     return {"scheduler": scheduler, "vae": vae, "transformer": transformer}
 
 
-def _klein(corpus: str, distilled: bool) -> Flux2KleinPipeline:
+def _klein(corpus: str, distilled: bool, kv: bool = False) -> Flux2KleinPipeline | Flux2KleinKVPipeline:
     """FLUX.2 klein: the 28 layers of which the pipeline reads three are of width 16."""
     tokenizer = _qwen_tokenizer(corpus, _QWEN_MARKS[:3])
     text = Qwen3ForCausalLM(
@@ -195,9 +198,30 @@ def _klein(corpus: str, distilled: bool) -> Flux2KleinPipeline:
             num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=512,
         )
     )  # fmt: skip
-    return Flux2KleinPipeline(
-        **_flux2_parts(48, guidance=False), text_encoder=text, tokenizer=tokenizer, is_distilled=distilled
-    )
+    kind = Flux2KleinKVPipeline if kv else Flux2KleinPipeline
+    return kind(**_flux2_parts(48, guidance=False), text_encoder=text, tokenizer=tokenizer, is_distilled=distilled)
+
+
+def _z_image(corpus: str) -> ZImagePipeline:
+    """Z-Image: the last layer but one of a two-layer Qwen3 reads the prompt."""
+    tokenizer = _qwen_tokenizer(corpus, _QWEN_MARKS[:3])
+    text = Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=2, head_dim=8,
+            num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=512,
+        )
+    )  # fmt: skip
+    transformer = ZImageTransformer2DModel(
+        all_patch_size=(2,), all_f_patch_size=(1,), in_channels=16, dim=32, n_layers=2, n_refiner_layers=1, n_heads=2,
+        n_kv_heads=2, cap_feat_dim=16, axes_dims=[8, 4, 4], axes_lens=[1536, 512, 512],
+    )  # fmt: skip
+    vae = AutoencoderKL(
+        block_out_channels=(8, 8), in_channels=3, out_channels=3, norm_num_groups=4, sample_size=32,
+        down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2, latent_channels=16,
+        use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.1159, scaling_factor=0.3611,
+    )  # fmt: skip
+    scheduler = FlowMatchEulerDiscreteScheduler(shift=3.0)
+    return ZImagePipeline(scheduler, vae, text, tokenizer, transformer)
 
 
 def _flux2_dev(corpus: str) -> Flux2Pipeline:
@@ -264,6 +288,8 @@ FAMILIES: Mapping[str, Callable[[], Any]] = {
     "schnell": lambda: FluxPipeline(**_flux_parts(guidance=False)),
     "klein": lambda: _klein(_CORPUS, distilled=True),
     "klein-base": lambda: _klein(_CORPUS, distilled=False),
+    "klein-kv": lambda: _klein(_CORPUS, distilled=True, kv=True),
+    "z-image": lambda: _z_image(_CORPUS),
     "flux2-dev": lambda: _flux2_dev(_CORPUS),
     "kontext": lambda: FluxKontextPipeline(**_flux_parts(guidance=True)),
     "qwen-edit": lambda: _qwen_edit(_CORPUS),
