@@ -189,13 +189,24 @@ class Hands:
                 yield blobs.get(found) if isinstance(found, str) else found
             yield from frames
 
-        def insert_frame(own: Any, request: FrameRequest, around: BoardContext) -> object:
+        def inserted(own: Any, request: FrameRequest, around: BoardContext) -> str:
             shown = [sha256_hex(png) for png in around.images]
-            key = _key("insert", kind, own.spec(), request, around.requests, shown, around.position)
+            return _key("insert", kind, own.spec(), request, around.requests, shown, around.position)
+
+        def insert_frame(own: Any, request: FrameRequest, around: BoardContext) -> object:
+            key = inserted(own, request, around)
             found = self._once(key, stage, lambda: keep(kind.insert_frame(own, request, around)))
             return blobs.get(found) if isinstance(found, str) else found
 
-        return {"render_board": render_board, "insert_frame": insert_frame}
+        def insert_frames(own: Any, requests: Sequence[FrameRequest], around: BoardContext) -> Iterator[object]:
+            frames = iter(kind.insert_frames(own, requests, around)) if stage in self.held else iter(())
+            for request in requests:
+                found = self._once(inserted(own, request, around), stage, lambda: keep(next(frames, None)))
+                if found is None:
+                    return
+                yield blobs.get(found) if isinstance(found, str) else found
+
+        return {"render_board": render_board, "insert_frame": insert_frame, "insert_frames": insert_frames}
 
     def _judging(self, plugin: Any, stage: str) -> dict[str, Callable[..., object]]:
         kind = type(plugin)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from katha.experiments.cluster.standing import Standing
 from katha.experiments.compare import run_comparison
 from katha.experiments.compare_job import CompareJob
 from katha.experiments.methods import cross_methods
-from katha.protocols import FrameRequest
+from katha.protocols import BoardContext, FrameRequest
 
 LOOSE = ("command", "seconds", "files", "sizes", "config", "kept", "calls")
 CONFIG = Settings(
@@ -123,6 +124,27 @@ def test_a_suite_that_is_ended_goes_on_and_pays_for_nothing_twice(
     again = {name: Counter(crews.lines(work / name)) for name in ("frames", "answers")}
     assert again["frames"] == paid["frames"]
     assert (again["answers"] - paid["answers"]).total() <= 1  # what was on its way
+
+
+class Together(ResidentRenderer):
+    """Draws the bridges of all seeds at once."""
+
+    def insert_frames(self, requests: Sequence[FrameRequest], around: BoardContext) -> Iterator[bytes]:
+        for request in requests:
+            yield self._draw(request)
+
+
+def test_bridges_that_are_drawn_at_once_are_drawn_where_their_model_is(
+    tmp_path: Path, cache: pytest.MonkeyPatch
+) -> None:
+    loads: list[str] = []
+    records, made = [tale(f"s{at}", 3) for at in range(2)], resident(loads)
+    work = replace(made, renderer=Together(Resident("renderer", loads), log=tmp_path / "frames"))
+    run_ablation(ablation(records, work, ("full",)), fresh(cache, tmp_path, "together"))
+    assert loads == ["renderer", "judge"] * 2
+    drawn = crews.lines(tmp_path / "frames")
+    assert sum(line.startswith("bridge") for line in drawn) == 2 * len(records)  # each with both seeds
+    assert len(set(drawn)) == len(drawn)
 
 
 class Refuses(ResidentRenderer):
