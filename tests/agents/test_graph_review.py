@@ -205,7 +205,7 @@ def test_the_interrupt_carries_the_schema_of_its_answer(tmp_path: Path, monkeypa
 
     review_run(tmp_path / "out", accept)
     properties = seen[0]["properties"]
-    assert properties["action"]["enum"] == ["accept", "reject", "choose", "edit"]
+    assert properties["action"]["enum"] == ["accept", "reject", "choose", "edit", "seed"]
     assert properties["candidate"]["enum"] == [*names, None]
     assert properties["prompt"]["default"]
 
