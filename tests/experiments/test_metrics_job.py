@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from commands import Liked
 from doubles import story
 from evals import Watcher, draw, go, records
 from scipy import stats
@@ -18,7 +19,7 @@ from katha.app.reports.metrics_page import write_metrics_report
 from katha.errors import JudgeError, OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.engine import Retry
-from katha.eval_bridge.metrics import MetricBoard, MetricContext, share_of, unit
+from katha.eval_bridge.metrics import MetricBoard, MetricContext, unit
 from katha.eval_bridge.metrics.continuity import Continuity
 from katha.experiments.metrics.job import MetricsJob, MetricsResult, estimate, measure
 from katha.experiments.metrics.relation import board_gaps, rank_correlation, relations
@@ -29,30 +30,11 @@ from katha.protocols import Evidence, JudgeReply, PlainPrompt
 from katha.schema.metrics import GapRow, MetricCard, MetricPart, MetricValue
 from katha.testing import ScriptedJudge, scripted_words
 
-ASKED = "Is it good?"
 
+class Good(Liked):
+    """The same by a name that has to be escaped."""
 
-class Good:
-    """Asks one question a frame."""
-
-    card: ClassVar[MetricCard] = MetricCard(
-        name="good",
-        title="Good & fair",
-        paper="none",
-        formula="P(Yes)",
-        level="frame",
-        parts=(MetricPart(name="yes", about="P(Yes)"),),
-        needs=("judge", "probabilities"),
-    )
-
-    def spec(self) -> Mapping[str, Any]:
-        return {"name": "good"}
-
-    def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
-        for number, image in enumerate(board.images, 1):
-            name = str(number)
-            answer = context.ask("good", board.story_id, board.method, [image], {name: PlainPrompt((0, ASKED))})[name]
-            yield board.value("yes", share_of(answer, ("Yes",)), frame=number)
+    card: ClassVar[MetricCard] = Liked.card.model_copy(update={"name": "good", "title": "Good & fair"})
 
 
 class Bright:

@@ -45,6 +45,7 @@ from katha.testing import ScriptedJudge, scripted_words
 
 CONFIG = Settings(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
 KILLED = -signal.SIGKILL
+ASKED = "Is it good?"
 
 Go = Callable[[Path, Path, bool], object]
 """Run a command into the folder OUT, with logs and inputs in the folder WORK; or another one of its kind."""
@@ -170,12 +171,13 @@ class Liked:
     )
 
     def spec(self) -> Mapping[str, Any]:
-        return {"name": "liked"}
+        return {"name": self.card.name}
 
     def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
         for number, image in enumerate(board.images, 1):
-            asked = {"liked": PlainPrompt((0, "Is it good?"))}
-            answer = context.ask("liked", board.story_id, board.method, [image], asked)["liked"]
+            name = str(number)
+            asked = {name: PlainPrompt((0, ASKED))}
+            answer = context.ask(self.card.name, board.story_id, board.method, [image], asked)[name]
             yield board.value("yes", share_of(answer, ("Yes",)), frame=number)
 
 
