@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -158,8 +157,7 @@ def test_the_whole_board_is_reviewed_frame_by_frame(tmp_path: Path) -> None:
 def test_a_review_left_by_ctrl_c_is_gone_on_with(tmp_path: Path) -> None:
     with Terminal((*RUN, "--review"), tmp_path) as at:
         at.until("Your choice")
-        at.process.send_signal(signal.SIGINT)
-        assert at.end() == 130
+        assert at.interrupt() == 130
     assert "Traceback" not in at.text
     with Terminal((*RUN, "--review"), tmp_path) as at:
         at.until("Your choice")
@@ -171,8 +169,7 @@ def test_a_review_left_by_ctrl_c_is_gone_on_with(tmp_path: Path) -> None:
 def test_ctrl_c_in_the_middle_ends_with_a_sentence_and_is_gone_on_with(tmp_path: Path) -> None:
     with Terminal(RUN, tmp_path, SLOW="0.3") as at:
         at.until("Drawing")
-        at.process.send_signal(signal.SIGINT)
-        assert at.end() == 130
+        assert at.interrupt() == 130
     assert "Traceback" not in at.text
     assert "same command" in at.text
     done = away(RUN, tmp_path)

@@ -15,6 +15,7 @@ from types import TracebackType
 
 CHILD = Path(__file__).parent / "cli_child.py"
 _LIMIT = 60.0
+_AGAIN = 10.0
 
 
 def _interruptible() -> None:
@@ -66,6 +67,22 @@ class Terminal:
         end = time.monotonic() + _LIMIT
         while self._read(end):
             pass
+        return self.process.wait(timeout=_LIMIT)
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C as a person does, again where nothing happens; the exit code.
+
+        `input` of CPython does not see a signal that comes after its last look at the signals and before it reads:
+        it then waits for the line, and only the next key or the next Ctrl-C wakes it.
+        """
+        end = time.monotonic() + _LIMIT
+        while time.monotonic() < end:
+            self.process.send_signal(signal.SIGINT)
+            again = time.monotonic() + _AGAIN
+            while self._read(again):
+                pass
+            if time.monotonic() < again:
+                break
         return self.process.wait(timeout=_LIMIT)
 
     def _read(self, end: float) -> bool:
