@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
+from katha.agents.found import with_scenes, with_words, words_of
 from katha.border import CheckedSimilarity, checked, named_failures, spec_of
 from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
@@ -24,7 +25,7 @@ from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.jsonio import digest
-from katha.protocols import CostsMoney, Judge, KeepsReceipts, Planner, PlanRequest, Renderer, Similarity
+from katha.protocols import CostsMoney, Judge, KeepsReceipts, PanelWords, Planner, PlanRequest, Renderer, Similarity
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
 from katha.store import Store
@@ -267,8 +268,9 @@ def make_plan(record: StoryRecord, config: Settings, heard: Callable[[str], None
     Raises:
         UsageError: the story cannot be planned, with what to do.
     """
-    limit = make_renderer(config).capabilities.prompt_tokens
-    return plan_within(make_planner(config), record, config, limit, heard)
+    renderer = make_renderer(config)
+    limit = renderer.capabilities.prompt_tokens
+    return plan_within(make_planner(config), record, config, limit, heard, words_of(renderer))
 
 
 def plan_within(
@@ -277,21 +279,27 @@ def plan_within(
     config: Settings,
     prompt_tokens: int | None,
     heard: Callable[[str], None] | None = None,
+    words: Sequence[PanelWords] = (),
 ) -> Plan:
     """Return the plan of `record` by `planner`, within a prompt limit in tokens, checked.
+
+    words: what stands beside each picture of a found board; it goes into the panels, and where it is the whole story,
+    each panel is planned from its own.
 
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
     request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=prompt_tokens, heard=heard)
+    story = with_scenes(record, words)
     with named_failures(f"planner {config.planner!r}", PlanError):
-        plan = planner.plan(record, request)
+        plan = planner.plan(story, request)
         if not isinstance(plan, Plan):
             raise TypeError(f"it gave a {type(plan).__name__}, not a Plan")
         Plan.model_validate(plan.model_dump())
     if not plan.transitions and not record.transitions:
-        derived = _derived_transitions(record, request)
+        derived = _derived_transitions(story, request)
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
+    plan = with_words(plan, words)
     check_plan(plan, record, config)
     return plan
 

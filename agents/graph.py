@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 
 from katha.agents.context import RunContext, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
+from katha.agents.found import words_of
 from katha.agents.frames import draw_board, draw_bridge, inserted_name, insertion_of, insertion_seeds, next_seed
 from katha.agents.state import (
     BridgeTask,
@@ -32,7 +33,7 @@ from katha.agents.state import (
     ReviewRequest,
     RunState,
 )
-from katha.compass.repair import Acceptance, accept, best_candidate, random_pair, replan, weakest_transition
+from katha.compass.repair import Acceptance, Weakest, accept, best_candidate, random_pair, replan, weakest_transition
 from katha.errors import ReplyError, TransientRenderError, UsageError
 from katha.protocols import MakesRemarks
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
@@ -68,9 +69,10 @@ def _planned(context: RunContext, tell: Callable[[Event], None]) -> Plan:
     def heard(message: str) -> None:
         tell(Event(stage="plan", kind="progress", message=message))
 
-    limit = context.plugins.renderer.capabilities.prompt_tokens
+    renderer = context.plugins.renderer
+    limit, words = renderer.capabilities.prompt_tokens, words_of(renderer)
     try:
-        return plan_within(context.plugins.planner, context.record, context.config, limit, heard)
+        return plan_within(context.plugins.planner, context.record, context.config, limit, heard, words)
     except ReplyError as error:
         kept = context.folder.path / "planner_reply.txt"
         kept.write_text(error.raw, encoding="utf-8")
@@ -127,8 +129,8 @@ def select(state: RunState, runtime: Runtime[RunContext]) -> RunState:
 
 
 def after_select(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "decide"]:
-    """A mode that inserts nothing has nothing to localize."""
-    return "decide" if runtime.context.mode.insert == "none" else "localize"
+    """A mode without a place has nothing to localize."""
+    return "decide" if runtime.context.mode.at is None else "localize"
 
 
 def localize(state: RunState, runtime: Runtime[RunContext]) -> RunState:
@@ -158,7 +160,21 @@ def _localized(selected: Candidate, context: RunContext) -> RunState:
         return {"weakest": Place(pair=pair, reason=reason, insert=True)}
     weak = mode.when == "always" or weakest.score < threshold
     note = f"Not repaired: the weakest transition scores {weakest.score:.2f}, the threshold is {threshold:.2f}."
+    if mode.insert == "none":
+        return {
+            "weakest": Place(pair=weakest.pair, reason=weakest.reason, insert=False),
+            "note": _told(weakest, context),
+        }
     return {"weakest": Place(pair=weakest.pair, reason=weakest.reason, insert=weak), "note": note}
+
+
+def _told(weakest: Weakest, context: RunContext) -> str:
+    """What is said of the weakest transition where no frame is drawn: its score, and what a bridge would show."""
+    said = f"The weakest transition is from scene {weakest.pair[0]} to {weakest.pair[1]}, with {weakest.score:.2f}"
+    threshold = context.config.compass.repair_threshold
+    if weakest.score >= threshold:
+        return f"{said}: not below the threshold of {threshold:.2f}, so it needs no bridge."
+    return f"{said}. A bridge there would show: {insertion_of(context, weakest.pair).prompt}"
 
 
 def _bridges(state: RunState, context: RunContext, place: Place) -> list[Send]:
@@ -327,7 +343,8 @@ def _decide(state: RunState, context: RunContext) -> Decision:
     )
     if context.mode.insert == "none":
         total = state["scored"][state["selected"]].score.total
-        return decision.model_copy(update={"reason": f"{context.mode.about} The board's score is {total:.3f}."})
+        told = f"{context.mode.about} The board's score is {total:.3f}. {state.get('note', '')}"
+        return decision.model_copy(update={"reason": told.strip()})
     if not _inserted_names(state, context):
         return decision.model_copy(update={"reason": state.get("note", "Nothing was inserted.")})
     (_, inserted, verdict), choice = _propose(state, context), state.get("choice")

@@ -41,9 +41,12 @@ class Mode(Data):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        given = [value is not None for value in (self.content, self.at, self.when, self.draws, self.accept)]
-        if any(given) != all(given) or all(given) == (self.insert == "none"):
+        given = [value is not None for value in (self.content, self.when, self.draws, self.accept)]
+        alone = self.insert == "none"
+        if any(given) if alone else not all((*given, self.at)):
             raise ValueError(f"mode {self.name!r}: content, at, when, draws and accept belong to an insertion")
+        if alone and self.at == "random":
+            raise ValueError(f"mode {self.name!r}: without an insertion, at is weakest or left out")
         return self
 
     @property

@@ -1,4 +1,5 @@
-"""`folder`: boards that anyone else made, in the layouts of `configs/boards.yaml`, to be judged and repaired."""
+"""`folder`: boards that anyone else made, to be judged and repaired: folders in the layouts of `configs/boards.yaml`, a
+project of Storyboarder, or the pages of a PDF."""
 
 from __future__ import annotations
 
@@ -8,13 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, Protocol
 
 from katha.configs import load_config
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.jsonio import MOST_JSON, digest, read_json
 from katha.pictures import as_png, decode, read_picture
-from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.protocols import BoardContext, Capabilities, FrameRequest, PanelWords
+from katha.renderers.pages import Pages
+from katha.renderers.projects import SUFFIX, Project, require_inside
 
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
 _LATEST = r"(?P<latest>\d{1,6}|\d{8}[-_]\d{6})"
@@ -40,6 +43,46 @@ class FoundBoard:
     folder: Path
     pictures: tuple[Path, ...]
     single: bool
+
+    @property
+    def place(self) -> Path:
+        """What is named in errors."""
+        return self.folder
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    def pngs(self, places: Sequence[int], story: str) -> Iterator[bytes]:
+        """Yield the pictures at `places` (from 0) as PNG; `story` is named in errors.
+
+        Raises:
+            InputFileError: one is missing, damaged, or a link out of its folder.
+        """
+        for place in places:
+            path = self.pictures[place]
+            name = f"Frame {place + 1} of {story} ({str(path)!r})"
+            require_inside(path, self.folder, name)
+            yield as_png(decode(read_picture(path, name), name))
+
+
+class Pictures(Protocol):
+    """The pictures of one board in order, wherever they come from. `single`: there is no other board there."""
+
+    @property
+    def place(self) -> Path:
+        """What is named in errors."""
+        ...
+
+    @property
+    def single(self) -> bool:
+        """Whether they are of one story only."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def pngs(self, places: Sequence[int], story: str) -> Iterator[bytes]:
+        """Yield the pictures at `places` (from 0) as PNG; `story` is named in errors."""
+        ...
 
 
 @cache
@@ -133,35 +176,82 @@ def _leaves(image: str) -> bool:
 
 
 class FolderRenderer:
-    """Boards that anyone made, read from a folder; a bridge has to come from another renderer.
+    """Boards that anyone made, read from a folder or file; a bridge has to come from another renderer.
 
-    `folder:DIR` holds a folder a story, or the pictures of one story. `layout` names a row of `configs/boards.yaml`;
-    without it the first that fits is taken.
+    `folder:DIR` holds a folder a story, or the pictures of one story; `folder:FILE` is a `.storyboarder` file or a PDF.
+    `layout` names a row of `configs/boards.yaml`; without it the first that fits is taken. `pages` says which pictures
+    are the board, `2-9` or `1,3,5-8`; without it all are.
     """
 
     capabilities = Capabilities(insertion="none", source="found")
 
-    def __init__(self, argument: str | None = None, *, layout: str | None = None) -> None:
-        """Look at the folder; no picture is read yet.
+    def __init__(self, argument: str | None = None, *, layout: str | None = None, pages: str | None = None) -> None:
+        """Look at the folder or file; no picture is drawn yet.
 
         Raises:
-            UsageError: no folder is named, or there is no such layout. InputFileError: there is no such folder.
+            UsageError: no folder is named, or there is no such layout or page. InputFileError: there is no such folder,
+                or the file cannot be read.
         """
         if not argument:
             raise UsageError("The renderer 'folder' needs a folder.", hint="Write folder:DIR.")
         if layout is not None and layout not in load_layouts():
             raise UsageError(f"There is no layout {layout!r}.", hint=f"Known: {', '.join(load_layouts())}.")
         self._root = Path(argument).expanduser()
-        if not self._root.is_dir():
+        self._file = _open_file(self._root)
+        if self._file is None and not self._root.is_dir():
             raise InputFileError(f"There is no folder {argument!r}.", hint="Write folder:DIR.")
         self._layout = layout
+        self._pages = pages
+        self._places = _read_pages(pages) if pages is not None else None
         self._single: str | None = None
-        self._pictures = _fingerprint(self._root)
+        self._pictures = _fingerprint(self._root, self._file)
 
     def spec(self) -> Mapping[str, Any]:
         """Return the folder, the layout, and a hash of every picture's name, size and time."""
         path = str(self._root.resolve())
-        return {"name": "folder", "path": path, "layout": self._layout, "pictures": self._pictures}
+        told = {"name": "folder", "path": path, "layout": self._layout, "pictures": self._pictures}
+        return told if self._pages is None else {**told, "pages": self._pages}
+
+    def count(self, story_id: str) -> int:
+        """Return how many frames the board of a story has.
+
+        Raises:
+            InputFileError: there is no such board, or no such page.
+        """
+        return len(self._chosen(self._board(story_id)))
+
+    def panel_words(self) -> tuple[PanelWords, ...]:
+        """Return the words beside the pictures of a project; nothing for pictures alone."""
+        if not isinstance(self._file, Project):
+            return ()
+        words = self._file.words
+        return tuple(words[place] for place in self._chosen(self._file))
+
+    def remarks(self) -> Sequence[str]:
+        """Return that a PDF's pages hold words, which a judge sees with the pictures."""
+        if not isinstance(self._file, Pages):
+            return ()
+        worded = [str(place + 1) for place in self._chosen(self._file) if place + 1 in self._file.worded]
+        said = "of the board's pages hold words, which the judge sees: what it understands is not from drawings alone"
+        return [f"{len(worded)} {said}."] if worded else ()
+
+    def _board(self, story_id: str) -> Pictures:
+        return self._file if self._file is not None else find_board(self._root, story_id, self._layout)
+
+    def _chosen(self, board: Pictures) -> Sequence[int]:
+        """The places (from 0) of the pictures that are the board.
+
+        Raises:
+            InputFileError: one of them is not there.
+        """
+        if self._places is None:
+            return range(len(board))
+        if max(self._places) >= len(board):
+            raise InputFileError(
+                f"{str(board.place)!r} has {len(board)} pictures and no number {max(self._places) + 1}.",
+                hint="Correct the option 'pages'.",
+            )
+        return self._places
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
         """Yield the story's pictures that the requests ask for, by scene.
@@ -171,39 +261,71 @@ class FolderRenderer:
         """
         if not requests:
             return
-        story_id, board = requests[0].story_id, find_board(self._root, requests[0].story_id, self._layout)
+        story_id, board = requests[0].story_id, self._board(requests[0].story_id)
         if board.single and self._single not in (None, story_id):
             raise InputFileError(
-                f"{str(board.folder)!r} holds the pictures of {self._single!r} and none of {story_id!r}.",
+                f"{str(board.place)!r} holds the pictures of {self._single!r} and none of {story_id!r}.",
                 hint="Give a folder with a folder per story.",
             )
         self._single = story_id if board.single else self._single
         # Every scene that is asked for has to be there, and a whole board has no picture more.
-        scenes, count = {request.scene or 0 for request in requests}, len(board.pictures)
-        whole = len(requests) > 1 and scenes == set(range(1, len(requests) + 1))
-        if not scenes <= set(range(1, count + 1)) or (whole and count != len(requests)):
+        chosen = self._chosen(board)
+        scenes, count = [request.scene or 0 for request in requests], len(chosen)
+        whole = len(requests) > 1 and set(scenes) == set(range(1, len(requests) + 1))
+        if not set(scenes) <= set(range(1, count + 1)) or (whole and count != len(requests)):
             raise InputFileError(
-                f"{str(board.folder)!r} holds {count} pictures; the plan of {story_id!r} has "
+                f"{str(board.place)!r} holds {count} pictures; the plan of {story_id!r} has "
                 f"{max(len(requests), *scenes)} panels.",
                 hint=f"Set --panels {count}, or complete the folder.",
             )
-        for request in requests:
-            place = request.scene or 0
-            path = board.pictures[place - 1]
-            where = f"Frame {place} of {request.story_id!r} ({str(path)!r})"
-            yield as_png(decode(read_picture(path, where), where))
+        yield from board.pngs([chosen[scene - 1] for scene in scenes], repr(story_id))
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """Refuse: there is nobody here who could draw it (RenderError)."""
         raise RenderError("The renderer 'folder' cannot draw a frame.", hint="Give --bridge-renderer NAME.")
 
 
+def _open_file(path: Path) -> Project | Pages | None:
+    """Return the board in a file; None where a folder is named.
+
+    Raises:
+        InputFileError: it cannot be read, or is a file of another kind.
+    """
+    if path.is_dir() or not path.exists():
+        return None
+    suffix = path.suffix.lower()
+    if suffix not in (SUFFIX, ".pdf"):
+        known = f"Give a folder of pictures, a {SUFFIX} file or a PDF."
+        raise InputFileError(f"{str(path)!r} is no board that can be read.", hint=known)
+    return Project(path) if suffix == SUFFIX else Pages(path)
+
+
+def _read_pages(text: str) -> tuple[int, ...]:
+    """Return the places (from 0) that `1,3,5-8` names.
+
+    Raises:
+        UsageError: it names none.
+    """
+    places: list[int] = []
+    for part in text.replace(" ", "").split(","):
+        match = re.fullmatch(r"([1-9]\d{0,3})(?:-([1-9]\d{0,3}))?", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise UsageError(f"The option 'pages' is {text[:50]!r}.", hint="Write 2-9 or 1,3,5-8, counted from 1.")
+        places += range(first - 1, last)
+    return tuple(places)
+
+
 _DEEPEST = 2
 """Folders below a folder of boards: a story's, and the panels of a run."""
 
 
-def _fingerprint(root: Path) -> str:
+def _fingerprint(root: Path, file: Project | Pages | None) -> str:
     """Return what tells that a picture below `root` was changed, without reading them."""
+    if file is not None:
+        named = file.files if isinstance(file, Project) else [root]
+        found = [(path.name, path.stat()) for path in named]
+        return digest([[name, stat.st_size, stat.st_mtime_ns] for name, stat in found])
     paths: list[Path] = []
     for folder, names, files in os.walk(root):
         place = Path(folder)

@@ -16,7 +16,8 @@ from katha.config import Flag, Settings
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.inputs import SPLIT_HELP
 
-Story = Annotated[str, typer.Argument(help="A text file, a record (.json), or FILE.jsonl#story_id.")]
+STORY_HELP = "A text file, a record (.json), or FILE.jsonl#story_id."
+Story = Annotated[str, typer.Argument(help=STORY_HELP)]
 Stories = Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")]
 Boards = Annotated[
     list[str],

@@ -11,14 +11,17 @@ import katha
 from katha.agents.folder import RunFolder
 from katha.agents.state import RunResult
 from katha.app.cli.console import echo_json, end, live_view, points, tell_choice, tell_needs, tell_outcome
-from katha.app.cli.options import Adapter, DryRun, Given, Json, Lock, Story, options_from
+from katha.app.cli.options import STORY_HELP, Adapter, DryRun, Given, Json, Lock, Story, options_from
 from katha.app.cli.review import review_board, reviewer
 from katha.app.drawing import settings_for
+from katha.app.imports import FINDS, NEEDED, import_board
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings
+from katha.errors import UsageError
 from katha.jsonio import dumps
+from katha.schema import StoryRecord
 
 if TYPE_CHECKING:
     from katha.experiments.needs import Needs
@@ -29,10 +32,16 @@ _LINE = "  {:<14}{:>7}{:>10}{:>10}{:>10}{:>17}"
 
 @options_from(Settings)
 def run(
-    story: Story,
     given: Given,
+    story: Annotated[str | None, typer.Argument(help=f"{STORY_HELP} With --import it may be left out.")] = None,
     adapter: Adapter = None,
     plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
+    board: Annotated[
+        Path | None,
+        typer.Option(
+            "--import", help="Judge and repair this board: a .storyboarder file, a PDF, or a folder of pictures."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
     lock: Lock = None,
     dry_run: DryRun = False,
@@ -40,18 +49,27 @@ def run(
 ) -> None:
     """Draw STORY, find the transition that cannot be read from the images, and repair it.
 
-    The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on.
+    The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on. --import
+    takes a board that is drawn already; without --bridge-renderer only its weakest transition is found.
     """
     changes = with_adapter(given, adapter)
+    told: StoryRecord | Path
+    if board is not None:
+        taken = import_board(board, story, given.preset, changes, plan)
+        told, changes = taken.story, taken.changes
+    elif story is None:
+        raise UsageError("There is no STORY.", hint="Name a text or record, or give a board with --import.")
+    else:
+        told = Path(story)
     if dry_run:
-        tell_needs(_needs(story, given, plan, changes), as_json, locked=lock is not None)
+        tell_needs(_needs(told, given, plan, changes), as_json, locked=lock is not None)
         return
     reviews = settings_for(given.preset, changes).review
     if given.preset is not None and not as_json:
-        tell_choice(_needs(story, given, plan, changes))
+        tell_choice(_needs(told, given, plan, changes))
     with live_view(quiet=as_json or reviews) as on_event:
         result = katha.run_story(
-            Path(story),
+            told,
             given.preset,
             out=out,
             plan=plan,
@@ -64,10 +82,12 @@ def run(
     if reviews and not as_json:
         review_board(result.out)
         result = RunFolder(result.out).load_result(reused=True)
+    if board is not None and result.board.mode == FINDS and not as_json:
+        typer.echo(NEEDED)
     tell_result(result, as_json)
 
 
-def _needs(story: str, given: Given, plan: Path | None, changes: dict[str, object]) -> Needs:
+def _needs(story: StoryRecord | Path, given: Given, plan: Path | None, changes: dict[str, object]) -> Needs:
     """What the run would take at most."""
     from katha.app.needs import needs_of_run  # with all studies: a run that counts nothing shall not read them
 

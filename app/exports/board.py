@@ -71,6 +71,8 @@ class Shot:
         name: A file name that tells what it shows, without an ending: `03_the_fox_begs`.
         picture: The drawn file.
         seconds: How long it stands.
+        prompt: What it was drawn from, with `seed`.
+        drawn_by: The renderer, as it was named.
     """
 
     number: int
@@ -84,6 +86,8 @@ class Shot:
     seconds: float
     sha256: str
     prompt: str
+    seed: int
+    drawn_by: str
 
     @property
     def mark(self) -> str:
@@ -102,6 +106,7 @@ class Sheet:
     renderer: str
     width: int
     height: int
+    style: str = ""
 
     @property
     def seconds(self) -> float:
@@ -122,15 +127,15 @@ def read_sheet(run: Path, options: ExportOptions) -> Sheet:
     plan = read_record(folder / "plan.json", Plan)
     story = read_record(folder / "story.jsonl", StoryRecord)
     panels = {panel.index: panel for panel in plan.panels}
-    shots = tuple(_shot(folder, frame, panels.get(frame.scene or 0), options) for frame in board.frames)
+    shots = tuple(_shot(folder, frame, panels.get(frame.scene or 0), options, board.renderer) for frame in board.frames)
     if not shots:
         raise InputFileError(f"The run in {str(run)!r} has no frame.")
     width, height = _size(shots)
     title = story.title or story.story_id.replace("_", " ")
-    return Sheet(board.story_id, title, story.story_text, shots, board.renderer, width, height)
+    return Sheet(board.story_id, title, story.story_text, shots, board.renderer, width, height, plan.style)
 
 
-def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOptions) -> Shot:
+def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOptions, renderer: str) -> Shot:
     told: Mapping[str, Any] = (panel.model_extra or {}) if panel is not None else {}
     caption = (panel.caption or panel.prompt) if panel is not None else frame.prompt
     if frame.kind != "scene":
@@ -154,6 +159,8 @@ def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOption
         else options.seconds,
         sha256=frame.sha256,
         prompt=frame.prompt,
+        seed=frame.seed,
+        drawn_by=frame.renderer or renderer,
     )
 
 

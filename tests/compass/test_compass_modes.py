@@ -20,12 +20,13 @@ TABLE = {
     "caption_bridge": ("first", "bridge", "captions", "weakest", "always", "every", "always", "mean_over_seeds"),
     "random_bridge": ("first", "bridge", "transition", "random", "always", "every", "always", "mean_over_seeds"),
     "rerank_only": ("best", "none", None, None, None, None, None, "selected"),
+    "weakest_only": ("first", "none", None, "weakest", None, None, None, "selected"),
     "bridge_only": ("first", "bridge", "transition", "weakest", "weak", "every", "improvement", "mean_over_seeds"),
     "full": ("best", "bridge", "transition", "weakest", "weak", "every", "improvement", "selected"),
 }
 
 
-def test_the_modes_are_those_of_tables_43_55_and_75() -> None:
+def test_the_modes_are_those_of_tables_43_55_and_75_and_one_that_only_finds() -> None:
     assert {
         name: (mode.select, mode.insert, mode.content, mode.at, mode.when, mode.draws, mode.accept, mode.report)
         for name, mode in load_modes().items()
@@ -43,6 +44,8 @@ def test_a_half_said_mode_is_refused() -> None:
         Mode(name="x", about="", select="first", insert="bridge", content="transition", report="selected")
     with pytest.raises(ValidationError, match="belong to an insertion"):
         Mode(name="x", about="", select="first", insert="none", content="transition", report="selected")
+    with pytest.raises(ValidationError, match="without an insertion, at is weakest"):
+        Mode(name="x", about="", select="first", insert="none", at="random", report="selected")
 
 
 def test_candidate_seeds() -> None:
