@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
-from PIL import Image
+import opentimelineio
+import pypdfium2
+from PIL import Image, ImageDraw
 
 from katha.app.reports.page import load_run
 from katha.app.reports.sheet import write_sheet
@@ -20,6 +27,9 @@ __all__ = ["main"]
 
 IMAGES = Path(__file__).parent / "images"
 STORY = "lion_and_mouse"
+TUTORIAL = Path(__file__).parent / "tutorial" / "picture-book.md"
+_BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BRIDGE = "#c9560f"
 _WIDTH, _CELL = 1560, 78
 
 
@@ -61,9 +71,84 @@ def vocabulary_sheet(target: Path) -> None:
         image.convert("RGB").quantize(128).save(target, optimize=True)
 
 
+def follow(page: Path, folder: Path) -> None:
+    """Write the files of a tutorial into `folder` and run its commands there."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    for language, title, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if title:
+            (folder / title).write_text(text, encoding="utf-8")
+        if language == "sh":
+            subprocess.run(
+                ["sh", "-e"], input=text, text=True, cwd=folder, env={**os.environ, "PATH": path}, check=True
+            )
+
+
+def book_sheet(book: Path, target: Path, pages: int = 4, size: int = 380) -> None:
+    """The first pages of a PDF side by side."""
+    document = pypdfium2.PdfDocument(book)
+    sheet = Image.new("RGB", (pages * (size + 12) + 12, size + 24), "#8d8d8d")
+    for number in range(pages):
+        page = document[number]
+        drawn = page.render(scale=size / page.get_height()).to_pil().convert("RGB")
+        sheet.paste(drawn.resize((size, size)), (12 + number * (size + 12), 12))
+    sheet.quantize(255).save(target, optimize=True)
+
+
+def takes_strip(takes: Path, target: Path, size: tuple[int, int] = (384, 256)) -> None:
+    """The pictures that a frame could have, side by side."""
+    files = sorted(takes.glob("*.png"))
+    strip = Image.new("RGB", (len(files) * (size[0] + 8) - 8, size[1]), PAPER)
+    for number, file in enumerate(files):
+        with Image.open(file) as picture:
+            strip.paste(picture.convert("RGB").resize(size), (number * (size[0] + 8), 0))
+    strip.quantize(255).save(target, optimize=True)
+
+
+def timeline_strip(otioz: Path, target: Path, height: int = 150) -> None:
+    """The clips of a timeline, each as wide as it is long, over a ruler of seconds; bridges have an orange edge."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        timeline = opentimelineio.adapters.read_from_file(str(otioz), extract_to_directory=folder)
+        clips = list(timeline.find_clips())
+        seconds = [clip.source_range.duration.to_seconds() for clip in clips]
+        scale = _WIDTH / sum(seconds)
+        strip, left = Image.new("RGB", (_WIDTH, height + 34), "#2b2b30"), 0.0
+        pen = ImageDraw.Draw(strip)
+        for clip, long in zip(clips, seconds, strict=True):
+            width = round(long * scale) - 4
+            with Image.open(place / clip.media_reference.target_url) as picture:
+                whole = picture.convert("RGB")
+            whole.thumbnail((width - 8, height - 8))
+            edge = _BRIDGE if clip.markers else "#55555c"
+            pen.rectangle((left + 2, 0, left + 2 + width, height), fill=edge)
+            middle = (round(left) + 2 + (width - whole.width) // 2, (height - whole.height) // 2)
+            strip.paste(whole, middle)
+            left += long * scale
+        for second in range(int(sum(seconds)) + 1):
+            pen.line(
+                (second * scale, height + 6, second * scale, height + (20 if second % 5 == 0 else 12)), fill="#bbbbbb"
+            )
+            if second % 5 == 0:
+                pen.text((second * scale + 4, height + 14), f"{second} s", fill="#dddddd", font_size=15)
+    strip.quantize(255).save(target, optimize=True)
+
+
+def tutorial_images() -> None:
+    """The board, the book and the timeline of the tutorial, which is followed for them."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        follow(TUTORIAL, work)
+        with Image.open(work / "lantern.png") as sheet:
+            sheet.convert("RGB").quantize(255).save(IMAGES / "lantern_board.png", optimize=True)
+        takes_strip(work / "out" / "lantern" / "takes", IMAGES / "lantern_takes.png")
+        book_sheet(work / "lantern.pdf", IMAGES / "lantern_book.png")
+        timeline_strip(work / "lantern.otioz", IMAGES / "lantern_timeline.png")
+
+
 def main() -> None:
     """Draw every picture of the documents; the storyboard comes from `make story`."""
     IMAGES.mkdir(exist_ok=True)
+    tutorial_images()
     vocabulary_sheet(IMAGES / "vocabulary.png")
     run = Path("out") / STORY
     if (run / "storyboard.json").is_file():

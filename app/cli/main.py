@@ -43,6 +43,10 @@ VERBS = {
         "desk:desk",
         "Open the desk in a browser: paste a story, draw it, change its board by hand, and export it.",
     ),
+    "mcp": _Verb(
+        "mcp:mcp",
+        "Serve an assistant or another program over MCP, on standard input and output.",
+    ),
     "compare": _Verb(
         "studies:compare",
         "Compare renderers (or planners, or modes) on STORIES by what their boards lose of the story (STG).",

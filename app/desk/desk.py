@@ -214,6 +214,7 @@ class Desk:
         if not _RUN_NAME.fullmatch(name) or path.is_symlink() or not (path / "run.json").is_file():
             raise InputFileError("There is no run of that name here.")
         self.run = path
+        self._remember(())
         self._tick()
 
     def close(self) -> None:
@@ -226,36 +227,40 @@ class Desk:
         self.run = None
         self._tick()
 
-    def read(self, told: Told) -> Draft:
+    def read(self, told: Told, settings: Settings | None = None) -> Draft:
         """Return what would be drawn of a story, and what it would cost; nothing is drawn, asked or written.
 
+        settings: others than the desk's own.
+
         Raises:
-            UsageError: the story cannot be read.
+            UsageError: the story cannot be read, or a setting is wrong.
         """
-        record = story_of_text(_text_of(told), self._name_of(told)[0])
-        changes = self._changes(told)
-        plan = plan_story(record, self.settings, **changes)
-        needs = needs_of_run(record, self.settings, **changes)
+        record = story_of_text(_text_of(told), self.name_of(told)[0])
+        changes, chosen = self._changes(told), settings or self.settings
+        plan = plan_story(record, chosen, **changes)
+        needs = needs_of_run(record, chosen, **changes)
         return Draft(board=planned(record, plan, record.story_id), cost=_cost_of(needs))
 
-    def draw(self, told: Told, *, agreed: bool) -> None:
+    def draw(self, told: Told, *, agreed: bool, review: bool = True, settings: Settings | None = None) -> None:
         """Keep the story as a text file, and draw and repair it beside it.
+
+        review: stop before the repair and ask. settings: others than the desk's own.
 
         Raises:
             UsageError: the story cannot be read, it would be paid for and nobody has agreed, or work is under way.
         """
         self._idle()
-        draft = self.read(told)
+        draft = self.read(told, settings)
         if not draft.cost.free and not agreed:
             raise UsageError("This story's pictures or answers are paid for.", hint="Agree to the price first.")
-        name, folder = self._name_of(told)
+        name, folder = self.name_of(told)
         story = self.home / f"{name}.txt"
         self.home.mkdir(parents=True, exist_ok=True)
         write_bytes_atomic(story, _text_of(told).encode("utf-8"))
-        changes = {**self._changes(told), "review": True}
+        changes, chosen = {**self._changes(told), "review": review}, settings or self.settings
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            run_story(story, self.settings, out=folder, budget=self.budget, on_event=emit, reviewer=ask, **changes)
+            run_story(story, chosen, out=folder, budget=self.budget, on_event=emit, reviewer=ask, **changes)
 
         self.worker.start(f"Drawing {draft.board.title}", work)
         self.run = folder
@@ -315,8 +320,8 @@ class Desk:
         self.takes, self.proposals = (), ()
         self.worker.start(f"Drawing takes of frame {frame}", work)
 
-    def propose(self, pair: tuple[int, int], prompt: str | None, base: str, *, agreed: bool = False) -> None:
-        """Begin to draw and measure bridges for a cut; the board stays as it is until one is taken.
+    def propose(self, pair: tuple[int, int] | None, prompt: str | None, base: str, *, agreed: bool = False) -> None:
+        """Begin to draw and measure bridges for a cut (None: the weakest without one); the board stays as it is.
 
         Raises:
             StaleError, UsageError: as for `edit`.
@@ -329,7 +334,8 @@ class Desk:
             )
 
         self.takes, self.proposals = (), ()
-        self.worker.start(f"Drawing bridges between scenes {pair[0]} and {pair[1]}", work)
+        where = f"between scenes {pair[0]} and {pair[1]}" if pair is not None else "for the weakest cut"
+        self.worker.start(f"Drawing bridges {where}", work)
 
     def go(self, where: Literal["back", "forth"] | None, version: str | None, base: str) -> None:
         """Begin to go back or forth by one version, or to a version by its name.
@@ -391,7 +397,7 @@ class Desk:
     def _changes(self, told: Told) -> dict[str, Any]:
         return {"panels": told.panels, **({"style": told.style} if told.style.strip() else {})}
 
-    def _name_of(self, told: Told) -> tuple[str, Path]:
+    def name_of(self, told: Told) -> tuple[str, Path]:
         """A name that is free in the desk's folder, or that of the same story, and the folder of its run."""
         text = _text_of(told)
         stem = story_of_text(text, told.title.strip() or None).story_id

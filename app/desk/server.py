@@ -21,7 +21,7 @@ from katha.agents.state import ReviewAction, ReviewChoice
 from katha.app.desk.desk import Desk, StaleError, Told
 from katha.app.desk.guard import TooLargeError
 from katha.app.exports import FORMATS, ExportOptions, export_board
-from katha.app.reports.page import asset, open_picture, template
+from katha.app.reports.page import asset, template, thumbnail
 from katha.app.reports.run_page import write_report
 from katha.errors import InputFileError, KathaError, UsageError
 from katha.jsonio import canonical
@@ -183,7 +183,7 @@ class Routes:
             return _failed(InputFileError("There is no such picture."), 404)
         kind = "image/png"
         if request.query_params.get("small"):
-            data, kind = _thumbnail(data), "image/jpeg"
+            data, kind = thumbnail(data, _SMALL), "image/jpeg"
         return Response(data, media_type=kind, headers={"cache-control": _FOR_EVER})
 
     def report(self, request: Request) -> Response:
@@ -248,14 +248,6 @@ def _zipped(folder: Path) -> bytes:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 archive.write(path, path.relative_to(folder).as_posix())
-    return out.getvalue()
-
-
-def _thumbnail(png: bytes) -> bytes:
-    picture = open_picture(Path("panel.png"), png)
-    picture.thumbnail((_SMALL, _SMALL))
-    out = io.BytesIO()
-    picture.save(out, "JPEG", quality=85)
     return out.getvalue()
 
 

@@ -148,6 +148,19 @@ def open_picture(path: Path, data: bytes | None = None) -> Image:
     return decode(whole, repr(str(path)))
 
 
+def thumbnail(png: bytes, size: int) -> bytes:
+    """Return a picture as a light JPEG of at most `size` pixels on its longer side.
+
+    Raises:
+        InputFileError: it is no picture.
+    """
+    picture = open_picture(Path("panel.png"), png)
+    picture.thumbnail((size, size))
+    out = io.BytesIO()
+    picture.save(out, "JPEG", quality=85)
+    return out.getvalue()
+
+
 # What a page is made from: the files of a folder as records.
 
 R = TypeVar("R", bound=BaseModel)
