@@ -68,7 +68,8 @@ VERBS = {
     "planners": _Verb("plugins:planners", "List the planners."),
     "judges": _Verb("plugins:judges", "List the judges."),
     "doctor": _Verb(
-        "plugins:doctor", "Show what is installed, which keys and devices are there, and what would run now."
+        "plugins:doctor",
+        "Show what is installed, which keys and devices are there, what would run, and which models vendors withdrew.",
     ),
     "score": _Verb(
         "score:score",
@@ -84,6 +85,7 @@ VERBS = {
     "store": _Verb(
         "store:store", "Look after the store that commands share: KATHA_CACHE, or KATHA_STORE and KATHA_OBJECTS."
     ),
+    "jobs": _Verb("jobs:jobs", "List, watch, stop and resume commands that use workers (--workers, --cluster)."),
     "new": _Verb("plugins:new", "Write the skeleton of a plug-in of your own."),
     "train": _Verb("train:train", "Train what can be trained."),
 }

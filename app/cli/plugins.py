@@ -57,7 +57,7 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what is installed, which keys and devices are there, what would run now, and which models vendors withdrew.
+    """Show what is installed, which keys and devices are there, what would run, and which models vendors withdrew.
 
     A vendor whose key is set is asked for its list of models, which costs nothing.
     """
