@@ -8,7 +8,8 @@ FROM python:3.11-slim-bookworm
 # The cache may be written by whoever `--user` names, not only by the image's own user.
 RUN useradd --create-home --uid 1000 katha && install -d -m 1777 /cache /stories
 COPY --from=build /wheel /tmp/wheel
-RUN pip install --no-cache-dir /tmp/wheel/*.whl && rm -r /tmp/wheel
+ARG EXTRAS=""
+RUN pip install --no-cache-dir "$(echo /tmp/wheel/*.whl)${EXTRAS:+[$EXTRAS]}" && rm -r /tmp/wheel
 ENV KATHA_CACHE=/cache
 VOLUME /cache
 WORKDIR /stories

@@ -50,11 +50,13 @@ def run_story(
     on_event: Emit | None = None,
     review: Review | None = None,
     plugins: Plugins | None = None,
+    run_id: str | None = None,
 ) -> RunResult:
     """Draw `record` by `config` into the folder `out`, measure it, repair it, and leave the run's files there.
 
     The same call again is a no-op. After a kill it goes on where it stopped, pays for nothing twice, and ends with the
     same storyboard, scores and panels. `plan` is drawn instead of the planner's; `plugins` replaces the named ones.
+    `run_id` is that of a folder that is new, on whose account everything is: of one run over several processes.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`).
@@ -68,6 +70,7 @@ def run_story(
     check_able(config, made)
     folder = RunFolder(out)
     fresh = new_record(record, config, made.specs(), plan)
+    fresh = fresh if run_id is None else fresh.model_copy(update={"run_id": run_id})
     with folder.claim():
         folder.restore()
         known = folder.resume(fresh)

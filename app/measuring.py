@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -16,6 +18,8 @@ from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget, Estimate
 from katha.eval_bridge.metrics.base import AnyMetric, Metric, SetMetric
+from katha.experiments.cluster.fleet import CLUSTER_HELP, Fleet
+from katha.experiments.cluster.standing import OnWorkers
 from katha.experiments.evaluate import name_judges
 from katha.experiments.metrics import job as measuring
 from katha.experiments.metrics.sources import Beside, find_sources
@@ -29,6 +33,7 @@ from katha.stories import load_stories
 OnProgress = Callable[[str, int, int], None]
 """Hears what was done last, how much is done, and of how much."""
 
+_NUMBER = re.compile(r"-?[0-9]{1,6}")
 DEFAULT_METRICS = ("continuity",)
 """What is measured unless told: what needs neither a model nor a judge."""
 
@@ -51,8 +56,37 @@ class MetricOptions(BaseModel):
         default=None, description="Pictures of characters: a folder per story with NAME.png or NAME/*.png."
     )
     narratives: Path | None = Field(default=None, description="VinaBench's annotations (vwp_test.json).")
-    workers: int = Field(default=1, ge=1, description="How many boards are measured side by side; 1 unless told.")
+    workers: str | None = Field(
+        default=None,
+        coerce_numbers_to_str=True,
+        description="How many boards are measured side by side (1 unless told); or workers: cuda:0-7, cuda:0,2, cpu:2.",
+    )
+    cluster: str | None = Field(default=None, description=CLUSTER_HELP)
     resamples: int = Field(default=2_000, ge=0, description="Bootstrap resamples of stories; 2000 unless told.")
+
+    @property
+    def at_once(self) -> int:
+        """How many boards this process measures side by side.
+
+        Raises:
+            UsageError: none.
+        """
+        count = int(self.workers or 1) if self._threads else 1
+        if count < 1:
+            raise UsageError(f"--workers {self.workers} measures nothing.", hint="Give 1 or more, or cuda:0-7.")
+        return count
+
+    @property
+    def _threads(self) -> bool:
+        return self.cluster is None and _NUMBER.fullmatch(self.workers or "1") is not None
+
+    def fleet(self, heard: OnWorkers | None) -> Fleet | None:
+        """Return the workers; None where this process measures alone.
+
+        Raises:
+            UsageError: they say nothing that there is. MissingExtraError: Ray is missing.
+        """
+        return None if self._threads else Fleet.of(self.workers, self.cluster, heard)
 
 
 def measure(
@@ -62,6 +96,7 @@ def measure(
     *,
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
+    on_workers: OnWorkers | None = None,
     **changes: Any,
 ) -> measuring.MetricsResult:
     """Measure boards of any origin by the metrics of other papers, and hold them against STG where it is known.
@@ -74,9 +109,10 @@ def measure(
         settings: Settings, or the name of a preset; else the environment's and the defaults.
         budget: Limits over the calls and dollars of the judge.
         on_progress: Hears each board, how many are done, and of how many.
+        on_workers: Hears how the work of several workers stands, and of those that are lost.
         **changes: The judge's settings by name (`judges=["openai:gpt-6-luna"]`), and those of `MetricOptions`:
             `metric`, `metric_option`, `mode`, `stories`, `references`, `characters`, `narratives`, `workers`,
-            `resamples`.
+            `cluster`, `resamples`.
 
     Returns:
         The table; the files, with `report.html`, are in `result.out`.
@@ -89,10 +125,12 @@ def measure(
         >>> result = measure("out/eval", out="out/metrics", metric=["clip-t", "lpips"])
         >>> result.table
     """
-    job = _job(boards, settings, changes, budget)
+    options, rest = _options(changes)
+    job = _job(boards, settings, options, rest, budget)
     total = len(job.boards)
     heard = None if on_progress is None else lambda name, done: on_progress(name, done, total)
-    result = measuring.measure(job, Path(out), on_board=heard)
+    with options.fleet(on_workers) or nullcontext() as fleet:
+        result = measuring.measure(job, Path(out), on_board=heard, fleet=fleet)
     if not (result.reused and (result.out / "report.html").is_file()):
         write_metrics_report(result.out, job.sources)
     return result
@@ -107,7 +145,7 @@ def estimate(
         The judge's name, the estimate, and how many boards there are.
     """
     with keyless():
-        job = _job(boards, settings, changes, None)
+        job = _job(boards, settings, *_options(changes), None)
     return job.judge_name, measuring.estimate(job), len(job.boards)
 
 
@@ -142,18 +180,23 @@ def measure_beside(out: Path, names: Sequence[str], config: Settings, budget: Bu
     return out
 
 
+def _options(changes: Mapping[str, Any]) -> tuple[MetricOptions, dict[str, Any]]:
+    """Return what of `changes` is a measurement's own, and the settings among them."""
+    own = {name: value for name, value in changes.items() if name in MetricOptions.model_fields}
+    rest = {name: value for name, value in changes.items() if name not in own}
+    return read_settings(MetricOptions, own), rest
+
+
 def _job(
     boards: str | Path | Sequence[str],
     settings: Settings | str | None,
-    changes: Mapping[str, Any],
+    options: MetricOptions,
+    rest: Mapping[str, Any],
     budget: Budget | None,
 ) -> measuring.MetricsJob:
     """Check every option before any work."""
-    own = {name: value for name, value in changes.items() if name in MetricOptions.model_fields}
-    options = read_settings(MetricOptions, own)
     if options.mode not in (None, *get_args(MetricMode)):
         raise UsageError(f"--mode is {' or '.join(get_args(MetricMode))}, not {options.mode!r}.")
-    rest = {name: value for name, value in changes.items() if name not in own}
     config = settings_for(settings, rest, reporting=False)
     metrics = make_metrics(options.metric or DEFAULT_METRICS, options.metric_option)
     narratives = read_narratives(options.narratives) if options.narratives is not None else {}
@@ -168,11 +211,12 @@ def _job(
     return measuring.MetricsJob(
         sources=find_sources(given, records, beside),
         metrics=metrics,
+        options=metric_options(options.metric or DEFAULT_METRICS, options.metric_option),
         mode=cast(MetricMode | None, options.mode),
         judge=judge,
         judge_name=name,
         budget=budget,
-        workers=options.workers,
+        workers=options.at_once,
         resamples=options.resamples,
         command=("katha", *sys.argv[1:]),
     )
@@ -204,6 +248,21 @@ def make_metrics(names: Sequence[str], options: Sequence[str] = ()) -> dict[str,
     Raises:
         UnknownPluginError: there is no such metric. UsageError: an option is none of its metric's, or a metric is none.
     """
+    registry, made = default_registry("metrics"), {}
+    for name, own in metric_options(names, options).items():
+        metric = registry.configure(name, own)
+        if not (isinstance(metric, (Metric, SetMetric)) and isinstance(getattr(metric, "card", None), MetricCard)):
+            raise UsageError(f"{name!r} is no metric: it lacks `card`, `spec` or `measure`.")
+        made[name] = metric
+    return made
+
+
+def metric_options(names: Sequence[str], options: Sequence[str] = ()) -> dict[str, dict[str, object]]:
+    """Return the options of each metric by its name, as `make_metrics` reads them.
+
+    Raises:
+        UsageError: an option is none of its metric's.
+    """
     asked = list(dict.fromkeys(part.strip() for name in names for part in name.split(",") if part.strip()))
     given: dict[str, dict[str, object]] = {name: {} for name in asked}
     for item in options:
@@ -213,10 +272,4 @@ def make_metrics(names: Sequence[str], options: Sequence[str] = ()) -> dict[str,
         if not equals or name not in given:
             raise UsageError(f"The metric option {item!r} is not METRIC.KEY=VALUE of a metric that is measured.")
         given[name] |= read_options([f"{option}={value}"])
-    registry, made = default_registry("metrics"), {}
-    for name, own in given.items():
-        metric = registry.configure(name, own)
-        if not (isinstance(metric, (Metric, SetMetric)) and isinstance(getattr(metric, "card", None), MetricCard)):
-            raise UsageError(f"{name!r} is no metric: it lacks `card`, `spec` or `measure`.")
-        made[name] = metric
-    return made
+    return given

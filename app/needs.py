@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from katha.app.drawing import read_plan, read_story, settings_for
+from katha.app.many import run_options
 from katha.app.presets import choose_countable
 from katha.app.studies import Stories, choose_methods, choose_suite, read_records, study_options
 from katha.config import Settings
@@ -29,7 +30,18 @@ def needs_of_run(
     if plan is not None:
         config = config.model_copy(update={"panels": len(read_plan(plan, record).panels)})
     check_scene_count(record, config.panels)
-    return run_needs(record, config)
+    return run_needs([record], config)
+
+
+def needs_of_runs(stories: Stories, settings: Settings | str | None = None, **changes: Any) -> Needs:
+    """Return what `run_stories` would take at most.
+
+    Raises:
+        UsageError: stories or a setting are wrong.
+    """
+    own, rest = run_options(changes)
+    config = settings_for(settings, rest, choose=choose_countable)
+    return run_needs(choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories), config)
 
 
 def needs_of_ablation(

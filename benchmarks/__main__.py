@@ -48,6 +48,9 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "people": people.measure,
     "metrics": metrics.measure,
     "workers": cluster.measure,
+    "workers_drawing": cluster.drawing,
+    "workers_memory": cluster.memory,
+    "workers_vendors": cluster.vendors,
     "devices": cluster.simulate,
 }
 

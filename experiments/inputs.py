@@ -42,12 +42,21 @@ class WorkerOptions(BaseModel):
         Raises:
             UsageError: they say nothing that there is, or a limit could not hold. MissingExtraError: Ray is missing.
         """
-        made = Fleet.of(self.workers, self.cluster, heard)
+        counted = budget is not None and budget.max_cost is not None
+        dollars = (lambda: budget.cost) if budget is not None and counted else (lambda: None)
+        made = Fleet.of(self.workers, self.cluster, heard, dollars)
         if made is not None and budget is not None and budget.max_calls is not None:
             raise UsageError(
                 "--max-calls counts the calls of one process and cannot hold over workers.", hint="Give --max-cost."
             )
         return made
+
+
+class RunOptions(WorkerOptions):
+    """Which stories of many are run."""
+
+    split: str | None = Field(default=None, description=SPLIT_HELP)
+    ids: str | None = Field(default=None, description=IDS_HELP)
 
 
 class EvalOptions(WorkerOptions):
@@ -81,11 +90,9 @@ class EvalOptions(WorkerOptions):
     )
 
 
-class StudyOptions(WorkerOptions):
+class StudyOptions(RunOptions):
     """Which stories a suite or a comparison is about, how differences are tested, and what is measured beside."""
 
-    split: str | None = Field(default=None, description=SPLIT_HELP)
-    ids: str | None = Field(default=None, description=IDS_HELP)
     reference: str | None = Field(
         default=None,
         description="The row or method that the others are held against; the suite's baseline, or every pair.",

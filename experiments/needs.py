@@ -156,14 +156,14 @@ def _letters(question: Question) -> int:
     return len(question.question) + sum(map(len, question.options or ()))
 
 
-def run_needs(record: StoryRecord, config: Settings) -> Needs:
+def run_needs(records: Sequence[StoryRecord], config: Settings) -> Needs:
     """Return what `katha run` would take."""
     mode, seeds = load_mode(config.mode), config.seeds[: config.candidates]
 
     def counts(shape: Shape) -> Counts:
         return _mode_counts(mode, shape, len(seeds), boards=1, plain=True)
 
-    return _needs([record], config, counts)
+    return _needs(records, config, counts)
 
 
 def suite_needs(records: Sequence[StoryRecord], config: Settings, suite: Suite) -> Needs:

@@ -89,6 +89,7 @@ VERBS = {
     "store": _Verb(
         "store:store", "Look after the store that commands share: KATHA_CACHE, or KATHA_STORE and KATHA_OBJECTS."
     ),
+    "jobs": _Verb("jobs:jobs", "List, watch, stop and resume commands that use workers (--workers, --cluster)."),
     "new": _Verb("plugins:new", "Write the skeleton of a plug-in of your own."),
     "train": _Verb("train:train", "Train what can be trained."),
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from katha.app.cli.console import echo_json, progress_bar, tell_outcome
+from katha.app.cli.console import echo_json, progress_bar, tell_outcome, workers_view
 from katha.app.cli.options import Given, Json, options_from
 from katha.app.measuring import MetricOptions, estimate, measure
 from katha.config import Settings
@@ -51,7 +51,10 @@ def metrics(
         _tell_estimate(*estimate(boards, given.preset, **changes), as_json)
         return
     with progress_bar("Measuring", quiet=as_json) as on_progress:
-        result = measure(boards, out, given.preset, budget=given.budget, on_progress=on_progress, **changes)
+        heard = workers_view(quiet=as_json)
+        result = measure(
+            boards, out, given.preset, budget=given.budget, on_progress=on_progress, on_workers=heard, **changes
+        )
     report = result.out / "report.html"
     if as_json:
         found = {"out": str(result.out), "report": str(report), "reused": result.reused, "status": result.status}

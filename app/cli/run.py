@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +12,18 @@ import typer
 import katha
 from katha.agents.folder import RunFolder
 from katha.agents.state import RunResult
-from katha.app.cli.console import echo_json, end, live_view, points, tell_choice, tell_needs, tell_outcome
-from katha.app.cli.options import STORY_HELP, Adapter, DryRun, Given, Json, Lock, Story, options_from
+from katha.app.cli.console import (
+    echo_json,
+    end,
+    live_view,
+    points,
+    progress_bar,
+    tell_choice,
+    tell_needs,
+    tell_outcome,
+    workers_view,
+)
+from katha.app.cli.options import Adapter, DryRun, Given, Json, Lock, Story, options_from
 from katha.app.cli.review import review_board, reviewer
 from katha.app.drawing import settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
@@ -20,8 +32,10 @@ from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.experiments.inputs import RunOptions
 from katha.jsonio import dumps
 from katha.schema import StoryRecord
+from katha.stories import holds_several
 
 if TYPE_CHECKING:
     from katha.experiments.needs import Needs
@@ -31,9 +45,17 @@ _LINE = "  {:<14}{:>7}{:>10}{:>10}{:>10}{:>17}"
 
 
 @options_from(Settings)
+@options_from(RunOptions, into="options", preset=False, limits=False)
 def run(
     given: Given,
-    story: Annotated[str | None, typer.Argument(help=f"{STORY_HELP} With --import it may be left out.")] = None,
+    options: Given,
+    story: Annotated[
+        str | None,
+        typer.Argument(
+            help="A text file, a record (.json), FILE.jsonl#story_id; or a JSON Lines file or folder of many. "
+            "With --import it may be left out."
+        ),
+    ] = None,
     adapter: Adapter = None,
     plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
     board: Annotated[
@@ -49,10 +71,20 @@ def run(
 ) -> None:
     """Draw STORY, find the transition that cannot be read from the images, and repair it.
 
-    The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on. --import
-    takes a board that is drawn already; without --bridge-renderer only its weakest transition is found.
+    The same command again does nothing twice: what is drawn and asked is kept. After a kill it goes on. Of many stories
+    each has its own folder, OUT/STORY_ID. --import takes a board that is drawn already; without --bridge-renderer only
+    its weakest transition is found.
     """
     changes = with_adapter(given, adapter)
+    if story is not None and holds_several(story):
+        for flag, value in (("--plan", plan), ("--import", board)):
+            if value is not None:
+                raise UsageError(f"{flag} is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
+        _run_many(story, given, {**changes, **options.changes}, out or Path("out"), lock, dry_run, as_json)
+        return
+    if options.changes:
+        flag = next(iter(options.changes))
+        raise UsageError(f"--{flag} is for many stories.", hint="Name a JSON Lines file or a folder of them.")
     told: StoryRecord | Path
     if board is not None:
         taken = import_board(board, story, given.preset, changes, plan)
@@ -85,6 +117,45 @@ def run(
     if board is not None and result.board.mode == FINDS and not as_json:
         typer.echo(NEEDED)
     tell_result(result, as_json)
+
+
+def _run_many(
+    stories: str,
+    given: Given,
+    changes: dict[str, object],
+    out: Path,
+    lock: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Run every story, say what came of each, and leave with 1 where one has no board or lacks answers."""
+    if dry_run:
+        from katha.app.needs import needs_of_runs
+
+        tell_needs(needs_of_runs(stories, given.preset, **changes), as_json, locked=lock is not None)
+        return
+    with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
+        ends = katha.run_stories(
+            stories,
+            given.preset,
+            out=out,
+            lock=lock,
+            budget=given.budget,
+            on_progress=on_progress,
+            on_workers=workers_view(quiet=as_json),
+            **changes,
+        )
+    if as_json:
+        echo_json({"out": str(out), "stories": [{**asdict(end), "out": str(end.out)} for end in ends]})
+    else:
+        for end in ends:
+            typer.echo(f"  {end.story_id}: {end.failed or f'{end.frames} frames. {end.decision}'}")
+        failed, whole = sum(bool(end.failed) for end in ends), sum(end.status == "finished" for end in ends)
+        lacking = len(ends) - whole - failed
+        typer.echo(f"{len(ends):,} stories: {whole:,} finished, {lacking:,} lack answers, {failed:,} failed.")
+        typer.echo(f"Folders: {out}{os.sep}")
+    if any(end.status != "finished" for end in ends):
+        raise typer.Exit(1)
 
 
 def _needs(story: StoryRecord | Path, given: Given, plan: Path | None, changes: dict[str, object]) -> Needs:

@@ -9,15 +9,16 @@ keys, its pace and its budget are.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from katha.config import katha_version
 from katha.errors import KathaError
@@ -57,7 +58,7 @@ class Crew:
     """How many workers there are to be, what each reserves, and who hears of them.
 
     owner: on whose account records in the cache are. logs: the folder of a log a worker. environment: variables of the
-    workers beside the command's own. patience: seconds that one may take to begin.
+    workers beside the command's own. patience: seconds that one may take to begin. dollars: what services have cost.
     """
 
     size: int
@@ -67,6 +68,7 @@ class Crew:
     heard: OnWorkers
     patience: float = _PATIENCE
     environment: Mapping[str, str] = field(default_factory=dict)
+    dollars: Callable[[], float | None] = lambda: None
 
 
 def mark_store(owner: str) -> str:
@@ -75,6 +77,22 @@ def mark_store(owner: str) -> str:
         if store.index.get(*_MARK) is None:
             store.index.put(*_MARK, sha256_hex(os.urandom(16)).encode("ascii"))
         return f"{(store.index.get(*_MARK) or b'').decode('ascii')} {katha_version()}"
+
+
+class Told(NamedTuple):
+    """What a worker says: what came of it, and the bytes of its device that are taken, and how many that has."""
+
+    ending: Ending
+    memory: tuple[int, int] | None
+
+
+def device_memory() -> tuple[int, int] | None:
+    """Return the bytes of this process's device that are taken, by whomever, and how many it has; None without one."""
+    torch = sys.modules.get("torch")  # a worker that has not imported it keeps nothing on a device
+    if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
+        return None
+    free, size = torch.cuda.mem_get_info()
+    return size - free, size
 
 
 class Hand:
@@ -86,10 +104,10 @@ class Hand:
         self._environment = environment
         self._station: Station | None = None
 
-    def begin(self) -> Ending:
+    def begin(self) -> Told:
         """Open the station; what comes back is the machine's name, or why it cannot be."""
         os.environ.update(self._environment)
-        return attempt(self._begin, None)
+        return Told(attempt(self._begin, None), device_memory())
 
     def _begin(self, _: object) -> Ending:
         cache, _, version = self._mark.partition(" ")
@@ -104,11 +122,11 @@ class Hand:
         self._station = self._opener(self._stage)
         return Done(os.uname().nodename)
 
-    def do(self, load: object) -> Ending:
+    def do(self, load: object) -> Told:
         """Do one item."""
         if self._station is None:
-            return Failed("The worker has not begun.")
-        return attempt(self._station, load)
+            return Told(Failed("The worker has not begun."), None)
+        return Told(attempt(self._station, load), device_memory())
 
 
 @dataclass
@@ -158,7 +176,7 @@ def drain(ray: Any, work: Work, crew: Crew) -> Standing:
 class _Draining:
     def __init__(self, ray: Any, work: Work, crew: Crew) -> None:
         self._ray, self._work, self._crew = ray, work, crew
-        self.standing = Standing(total=work.total)
+        self.standing = Standing(total=work.total, dollars=crew.dollars)
         self._seats = [_Seat(number) for number in range(crew.size)]
         self._rest, self._dry = iter(work.items), False
         self._fresh: dict[str, deque[Item]] = {}
@@ -259,11 +277,13 @@ class _Draining:
         seat.stage, seat.ready, seat.since = stage, False, time.monotonic()
         seat.opening = seat.actor.begin.remote()
         self.standing.working[stage] += 1
+        self.standing.since.setdefault(stage, self.standing.clock())
 
     def _end(self, seat: _Seat) -> None:
         if seat.actor is not None:
             self._ray.kill(seat.actor)
             self.standing.working[seat.stage] -= 1
+            self.standing.memory.pop(seat.name, None)
         seat.actor, seat.opening, seat.ready = None, None, False
 
     def _refs(self, seat: _Seat) -> list[Any]:
@@ -274,10 +294,13 @@ class _Draining:
         if seat is None:  # its worker was given up meanwhile
             return
         try:
-            ending: Ending = self._ray.get(ref)
+            told: Told = self._ray.get(ref)
         except self._ray.exceptions.RayError:
             self._lost(seat, "died")
             return
+        if told.memory is not None:
+            self.standing.memory[seat.name] = told.memory
+        ending = told.ending
         if ref == seat.opening:
             self._began(seat, ending)
         else:

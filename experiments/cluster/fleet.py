@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Literal, Self
 
 from katha.errors import MissingExtraError, UsageError, first_line
 from katha.experiments.cluster.drain import Crew, drain
+from katha.experiments.cluster.jobs import Ended, JobFile
 from katha.experiments.cluster.standing import OnWorkers, Standing, unheard
 from katha.experiments.cluster.work import Work
 
@@ -89,12 +91,22 @@ def _reach(address: str) -> None:
 class Fleet:
     """The workers of one command. Ray begins with the first work, and ends with the command if it began with it."""
 
-    def __init__(self, place: Place, heard: OnWorkers = unheard) -> None:
-        self.place, self._heard = place, heard
+    def __init__(
+        self, place: Place, heard: OnWorkers = unheard, dollars: Callable[[], float | None] = lambda: None
+    ) -> None:
+        """dollars: what services have cost the command so far; None where nobody counts."""
+        self.place, self._heard, self._dollars = place, heard, dollars
         self._began = False
+        self._job: JobFile | None = None
 
     @classmethod
-    def of(cls, workers: str | None, cluster: str | None, heard: OnWorkers | None = None) -> Self | None:
+    def of(
+        cls,
+        workers: str | None,
+        cluster: str | None,
+        heard: OnWorkers | None = None,
+        dollars: Callable[[], float | None] = lambda: None,
+    ) -> Self | None:
         """Return the workers that `--workers` and `--cluster` name; None where neither is given.
 
         Raises:
@@ -105,24 +117,35 @@ class Fleet:
             return None
         if find_spec("ray") is None:
             raise MissingExtraError("Several workers need Ray.", hint="Install it with: pip install 'katha[cluster]'.")
-        return cls(place, heard or unheard)
+        return cls(place, heard or unheard, dollars)
 
     def drain(self, work: Work, owner: str, logs: Path | None = None) -> Standing:
         """Have the workers do everything of `work` that they can; what they cannot is left to the command.
 
-        owner: on whose account records in the cache are. logs: the folder of a log a worker.
+        owner: on whose account records in the cache are. logs: the folder of a log a worker, and of how it stands
+        (`katha jobs`): the first of a command's, where it has several.
 
         Raises:
-            UsageError: there is no such cluster, or no room in it. StoreError: `work.keep` could not write.
+            UsageError: there is no such cluster, or no room in it, or another command works in that folder.
+            StoreError: `work.keep` could not write.
         """
+        if logs is not None and self._job is None:
+            self._job = JobFile(logs)
         ray = self.connect()
         count, options = self._seats(ray)
         unseen = {"CUDA_VISIBLE_DEVICES": ""} if self.place.kind == "cpu" else {}
-        crew = Crew(count, options, owner, logs, self._heard, environment=unseen)
+        crew = Crew(count, options, owner, logs, self._tell, environment=unseen, dollars=self._dollars)
         standing = drain(ray, work, crew)
+        if self._job is not None:
+            self._job.tell(standing, now=True)
         for sentence in standing.summary():
             self._heard(standing, sentence)
         return standing
+
+    def _tell(self, standing: Standing, said: str) -> None:
+        if self._job is not None:
+            self._job.tell(standing)
+        self._heard(standing, said)
 
     def connect(self) -> Any:
         """Return Ray, connected.
@@ -174,8 +197,11 @@ class Fleet:
             room if self.place.count is None else min(self.place.count, room) if cuda else self.place.count
         ), options
 
-    def close(self) -> None:
-        """Let go of Ray, if it began with this command."""
+    def close(self, status: Ended = "ended") -> None:
+        """Let go of Ray, if it began with this command, and say how the command ended."""
+        if self._job is not None:
+            self._job.end(status)
+            self._job = None
         if self._began:
             import ray
 
@@ -185,5 +211,5 @@ class Fleet:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close("ended" if kind is None else "failed" if issubclass(kind, Exception) else "stopped")

@@ -4,8 +4,36 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict
+
+_GIGABYTE = 1e9
+_CAUSE = 60
+
+
+class Stood(BaseModel):
+    """How the work stood at one moment, as `job.json` keeps it.
+
+    rates: items a second, by stage. left: seconds to the end. memory: of the fullest device, bytes: what is taken, and
+    of how much. spent, cost: US dollars of services so far, and about in all. line: all of it in one line.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    ended: int = 0
+    total: int | None = None
+    stages: Mapping[str, int] = {}
+    rates: Mapping[str, float] = {}
+    failed: Mapping[str, int] = {}
+    lost: int = 0
+    working: Mapping[str, int] = {}
+    left: float | None = None
+    memory: tuple[int, int] | None = None
+    spent: float | None = None
+    cost: float | None = None
+    line: str = ""
 
 
 @dataclass
@@ -14,7 +42,9 @@ class Standing:
 
     total: how many items there are, None where that is not known yet. done: items by the stage that ended them. onward:
     how often an item went on to a stage. failed: items that were left to the command, by cause. lost: workers that died
-    or could not be used. working: how many workers there are now, by stage.
+    or could not be used. working: how many workers there are now, by stage. since: when a stage began. memory: by
+    worker, the bytes of its device that are taken, and how many it has. dollars: what services have cost so far, None
+    where nobody counts.
     """
 
     total: int | None = None
@@ -23,6 +53,9 @@ class Standing:
     failed: Counter[str] = field(default_factory=Counter)
     lost: int = 0
     working: Counter[str] = field(default_factory=Counter)
+    since: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, tuple[int, int]] = field(default_factory=dict)
+    dollars: Callable[[], float | None] = lambda: None
     clock: Callable[[], float] = time.monotonic
     started: float = 0.0
 
@@ -44,17 +77,59 @@ class Standing:
         """Seconds to the end at this rate; None while that cannot be known."""
         return (self.total - self.ended) / self.rate if self.total is not None and self.ended else None
 
+    @property
+    def rates(self) -> dict[str, float]:
+        """Items that a stage ended, a second since it began."""
+        now, ended = self.clock(), self.done + self.onward
+        return {stage: ended[stage] / max(now - self.since.get(stage, self.started), 1e-9) for stage in sorted(ended)}
+
+    @property
+    def fullest(self) -> tuple[int, int] | None:
+        """The device with most memory taken: its bytes, and how many it has; None where no device told."""
+        return max(self.memory.values(), default=None)
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars in all, if the items that are left cost what the others did; None while that cannot be known."""
+        spent = self.dollars()
+        known = spent is not None and self.total is not None and self.ended
+        return spent / self.ended * self.total if known and spent is not None and self.total is not None else None
+
+    def record(self) -> Stood:
+        """Return it as a file keeps it."""
+        return Stood(
+            ended=self.ended,
+            total=self.total,
+            stages=dict(self.done + self.onward),
+            rates={stage: round(rate, 3) for stage, rate in self.rates.items()},
+            failed=dict(self.failed),
+            lost=self.lost,
+            working={stage: count for stage, count in self.working.items() if count},
+            left=self.left,
+            memory=self.fullest,
+            spent=self.dollars(),
+            cost=self.cost,
+            line=self.line(),
+        )
+
     def line(self) -> str:
         """Return it in one line."""
         of = f" of {self.total:,}" if self.total is not None else ""
-        stages = ", ".join(f"{stage} {count:,}" for stage, count in sorted((self.done + self.onward).items()))
+        rates, ended = self.rates, self.done + self.onward
+        stages = ", ".join(f"{stage} {count:,} ({rates[stage]:.1f}/s)" for stage, count in sorted(ended.items()))
         end = f", about {duration(self.left)} left" if self.left is not None else ""
         workers = ", ".join(f"{count} at {stage}" for stage, count in sorted(self.working.items()) if count)
         said = [f"{self.ended:,}{of} items ({self.rate:.1f}/s{end})"]
         said += [f"stages: {stages}"] if stages else []
         said += [f"workers: {workers}"] if workers else []
-        said += [f"failed: {self.failed.total():,}"] if self.failed else []
+        causes = ", ".join(f"{count:,}: {why[:_CAUSE]}" for why, count in self.failed.most_common(2))
+        said += [f"failed: {self.failed.total():,} ({causes})"] if self.failed else []
         said += [f"lost workers: {self.lost}"] if self.lost else []
+        if self.fullest is not None:
+            used, size = (each / _GIGABYTE for each in self.fullest)
+            said += [f"GPU memory: {used:.1f} of {size:.1f} GB at most"]
+        if (spent := self.dollars()) is not None:
+            said += [f"${spent:.2f} spent" + (f", about ${self.cost:.2f} in all" if self.cost is not None else "")]
         return "; ".join(said)
 
     def summary(self) -> list[str]:

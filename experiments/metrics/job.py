@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +28,8 @@ from katha.eval_bridge.metrics.base import AnyMetric, Metric, SetMetric, measure
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext
 from katha.eval_bridge.metrics.features import Features
+from katha.experiments.cluster.fleet import Fleet
+from katha.experiments.cluster.measured import BoardWork, Measuring, by_workers, measured_by_workers
 from katha.experiments.judging import in_turn
 from katha.experiments.metrics.sources import BoardPlace, Source
 from katha.experiments.metrics.tables import make_table, write_files
@@ -82,7 +85,8 @@ class MetricsJob:
     """What is measured by what.
 
     metrics: by name. mode: `paper` or `code`; None: each metric's first. judge: of plain prompts. workers: how many
-    boards are measured side by side. resamples, seed: of the bootstrap over stories.
+    boards are measured side by side. resamples, seed: of the bootstrap over stories. options: by name what each metric
+    was made with, so that a worker can make it; those that are not told of are measured here.
     """
 
     sources: Sequence[Source]
@@ -97,6 +101,7 @@ class MetricsJob:
     command: Sequence[str] = ()
     retry: Retry | None = None
     features: Path | None = None
+    options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         asks = [name for name, metric in self.metrics.items() if "judge" in metric.card.needs]
@@ -163,14 +168,16 @@ class MetricsJob:
         )
 
 
-def measure(job: MetricsJob, out: Path, *, on_board: OnStep | None = None) -> MetricsResult:
+def measure(job: MetricsJob, out: Path, *, on_board: OnStep | None = None, fleet: Fleet | None = None) -> MetricsResult:
     """Measure into the folder `out`. The same call again does nothing; after a kill it goes on.
+
+    The workers of a `fleet` measure boards by what asks no judge; the rest is measured here.
 
     Raises:
         UsageError: something is wrong with the input (OutputFolderError: with `out`). JudgeError, StoreError: the work
         failed; call again to go on.
     """
-    return _Measurement(job, Workspace(out, METRICS), on_board).run()
+    return _Measurement(job, Workspace(out, METRICS), on_board, fleet).run()
 
 
 class _LookedUp(AnswerCache):
@@ -221,9 +228,11 @@ def _of_board(metric: Metric, place: BoardPlace, context: MetricContext) -> Iter
 
 
 class _Measurement(Experiment[MetricsState, MetricTable]):
-    def __init__(self, job: MetricsJob, folder: Workspace[MetricsState], on_board: OnStep | None) -> None:
+    def __init__(
+        self, job: MetricsJob, folder: Workspace[MetricsState], on_board: OnStep | None, fleet: Fleet | None
+    ) -> None:
         super().__init__(folder)
-        self._on_board, self._told = on_board, 0
+        self._on_board, self._told, self._fleet = on_board, 0, fleet
         self._job, self._path = job, folder.path
         self._log = self._path / "measured.jsonl"
         self._done: set[str] = set()
@@ -244,6 +253,7 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
         features = Features(job.features)
         with LineLog(self._log) as log:
             write = partial(_append, log, threading.Lock())
+            self._by_workers(write)
             board_work = partial(self._board, features, write)
             in_turn(board_work, job.boards, self._at_once(), self._tell, threading.Event())
             for metric in job.metrics.values():
@@ -251,6 +261,32 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
                     self._set(metric, features, write)
         features.close()
         yield from ()
+
+    def _by_workers(self, write: Callable[[_Measured], None]) -> None:
+        """Have the workers measure what they can of what is open."""
+        metrics = {name: made for name, made in by_workers(self._job.metrics).items() if name in self._job.options}
+        if self._fleet is None or not metrics:
+            return
+
+        def boards() -> Iterator[tuple[str, BoardWork]]:
+            for place in self._job.boards:
+                keys = {
+                    name: self._key(metric, place.method, place.record.story_id, place.mark)
+                    for name, metric in metrics.items()
+                }
+                wanted = {name: key for name, key in keys.items() if key not in self._done}
+                if wanted:
+                    with suppress(BoardProblem):  # told of when the rest is measured
+                        yield f"{place.method}: {place.record.story_id}", BoardWork(place.read(), wanted)
+
+        def keep(key: str, values: tuple[MetricValue, ...]) -> None:
+            write(_Measured(key=key, values=values))
+            self._done.add(key)
+
+        asked = {name: (self._job.options[name], self._job.specs[name]) for name in metrics}
+        opener = Measuring(asked, self._job.mode, self._job.seed)
+        owner, logs = self.state.identity_sha256[:32], self._path / "workers"
+        measured_by_workers(self._fleet, opener, boards(), owner, logs, keep)
 
     def _tell(self, place: BoardPlace) -> None:
         self._told += 1

@@ -25,6 +25,7 @@ from katha.errors import (
 if TYPE_CHECKING:
     from katha.app.drawing import plan_story, redo_frame, run_story
     from katha.app.exports import ExportOptions, export_board
+    from katha.app.many import run_stories
     from katha.app.measuring import measure
     from katha.app.studies import ablate, compare, evaluate, tune
     from katha.config import Settings
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "katha.app.drawing": ("plan_story", "redo_frame", "run_story"),
     "katha.app.exports": ("ExportOptions", "export_board"),
+    "katha.app.many": ("run_stories",),
     "katha.app.measuring": ("measure",),
     "katha.app.studies": ("ablate", "compare", "evaluate", "tune"),
     "katha.config": ("Settings",),
@@ -90,6 +92,7 @@ __all__ = [
     "register_metric",
     "register_planner",
     "register_renderer",
+    "run_stories",
     "run_story",
     "score",
     "tune",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from json import JSONDecodeError
 from pathlib import Path
 
@@ -67,6 +68,22 @@ def _pick(path: Path, wanted: str | None, mapping: RecordMapping | None) -> Stor
             f"{str(path)!r} holds {len(found)} stories.", hint=f"Name one, for example {path}#{found[0]}."
         )
     return record
+
+
+def holds_several(spec: str) -> bool:
+    """Return whether `spec` is a folder, or a JSON Lines file of several records: no story by itself.
+
+    Raises:
+        InputFileError: the file cannot be read.
+    """
+    path = Path(spec)
+    try:
+        if spec and path.is_dir():  # nothing at all is not the folder that one is in
+            return True
+        listed = path.suffix.lower() == ".jsonl" and path.is_file()
+    except (OSError, ValueError):  # a story's own words are no path
+        return False
+    return listed and len(list(islice(iter_lines(path), 2))) > 1
 
 
 def load_stories(spec: str | Path, mapping: Path | None = None) -> list[StoryRecord]:

@@ -18,7 +18,10 @@ from typer.testing import CliRunner
 import katha
 from katha.app.cli.main import app
 from katha.app.cli.plugins import new_plugin
+from katha.app.measuring import MetricOptions
 from katha.app.reports.metrics_page import read_measures
+from katha.config import read_settings
+from katha.errors import UsageError
 from katha.eval_bridge.metrics.base import metric_cards
 from katha.jsonio import canonical
 
@@ -195,3 +198,16 @@ def test_a_metric_s_skeleton_keeps_its_contract(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
     assert "katha metrics BOARDS" in (tmp_path / "plugin" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "at_once", "alone"),
+    [(None, 1, True), (4, 4, True), ("4", 4, True), ("cpu:2", 1, False), ("cuda:0-1", 1, False)],
+)
+def test_a_number_of_workers_is_how_many_are_measured_side_by_side(given: object, at_once: int, alone: bool) -> None:
+    options = read_settings(MetricOptions, {"workers": given} if given is not None else {})
+    assert options.at_once == at_once
+    assert (options.fleet(None) is None) == alone
+    for wrong in ("0", "-1"):
+        with pytest.raises(UsageError, match="measures nothing"):
+            _ = read_settings(MetricOptions, {"workers": wrong}).at_once

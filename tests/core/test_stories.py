@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from katha.errors import InputFileError, RecordError, UsageError
-from katha.stories import check_scene_count, iter_records, load_story
+from katha.stories import check_scene_count, holds_several, iter_records, load_story
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -157,3 +157,14 @@ def test_a_title_needs_no_empty_line_if_its_long_words_are_capitalised(tmp_path:
     assert load_story(str(path)).title == "The Fox and the Grapes"
     path.write_text("The fox and his friend saw\nmany grapes.\n", encoding="utf-8")
     assert load_story(str(path)).story_text == "The fox and his friend saw\nmany grapes."
+
+
+def test_what_holds_several_stories(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text("{}\n\n")
+    (tmp_path / "two.jsonl").write_text("{}\n{}\n")
+    (tmp_path / "one.txt").write_text("A fox.\nA crow.\n")
+    found = {
+        name: holds_several(str(tmp_path / name)) for name in ("", "one.jsonl", "two.jsonl", "one.txt", "none.jsonl")
+    }
+    assert [name for name, several in found.items() if several] == ["", "two.jsonl"]
+    assert not any(map(holds_several, ("", "two.jsonl#a", "x" * 5000, "a\0b", "The fox runs. It hides.")))

@@ -11,12 +11,14 @@ from typing import Any
 
 import crews
 import pytest
+from crews import settings
 from doubles import prepare, story, tale
 from evals import draw, records
 
 from katha.compass.modes import load_suite
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.eval_bridge.metrics.continuity import Continuity
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.cluster.fleet import Fleet, Place
@@ -27,6 +29,8 @@ from katha.experiments.compare_job import CompareJob
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
 from katha.experiments.methods import cross_methods
+from katha.experiments.metrics.job import MetricsJob, measure
+from katha.experiments.metrics.sources import Beside, find_sources
 from katha.store import Store
 
 LOOSE = ("command", "config", "files", "sizes", "seconds", "kept", "calls")
@@ -94,28 +98,14 @@ def results(out: Path) -> dict[str, object]:
     """Every result of a folder, without what the process says of itself."""
     found: dict[str, object] = {}
     for path in sorted(out.rglob("*")):
+        if path.parent.name == "workers":
+            continue
         if path.suffix == ".json":
             row = json.loads(path.read_bytes())
             found[str(path.relative_to(out))] = {name: value for name, value in row.items() if name not in LOOSE}
         elif path.suffix in (".jsonl", ".png"):
             found[str(path.relative_to(out))] = path.read_bytes()
     return found
-
-
-def settings(work: Path, **options: Any) -> Settings:
-    """A renderer and a judge that each fill a process, and log what they do."""
-    drawing = {"log": str(work / "frames"), **options.pop("drawing", {})}
-    return Settings(
-        planner="doubles:ScenePlanner",
-        renderer="crews:FullRenderer",
-        renderer_options=drawing,
-        judges=options.pop("judges", ("crews:FullJudge",)),
-        judge_options={"log": str(work / "answers"), **options.pop("judging", {})},
-        similarity="doubles:PixelSimilarity",
-        compass={"repair_threshold": 1.0},
-        seeds=(42, 7),
-        **options,
-    )
 
 
 def same_specs(found: dict[str, object]) -> dict[str, object]:
@@ -245,6 +235,30 @@ def test_a_comparison_by_workers_is_that_of_one_process(bench: Bench, tmp_path: 
     assert frames[0] == frames[1]
 
 
+def test_a_measurement_by_workers_is_that_of_one_process(bench: Bench, tmp_path: Path) -> None:
+    """What a worker has no value for is measured by the command, which says why."""
+
+    def command(out: Path, work: Path, fleet: Fleet | None) -> object:
+        stories = records(4)
+        boards = [f"flux={draw(work / 'flux', stories).folder}", f"kontext={draw(work / 'kontext', stories, 1).folder}"]
+        options: dict[str, Any] = {"crews:Bright": {"log": str(work / "measured"), "fails": "s1"}, "continuity": {}}
+        metrics: dict[str, Any] = {
+            "crews:Bright": crews.Bright(log=work / "measured", fails="s1"),
+            "continuity": Continuity(),
+        }
+        job = MetricsJob(find_sources(boards, stories, Beside()), metrics, resamples=20, options=options)
+        return measure(job, out, fleet=fleet)
+
+    alone, out = bench.run("alone", 0, command), bench.run("by", 1, command)
+    for name in ("table.json", "values.jsonl"):
+        assert (out / name).read_bytes() == (alone / name).read_bytes()
+    assert not bench.told.said
+    by_whom = [line.split() for line in crews.lines(tmp_path / "by.work/measured")]
+    here = [line for line in by_whom if line[0] == str(os.getpid())]
+    assert len(by_whom) == 10  # eight boards, and two of them again
+    assert {story for _, _, story in here} == {"s1"}
+
+
 @pytest.mark.parametrize(
     ("workers", "cluster", "place"),
     [
@@ -281,6 +295,13 @@ def test_how_it_stands_is_told_in_one_line() -> None:
     standing.working["judge a"] += 2
     now[0] += 10
     assert standing.line() == (
-        "5 of 10 items (0.5/s, about 10 s left); stages: judge a 4; workers: 2 at judge a; failed: 1"
+        "5 of 10 items (0.5/s, about 10 s left); stages: judge a 4 (0.4/s); "
+        "workers: 2 at judge a; failed: 1 (1: no room)"
     )
+    standing.memory |= {"worker 1": (3 * 10**9, 80 * 10**9), "worker 2": (61 * 10**9, 80 * 10**9)}
+    standing.since["judge a"] = 108.0
+    standing.dollars = lambda: 1.5
+    assert "judge a 4 (2.0/s)" in standing.line()
+    assert standing.line().endswith("GPU memory: 61.0 of 80.0 GB at most; $1.50 spent, about $3.00 in all")
+    assert (standing.record().left, standing.record().cost) == (10.0, 3.0)
     assert standing.summary() == ["1 items were left to this command: no room"]

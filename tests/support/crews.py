@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
-from doubles import BlockRenderer, PixelJudge, note
+from doubles import BlockRenderer, PixelJudge, _pixels, note
 
+from katha.config import Settings
 from katha.errors import ModelError, RefusedFrameError
+from katha.eval_bridge.metrics import MetricBoard, MetricContext
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
+from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 
 
 def die_once(mark: Path | None) -> None:
@@ -82,6 +86,47 @@ class FullRenderer(BlockRenderer):
         return super().insert_frame(request, context)
 
 
+class Bright:
+    """How bright a board is. log: gets a line a board, with the process's number. fails: a story that has no value."""
+
+    card: ClassVar[MetricCard] = MetricCard(
+        name="crews:Bright",
+        title="Brightness",
+        paper="none",
+        formula="mean",
+        level="board",
+        parts=(MetricPart(name="mean", about="mean", high=255.0),),
+    )
+
+    def __init__(self, *, log: Path, fails: str = "") -> None:
+        self.log, self.fails = log, fails
+
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": "bright"}
+
+    def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
+        note(self.log, f"{os.getpid()} {board.method} {board.story_id}")
+        if board.story_id == self.fails:
+            raise ValueError("too dark")
+        yield board.value("mean", float(sum(_pixels(data).mean() for data in board.images) / len(board.images)))
+
+
 def lines(log: Path) -> list[str]:
     """What was done, as it was noted."""
     return log.read_text().splitlines() if log.exists() else []
+
+
+def settings(work: Path, **options: Any) -> Settings:
+    """A renderer and a judge that each fill a process, and log what they do."""
+    drawing = {"log": str(work / "frames"), **options.pop("drawing", {})}
+    return Settings(
+        planner="doubles:ScenePlanner",
+        renderer="crews:FullRenderer",
+        renderer_options=drawing,
+        judges=options.pop("judges", ("crews:FullJudge",)),
+        judge_options={"log": str(work / "answers"), **options.pop("judging", {})},
+        similarity="doubles:PixelSimilarity",
+        compass={"repair_threshold": 1.0},
+        seeds=(42, 7),
+        **options,
+    )

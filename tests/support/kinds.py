@@ -44,7 +44,18 @@ UNIT: Mapping[str, tuple[str, ...]] = {
 }
 SLOW: Mapping[str, tuple[str, ...]] = {
     "agents": ("shared_run",),
-    "app": ("ablate_cli", "desk", "desk_page", "hostile", "mcp", "people_pages", "public_api", "received", "store_cli"),
+    "app": (
+        "ablate_cli",
+        "desk",
+        "desk_page",
+        "hostile",
+        "mcp",
+        "people_pages",
+        "public_api",
+        "received",
+        "run_many",
+        "store_cli",
+    ),
     "core": ("plugin_package",),
     "docs": ("docs_pages", "docs_renderers", "docs_site", "packaging", "readme"),
     "eval_bridge": ("local_judge", "transformers_serve"),

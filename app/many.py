@@ -1,0 +1,202 @@
+"""Many stories, each in a folder of its own, as Python and `katha run` call it: one after another, or by workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from katha.agents.context import Plugins, check_able, freeze, load_plugins, require_drawers
+from katha.agents.folder import RunFolder, new_record
+from katha.agents.state import OF_ONE_STORY, RunResult
+from katha.app.drawing import given_names, settings_for
+from katha.app.measuring import OnProgress
+from katha.app.reports.run_page import write_report
+from katha.config import Settings, read_settings
+from katha.errors import OutputFolderError, UsageError
+from katha.eval_bridge.judging.budget import Budget
+from katha.experiments.cluster.fleet import Fleet
+from katha.experiments.cluster.hands import Memory
+from katha.experiments.cluster.runs import FinishedRuns, StoryRun, runs_by_workers
+from katha.experiments.cluster.standing import OnWorkers
+from katha.experiments.cluster.work import open_store
+from katha.experiments.inputs import RunOptions, choose_stories
+from katha.jsonio import digest
+from katha.schema import StoryRecord
+from katha.store import Status
+from katha.stories import check_scene_count, load_stories
+
+
+@dataclass(frozen=True)
+class StoryEnd:
+    """What came of one story of many. out: its folder. frames, accepted, decision: of its board. failed: why it has
+    none."""
+
+    story_id: str
+    out: Path
+    status: Status = "finished"
+    reused: bool = False
+    frames: int = 0
+    accepted: bool = False
+    decision: str = ""
+    failed: str = ""
+
+    @classmethod
+    def of(cls, part: StoryRun, result: RunResult) -> StoryEnd:
+        """Return what came of a story that has a board."""
+        decision = result.candidates.decision
+        return cls(
+            story_id=part.record.story_id,
+            out=part.out,
+            status=result.outcome.status(),
+            reused=result.reused,
+            frames=len(result.board.frames),
+            accepted=decision.accepted,
+            decision=decision.reason,
+        )
+
+
+def run_options(changes: Mapping[str, Any]) -> tuple[RunOptions, dict[str, Any]]:
+    """Return what of `changes` says which stories are run by whom, and the settings among them.
+
+    Raises:
+        UsageError: one has a value that it cannot have.
+    """
+    own = {name: value for name, value in changes.items() if name in RunOptions.model_fields and value is not None}
+    rest = {name: value for name, value in changes.items() if name not in RunOptions.model_fields}
+    return read_settings(RunOptions, own), rest
+
+
+def run_stories(
+    stories: str | Path | Sequence[StoryRecord],
+    settings: Settings | str | None = None,
+    *,
+    out: Path | str = "out",
+    lock: Path | str | None = None,
+    budget: Budget | None = None,
+    on_progress: OnProgress | None = None,
+    on_workers: OnWorkers | None = None,
+    **changes: Any,
+) -> list[StoryEnd]:
+    """Draw, measure and repair many stories, each into a folder of its own, with the files of `run_story`.
+
+    The same call again does nothing twice; after a kill it goes on. A story that cannot be drawn stops no other.
+
+    Args:
+        stories: A JSON Lines file, a record, a text, a folder of them, or records.
+        settings: Settings, or the name of a preset; else the environment's and the defaults.
+        out: The folder of the runs' folders: `out/STORY_ID`.
+        lock: The lock that `tune` wrote: the frozen weights, thresholds and seeds.
+        budget: Limits over the calls and dollars of judges and image services, for all stories together.
+        on_progress: Hears each story's id, how many have ended, and of how many.
+        on_workers: Hears how the work of several workers stands, and of those that are lost.
+        **changes: Single settings, and what `RunOptions` has: `split`, `ids`, `workers`, `cluster`.
+
+    Returns:
+        What came of each story, in their order.
+
+    Raises:
+        UsageError: The stories, a setting or a folder is wrong; nothing was drawn or asked.
+        KathaError: The work failed (JudgeError, BudgetError, StoreError); call again to go on.
+
+    Example:
+        >>> ends = run_stories("stories.jsonl", out="out/boards", workers="cuda:0-7")
+        >>> [end.story_id for end in ends if end.failed]
+    """
+    options, rest = run_options(changes)
+    config = settings_for(settings, rest)
+    if config.review:
+        raise UsageError("--review asks a person about one story.", hint="Name it as FILE.jsonl#STORY_ID.")
+    require_drawers(rest, [config.renderer, config.bridge_renderer])
+    read = load_stories(stories, config.mapping) if isinstance(stories, (str, Path)) else list(stories)
+    records = choose_stories(read, options.split, options.ids, stories)
+    plugins = load_plugins(config, budget)
+    check_able(config, plugins)
+    if lock is not None:
+        config = freeze(config, Path(lock), plugins, records, given_names(rest))
+    job = _Runs(config, plugins, Path(out), records, on_progress)
+    with options.fleet(budget, on_workers) or nullcontext() as fleet:
+        return job.run(fleet)
+
+
+class _Runs:
+    """The runs of one call. Stories are finished one at a time, each as soon as its workers have."""
+
+    def __init__(
+        self,
+        config: Settings,
+        plugins: Plugins,
+        out: Path,
+        records: Sequence[StoryRecord],
+        heard: OnProgress | None,
+    ) -> None:
+        self._config, self._plugins, self._out, self._heard = config, plugins, out, heard
+        self._owner = digest([str(out.absolute()), config.model_dump(mode="json")])[:32]
+        self._misfits: dict[str, str] = {}
+        self._open: set[str] = set()
+        self._parts = [self._part(record) for record in records]
+        self._ended = 0
+
+    def _part(self, record: StoryRecord) -> StoryRun:
+        """Return one story's run, which its folder holds already or can take.
+
+        Raises:
+            OutputFolderError: the folder holds another run.
+        """
+        folder = RunFolder(self._out / record.story_id)
+        fresh = new_record(record, self._config, self._plugins.specs(), None)
+        known = folder.resume(fresh)
+        try:
+            check_scene_count(record, self._config.panels)
+        except OF_ONE_STORY as error:
+            self._misfits[record.story_id] = str(error)
+        else:
+            if known is None or known.status != "finished":
+                self._open.add(record.story_id)
+        return StoryRun(record, folder.path, known.run_id if known is not None else uuid4().hex)
+
+    def run(self, fleet: Fleet | None) -> list[StoryEnd]:
+        """Run every story, by the workers of `fleet` where there is one, and return what came of each."""
+        with closing(open_store(self._owner)) as store:
+            finished = FinishedRuns(self._config, self._plugins, store)
+            ends = self._by_workers(fleet, finished) if fleet is not None else {}
+            for part in self._parts:
+                if part.record.story_id not in ends:
+                    ends[part.record.story_id] = self._end(finished, part, None)
+        return [ends[part.record.story_id] for part in self._parts]
+
+    def _by_workers(self, fleet: Fleet, finished: FinishedRuns) -> dict[str, StoryEnd]:
+        """Have the workers run what is to be done; what came of the stories that they ended."""
+        ends: dict[str, Future[StoryEnd]] = {}
+        wanted = [part for part in self._parts if part.record.story_id in self._open]
+        with ThreadPoolExecutor(1, "stories") as hand:  # beside the handing out, which must not wait
+
+            def keep(part: StoryRun, memory: Memory) -> None:
+                ends[part.record.story_id] = hand.submit(self._end, finished, part, memory)
+
+            try:
+                logs = self._out / "workers"
+                runs_by_workers(fleet, self._config, self._plugins, wanted, self._owner, logs, keep)
+                return {name: end.result() for name, end in ends.items()}
+            finally:
+                hand.shutdown(wait=False, cancel_futures=True)
+
+    def _end(self, finished: FinishedRuns, part: StoryRun, memory: Memory | None) -> StoryEnd:
+        name = part.record.story_id
+        try:
+            if name in self._misfits:
+                end = StoryEnd(name, part.out, "incomplete", failed=self._misfits[name])
+            else:
+                result = finished.run(part, memory)
+                write_report(result.out)
+                end = StoryEnd.of(part, result)
+        except (*OF_ONE_STORY, OutputFolderError) as error:
+            end = StoryEnd(name, part.out, "incomplete", failed=str(error))
+        self._ended += 1
+        if self._heard is not None:
+            self._heard(name, self._ended, len(self._parts))
+        return end

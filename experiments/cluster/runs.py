@@ -1,0 +1,105 @@
+"""Runs by workers: an item is one story, which is drawn, judged and repaired wherever the models for it are.
+
+Workers leave no folder: what they drew and asked is in the cache, and what no cache keeps comes back with the item. The
+command then runs the story itself, by the same code as ever, and finds everything made.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from katha.agents.context import Plugins
+from katha.agents.run import run_story
+from katha.agents.state import OF_ONE_STORY, RunResult
+from katha.config import Settings
+from katha.experiments.cluster.fleet import Fleet
+from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, load_for
+from katha.experiments.cluster.suites import first_stage
+from katha.experiments.cluster.work import HOME, Ending, Item, Station, Work, open_store
+from katha.schema import StoryRecord
+from katha.store import Store
+
+
+@dataclass(frozen=True)
+class StoryRun:
+    """The run of one story. out: its folder. run_id: on whose account everything is, in whatever process."""
+
+    record: StoryRecord
+    out: Path
+    run_id: str
+
+
+@dataclass(frozen=True)
+class Running:
+    """Opens stations that run stories. given: plug-ins that are there already, for a station of the command's own."""
+
+    config: Settings
+    owner: str
+    given: Plugins | None = None
+
+    def __call__(self, stage: str) -> Station:
+        """Return the station of a stage."""
+        hands = Hands(stage, open_store(self.owner))
+        made = hands.plugins(self.config, self.given or load_for(self.config))
+
+        def run(part: StoryRun) -> Memory:
+            with tempfile.TemporaryDirectory(prefix="katha-") as place, suppress(*OF_ONE_STORY):  # the command tells it
+                run_story(part.record, self.config, Path(place) / "run", plugins=made, run_id=part.run_id)
+            return hands.memory
+
+        def work(load: Load) -> Ending:
+            return hands.work(load, run)
+
+        return work
+
+
+class FinishedRuns:
+    """Runs stories in the command's process that workers have run: from the cache and their memory, by no model."""
+
+    def __init__(self, config: Settings, plugins: Plugins, store: Store) -> None:
+        self._config, self._plain, self._hands = config, plugins, Hands("", store)
+        self._seen = self._hands.plugins(config, plugins)
+
+    def run(self, part: StoryRun, memory: Memory | None) -> RunResult:
+        """Return the finished run. memory: what its models gave that no cache keeps; None: no worker has run it.
+
+        Raises:
+            KathaError: those of `run_story`.
+        """
+        if memory is not None:
+            self._hands.memory, self._hands.before = memory, frozenset(memory)
+            with suppress(Elsewhere):  # a worker has another version of a model: the command does it itself
+                return self._run(part, self._seen)
+        return self._run(part, self._plain)
+
+    def _run(self, part: StoryRun, plugins: Plugins) -> RunResult:
+        return run_story(part.record, self._config, part.out, plugins=plugins, run_id=part.run_id)
+
+
+def runs_by_workers(
+    fleet: Fleet,
+    config: Settings,
+    plugins: Plugins,
+    parts: Sequence[StoryRun],
+    owner: str,
+    logs: Path,
+    keep: Callable[[StoryRun, Memory], None],
+) -> None:
+    """Have workers run the stories; `keep` hears of each that ended, with what its models gave that no cache keeps.
+
+    Raises:
+        UsageError: there is no such cluster. StoreError: the disk failed.
+    """
+    begin = first_stage(config, plugins)
+    home = Running(config, owner, plugins)
+    items = (Item(begin, part.record.story_id, Load(part)) for part in parts)
+
+    def kept(item: Item, memory: Memory) -> None:
+        keep(item.load.of, memory)
+
+    work = Work(items, Running(config, owner), kept, total=len(parts), home=lambda: home(HOME))
+    fleet.drain(work, owner, logs)

@@ -1,0 +1,129 @@
+"""`katha run` over many stories: each in its own folder, one after another or by workers, with the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import cli_child
+import crews
+import pytest
+from click.testing import Result
+from crews import settings
+from doubles import story, tale
+from typer.testing import CliRunner
+
+from katha.agents.run import run_story
+from katha.app.cli.main import app
+from katha.app.many import StoryEnd, run_stories
+from katha.errors import OutputFolderError, UsageError
+from katha.experiments.cluster.standing import Standing
+from katha.schema import StoryRecord
+
+LOOSE = (".lock", "run.json", "report.html", "graph.sqlite")
+"""Files that say of the process when, how long and where."""
+REFUSED = "s1: The lion walks past tree number 4"
+TEXTS = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(crews.__file__).parent))
+    return tmp_path
+
+
+def many() -> list[StoryRecord]:
+    """Three stories; the last has a scene too many for the run."""
+    return [tale("s0"), tale("s1"), story("long", scenes=6)]
+
+
+def by(name: str, workers: str | None = None, **drawing: str) -> list[StoryEnd]:
+    """Run the stories into the folder `name`, with a cache of its own."""
+    os.environ["KATHA_CACHE"] = str(Path(f"{name}.work/cache").absolute())
+    Path(f"{name}.work").mkdir(exist_ok=True)
+    config = settings(Path(f"{name}.work").absolute(), drawing=drawing)
+    said: list[str] = []
+
+    def heard(standing: Standing, sentence: str) -> None:
+        said.extend([sentence] if sentence else [])
+
+    ends = run_stories(many(), config, out=name, workers=workers, on_workers=heard)
+    assert not said
+    return ends
+
+
+def files(out: Path) -> dict[str, bytes]:
+    """Every file that must be the same, by its path."""
+    found = {str(path.relative_to(out)): path for path in sorted(out.rglob("*")) if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if path.name not in LOOSE}
+
+
+def test_many_stories_are_those_of_single_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", "")
+    ends = by("many")
+    assert [(end.story_id, end.status, end.failed[:28]) for end in ends] == [
+        ("s0", "finished", ""),
+        ("s1", "finished", ""),
+        ("long", "incomplete", "Story 'long' has 6 scenes wh"),
+    ]
+    os.environ["KATHA_CACHE"] = str(place / "single.cache")
+    for record in many()[:2]:
+        run_story(record, settings(place / "many.work"), place / "single" / record.story_id)
+    assert files(place / "single") == files(place / "many")
+    drawn = crews.lines(place / "many.work/frames")
+    assert [end.reused for end in by("many")] == [True, True, False]
+    assert crews.lines(place / "many.work/frames") == drawn
+
+
+def test_many_stories_by_workers(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes, nothing drawn twice, and what was drawn is on the account of the story's own run."""
+    monkeypatch.setenv("KATHA_CACHE", "")
+    alone, ours = by("alone", refused=REFUSED), by("ours", "cpu:1", refused=REFUSED)
+    assert [(end.failed, end.status) for end in alone] == [(end.failed, end.status) for end in ours]
+    assert [bool(end.failed) for end in ours] == [False, True, True]
+    assert "Not this one" in ours[1].failed
+    made = files(place / "ours")
+    assert {name: data for name, data in made.items() if name[:8] != "workers/"} == files(place / "alone")
+    frames = [sorted(crews.lines(place / f"{name}.work/frames")) for name in ("alone", "ours")]
+    assert frames[0] == frames[1]
+    paid = [json.loads((place / name / "s0/run.json").read_bytes())["paid"] for name in ("alone", "ours")]
+    assert paid[0] == paid[1]
+    assert "done" in (place / "ours/workers/worker-1.log").read_text()
+
+
+def test_another_run_in_a_folder_is_refused_before_any_work(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(place / "cache"))
+    config = settings(place)
+    run_story(tale("s1"), config.model_copy(update={"seeds": (5,)}), place / "out/s1")
+    before = crews.lines(place / "frames")
+    with pytest.raises(OutputFolderError, match="holds a katha run of 's1' with other settings"):
+        run_stories(many(), config, out="out")
+    assert crews.lines(place / "frames") == before
+    with pytest.raises(UsageError, match="asks a person about one story"):
+        run_stories(many(), config.model_copy(update={"review": True}), out="out")
+
+
+def test_a_folder_and_a_file_of_many_by_the_command_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(place / "cache"))
+    cli_child.install(monkeypatch)
+    (place / "tales").mkdir()
+    for name in ("lion_and_mouse", "fox_and_crow"):
+        (place / f"tales/{name}.txt").write_bytes((TEXTS / f"{name}.txt").read_bytes())
+
+    def call(*words: object) -> Result:
+        options = ("--renderer", "block", "--judge", "pixel", "--size", "96x64", "--mode", "base", "--seeds", "42")
+        return CliRunner().invoke(app, [str(word) for word in (*words, *options)])
+
+    dry = json.loads(call("run", "tales", "--dry-run", "--json").stdout)
+    assert dry["stories"] == 2
+    assert not (place / "out").exists()
+    done = call("run", "tales", "--out", "boards")
+    assert done.exit_code == 0
+    assert "2 stories: 2 finished, 0 lack answers, 0 failed." in done.stdout
+    assert (place / "boards/fox_and_crow/report.html").is_file()
+    one = json.loads(call("run", "tales", "--out", "boards", "--ids", "fox_and_crow", "--json").stdout)
+    assert [(end["story_id"], end["reused"]) for end in one["stories"]] == [("fox_and_crow", True)]
+    for words in (("tales/fox_and_crow.txt", "--ids", "a"), ("tales", "--plan", "plan.json")):
+        assert isinstance(call("run", *words).exception, UsageError)
