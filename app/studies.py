@@ -33,7 +33,7 @@ from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.cluster.standing import OnWorkers
+from katha.experiments.cluster.standing import OnWorkers, unheard
 from katha.experiments.compare_job import CompareJob, CompareResult
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import (
@@ -82,7 +82,7 @@ def evaluate(
         budget: Limits over the calls and dollars of the judges.
         on_progress: Hears each story's id, how many stories are done, and of how many.
         on_batch: Hears of a judge's batches: its name, how many have ended, of how many.
-        on_workers: Hears how the work of several workers stands, and of those that are lost.
+        on_workers: Hears how the work stands of several workers, or of models that take turns, and who is lost.
         **changes: Settings by name (`judges=["openai:gpt-6-luna"]`, `answers="free"`), and those of `EvalOptions`:
             `split`, `ids`, `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `reference`, `resamples`,
             `concurrency`, `batch`, `workers`, `cluster`.
@@ -219,7 +219,7 @@ def ablate(
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        on_workers: Hears how the work of several workers stands, and of those that are lost.
+        on_workers: Hears how the work stands of several workers, or of models that take turns, and who is lost.
         **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`,
             `workers`, `cluster`.
 
@@ -248,7 +248,9 @@ def ablate(
     job = AblationJob(records, chosen, config, plugins, frozen, own.resamples, strict=rows is not None, human=human)
     folder = Path(out) if out is not None else Path("out") / chosen.name
     with own.fleet(budget, on_workers) or nullcontext() as fleet:
-        result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)), fleet=fleet)
+        result = run_ablation(
+            job, folder, on_story=_counted(on_progress, len(records)), fleet=fleet, heard=on_workers or unheard
+        )
     write_ablation_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, ablation_tables(result.table))
     return result
@@ -294,7 +296,7 @@ def compare(
         out: The folder of the comparison.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
-        on_workers: Hears how the work of several workers stands, and of those that are lost.
+        on_workers: Hears how the work stands of several workers, or of models that take turns, and who is lost.
         **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`,
             `workers`, `cluster`.
 
@@ -322,7 +324,7 @@ def compare(
     job = CompareJob(records, found, config, alike, own.resamples, command=command, budget=budget, reference=against)
     told = _counted(on_progress, len(job.records) * len(found))
     with own.fleet(budget, on_workers) or nullcontext() as fleet:
-        result = comparing.run_comparison(job, Path(out), on_story=told, fleet=fleet)
+        result = comparing.run_comparison(job, Path(out), on_story=told, fleet=fleet, heard=on_workers or unheard)
     write_compare_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, compare_tables(result.table))
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -21,9 +21,12 @@ from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
-from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByWorkers
+from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByStages
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import Memory
+from katha.experiments.cluster.hands import Memory, stages_of
+from katha.experiments.cluster.standing import OnWorkers, unheard
+from katha.experiments.cluster.turns import Turns
+from katha.experiments.cluster.work import Drains
 from katha.experiments.compare_job import (
     COMPARISON,
     BoardDrawer,
@@ -192,13 +195,15 @@ def run_comparison(
     *,
     on_story: OnStep | None = None,
     fleet: Fleet | None = None,
+    heard: OnWorkers = unheard,
 ) -> CompareResult:
     """Compare into the folder `out`: boards, answers, `scores.json` and `table.json`.
 
     The same call again does nothing; after a kill it goes on, draws and asks nothing twice. A story that a method
     cannot draw is invalid for it, with the reason, and stops nothing. A budget that is used up leaves the comparison
     unfinished: what was paid for is kept, and the same call with a larger one goes on. The workers of a `fleet`
-    draw and judge.
+    draw and judge. Without one, models of a method that fill the memory take turns: every plan, then every picture,
+    then every answer that a repair needs; `heard` is told how that stands.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`); or a service
@@ -208,13 +213,13 @@ def run_comparison(
     for record in job.records:  # a story's id becomes the name of a folder
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
-    return _Comparison(job, Workspace(out, COMPARISON), fleet).run(on_story)
+    return _Comparison(job, Workspace(out, COMPARISON), fleet, heard).run(on_story)
 
 
 class _Comparison(Experiment[CompareState, CompareTable]):
-    def __init__(self, job: CompareJob, folder: Workspace[CompareState], fleet: Fleet | None = None) -> None:
+    def __init__(self, job: CompareJob, folder: Workspace[CompareState], fleet: Fleet | None, heard: OnWorkers) -> None:
         super().__init__(folder)
-        self._job, self._out, self._fleet = job, folder.path, fleet
+        self._job, self._out, self._fleet, self._heard = job, folder.path, fleet, heard
         self._records: list[StoryRecord] = []
         self._failures: dict[str, dict[str, Failure]] = {}
 
@@ -231,7 +236,9 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         self._records = read_records(path, StoryRecord)
         self._failures = {name: dict(found) for name, found in self.state.failures.items()}
         self._drawer = BoardDrawer(self._job, self._out, self.store)
-        brought = self._by_workers() if self._fleet is not None else {}
+        turns = Turns(self._heard) if any(map(self._take_turns, self._job.methods)) else None
+        brought = self._by_stages(self._fleet or turns)
+        del turns  # its models are not those that judge
         again = Again(self._drawer) if brought else None
         for method in self._job.methods:
             for record in self._records:
@@ -257,9 +264,15 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         if failed is not None:
             self._failures[name][story] = failed
 
-    def _by_workers(self) -> dict[tuple[str, str], Memory]:
-        """Have the workers draw; by board and story, what the models gave that is not in the cache."""
-        if self._fleet is None:
+    def _take_turns(self, method: Method) -> bool:
+        """Return whether a board of `method` needs several models, which would have each other let go for every one."""
+        made = self._job.plugins[method.name]
+        used = made if method.repairs else replace(made, judges={}, bridge=None)
+        return len(stages_of(method.config, used)) > 1
+
+    def _by_stages(self, drains: Drains | None) -> dict[tuple[str, str], Memory]:
+        """Have boards drawn stage by stage; by board and story, what the models gave that is not in the cache."""
+        if drains is None:
             return {}
         brought: dict[tuple[str, str], Memory] = {}
 
@@ -278,7 +291,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
                 if self._open(name, record.story_id)
             ]
 
-        work = BoardsByWorkers(self._fleet, self._job, self.state.identity_sha256[:32], self._out / "workers", keep)
+        work = BoardsByStages(drains, self._job, self.state.identity_sha256[:32], self._out / "workers", keep)
         work.plan(parts())
         work.draw(parts())
         return brought

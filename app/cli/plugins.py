@@ -27,6 +27,7 @@ from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
 from katha.models.client import AnthropicClient, Fault, OpenAIClient, ProviderClient, find_vendor
 from katha.models.lifecycle import ending, models_of, standing
+from katha.models.served import ENGINES, ModelServer, address_variable
 from katha.registry import Family, default_registry, option_names
 
 _REQUIREMENT, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
@@ -113,6 +114,7 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "katha": {"version": version("katha"), "python": sys.version.split()[0]},
         "packages": _packages(),
         "keys": {key: "set" if os.environ.get(key) else "not set" for key in _KEYS},
+        "servers": _servers(),
         "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
         "models": _models(),
         "folders": {"cache": f"{folder} ({usable})", **_shared()},
@@ -132,6 +134,23 @@ def _presets() -> dict[str, dict[str, str]]:
         "would run": {name: _presented(config, problem) for name, (config, problem) in found.items()},
         "best here": {best: f"katha run STORY --preset {best}"},
     }
+
+
+def _servers() -> dict[str, str]:
+    """Return what the servers of one's own have that the environment names, by engine."""
+    found: dict[str, str] = {}
+    for provider, engine in ENGINES.items():
+        variable = address_variable(provider)
+        if not os.environ.get(variable):
+            found[provider] = f"not named: set {variable} to the address of one"
+            continue
+        try:
+            vendor = find_vendor(provider, "-")
+            names = ", ".join(ModelServer(engine, vendor).names())
+            found[provider] = f"serves {names or 'nothing'} ({vendor.endpoint})"
+        except KathaError as error:
+            found[provider] = error.message
+    return found
 
 
 def _models() -> dict[str, str]:

@@ -333,8 +333,13 @@ class AblationJob:
         return self.config.with_plugins(**own).model_copy(update=changes)
 
     @cached_property
+    def made(self) -> Plugins:
+        """The plug-ins of `config`: those that were given, or those that it names."""
+        return self.given or load_plugins(self.config)
+
+    @cached_property
     def _shelf(self) -> Shelf:
-        return Shelf.of(self.given or load_plugins(self.config), self.config)
+        return Shelf.of(self.made, self.config)
 
     def plugins(self, row: Row, reporter: str | None = None) -> Plugins:
         """Return the row's plug-ins; what it has in common with other rows is the same object.

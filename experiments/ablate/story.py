@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from katha.agents.graph import build_graph
@@ -14,7 +14,11 @@ from katha.experiments.ablate.job import AblationFolder, AblationJob, AblationRe
 from katha.experiments.ablate.table import write_table
 from katha.experiments.ablate.tally import Tally
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.suites import rows_by_workers
+from katha.experiments.cluster.hands import stages_of
+from katha.experiments.cluster.standing import OnWorkers, unheard
+from katha.experiments.cluster.suites import rows_by_stages
+from katha.experiments.cluster.turns import Turns
+from katha.experiments.cluster.work import Drains
 from katha.experiments.runner import Experiment, Made, OnStep, read_kept
 from katha.schema import StoryRecord
 from katha.schema.tables import AblationTable
@@ -28,27 +32,36 @@ def run_ablation(
     on_story: OnStep | None = None,
     on_event: Emit | None = None,
     fleet: Fleet | None = None,
+    heard: OnWorkers = unheard,
 ) -> AblationResult:
     """Run the suite of `job` into the folder `out` and leave `table.json` there.
 
     The same call again does nothing (with other judgments by people, it makes the table again); after a kill it goes
     on, pays for nothing twice and ends with the same bytes. A board that cannot be made is invalid with its reason and
     stops nothing; where another try may help, the same call draws it again. The workers of a `fleet` run the stories.
+    Without one, models that fill the memory take turns: all drawing of up to 64 stories, then all judging, and what a
+    repair adds; `heard` is told how that stands.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`).
         JudgeError, StoreError: the work failed; call again to go on.
     """
     job.settle()
-    return _Ablation(job, AblationFolder(out), on_event or ignore_event, fleet).run(on_story)
+    return _Ablation(job, AblationFolder(out), on_event or ignore_event, fleet, heard).run(on_story)
+
+
+_AT_ONCE = 64
+"""Stories that go through all stages together: more save few loads, and a kill loses more of what no cache keeps."""
 
 
 class _Ablation(Experiment[AblationState, AblationTable]):
     folder: AblationFolder
 
-    def __init__(self, job: AblationJob, folder: AblationFolder, emit: Emit, fleet: Fleet | None) -> None:
+    def __init__(
+        self, job: AblationJob, folder: AblationFolder, emit: Emit, fleet: Fleet | None, heard: OnWorkers
+    ) -> None:
         super().__init__(folder)
-        self._job, self._emit, self._fleet = job, emit, fleet
+        self._job, self._emit, self._fleet, self._heard = job, emit, fleet, heard
         self._human = job.people.mark() if job.people is not None else None
 
     def begin(self) -> AblationState:
@@ -63,12 +76,12 @@ class _Ablation(Experiment[AblationState, AblationTable]):
 
     def work(self) -> Iterator[str]:
         graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, self.folder.path)
-        brought = self._by_workers() if self._fleet is not None else set[str]()
-        for record in self._job.records:
-            if record.story_id not in brought and self._open(record):
-                place = self.folder.story(record.story_id)
-                self._keep(run_rows(StoryBench(record, place, self._job, self.store, graph, rule, self._emit)))
-            yield record.story_id
+        for records, brought in self._brought():
+            for record in records:
+                if record.story_id not in brought and self._open(record):
+                    place = self.folder.story(record.story_id)
+                    self._keep(run_rows(StoryBench(record, place, self._job, self.store, graph, rule, self._emit)))
+                yield record.story_id
 
     def _open(self, record: StoryRecord) -> bool:
         """Return whether something of the story is still to be done."""
@@ -79,13 +92,24 @@ class _Ablation(Experiment[AblationState, AblationTable]):
         pictures = {name: self.store.blobs.get(name) for name in made.pictures}
         self.folder.keep(made.result, made.story, made.answers, made.steering, pictures)
 
-    def _by_workers(self) -> set[str]:
-        """Have the workers run what is to be done; the stories that they ended."""
-        if self._fleet is None:
-            return set()
-        left = [record for record in self._job.records if self._open(record)]
-        owner, logs = self.state.identity_sha256[:32], self.folder.path / "workers"
-        return rows_by_workers(self._fleet, self._job, left, owner, logs, self._keep)
+    def _brought(self) -> Iterator[tuple[Sequence[StoryRecord], set[str]]]:
+        """Yield the stories, some at a time, and which of them workers or stages have ended."""
+        records, job = self._job.records, self._job
+        if self._fleet is not None:
+            yield records, self._by_stages(self._fleet, records)
+        elif len({stage for row in job.suite.rows for stage in stages_of(job.row_config(row), job.plugins(row))}) > 1:
+            turns = Turns(self._heard)
+            for start in range(0, len(records), _AT_ONCE):
+                some = records[start : start + _AT_ONCE]
+                yield some, self._by_stages(turns, some)
+        else:
+            yield records, set()
+
+    def _by_stages(self, drains: Drains, records: Sequence[StoryRecord]) -> set[str]:
+        """Have what is to be done run stage by stage; the stories that were ended."""
+        left = [record for record in records if self._open(record)]
+        owner, logs, alone = self.state.identity_sha256[:32], self.folder.path / "workers", self._fleet is None
+        return rows_by_stages(drains, self._job, left, owner, logs, self._keep, emit=self._emit, side_by_side=not alone)
 
     def conclude(self) -> Made[AblationTable]:
         tally = Tally(self._job, self.folder)

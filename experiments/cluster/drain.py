@@ -359,7 +359,7 @@ class _Draining:
     def _do_at_home(self, load: object) -> Ending:
         """Do one item on a thread of the command's process, each with a station of its own."""
         if not hasattr(self._local, "station"):
-            self._local.station = self._work.home() if self._work.home is not None else _nobody
+            self._local.station = self._work.home(HOME) if self._work.home is not None else _nobody
         return attempt(self._local.station, load)
 
     def _heard_at_home(self, *, wait: bool) -> None:

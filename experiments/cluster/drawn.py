@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from katha.agents.context import Plugins
-from katha.experiments.cluster.fleet import Fleet
+from katha.agents.state import OF_ONE_STORY
+from katha.errors import BudgetError
 from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, drawn_at, planned_at
-from katha.experiments.cluster.work import HERE, HOME, Ending, Item, Station, Work, open_store
+from katha.experiments.cluster.work import HERE, Drains, Ending, Item, Station, Work, open_store
 from katha.experiments.compare_job import BoardDrawer, CompareJob, Failure
 from katha.experiments.methods import Method
 from katha.jsonio import digest
@@ -53,7 +55,9 @@ class Drawing:
             with tempfile.TemporaryDirectory(prefix="katha-") as place:
                 drawer = BoardDrawer(job, Path(place), hands.store)
                 if part.plans:
-                    return drawer.plan(part.method, part.record), {}
+                    with suppress(*OF_ONE_STORY, BudgetError):  # the drawing tells of it
+                        return drawer.plan(part.method, part.record), {}
+                    return None, {}
                 if part.plan is not None:
                     drawer.keep_plan(part.method, part.record, part.plan)
                 drawer.draw(part.method, part.name, part.seed, part.record)
@@ -83,10 +87,10 @@ class Again:
 
 
 @dataclass(frozen=True)
-class BoardsByWorkers:
-    """The boards of a comparison, by the workers of `fleet`; `keep` hears of each."""
+class BoardsByStages:
+    """The boards of a comparison, by `fleet`; `keep` hears of each."""
 
-    fleet: Fleet
+    fleet: Drains
     job: CompareJob
     owner: str
     logs: Path
@@ -137,5 +141,5 @@ class BoardsByWorkers:
 
         opener = Drawing(replace(self.job, prepare=list, budget=None, given={}, seen=None), self.owner)
         home = Drawing(opener.job, self.owner, self.job.plugins)
-        work = Work(items, opener, kept, total=len(items), home=lambda: home(HOME))
+        work = Work(items, opener, kept, total=len(items), home=home)
         self.fleet.drain(work, self.owner, self.logs)

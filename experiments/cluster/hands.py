@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 from katha.agents.context import Plugins, load_plugins
 from katha.agents.frames import together
 from katha.config import Settings
-from katha.errors import KathaError
+from katha.errors import KathaError, UnknownPluginError
 from katha.eval_bridge.judging.abilities import JudgeAbilities, judge_abilities
 from katha.experiments.cluster.work import HERE, HOME, Done, Ending, Failed, Onward
 from katha.jsonio import sha256_hex
 from katha.models.client import keyless
 from katha.protocols import BoardContext, CostsMoney, Evidence, FillsTheMemory, FrameRequest, JudgeReply, PlanRequest
-from katha.registry import default_registry, option_names
+from katha.registry import Family, default_registry, option_names
 from katha.schema import StoryRecord
 from katha.store import Store
 
@@ -61,16 +61,30 @@ def drawn_at(spec: str, renderer: object) -> str:
     if isinstance(renderer, CostsMoney):
         return HOME
     full = isinstance(renderer, FillsTheMemory) and renderer.exclusive
-    return f"draw {spec}" if full or "memory" in option_names(default_registry("renderers").load(spec)[0]) else HERE
+    return f"draw {spec}" if full or "memory" in _options("renderers", spec) else HERE
 
 
 def planned_at(config: Settings) -> str:
     """Return the stage of a planner: its own where it has a model, the command's where that is a service."""
-    named = set(option_names(default_registry("planners").load(config.planner)[0]))
-    if "model" not in named:
+    if "model" not in _options("planners", config.planner):
         return HERE
     asked = str(config.planner_options.get("model", config.planner.partition(":")[2]))
     return HOME if asked.startswith(_HOSTED) else f"plan {config.planner}"
+
+
+def _options(family: Family, spec: str) -> set[str]:
+    """Return the options of a plug-in; none where it was given under a name that no registry has."""
+    try:
+        return set(option_names(default_registry(family).load(spec)[0]))
+    except UnknownPluginError:
+        return set()
+
+
+def stages_of(config: Settings, made: Plugins) -> set[str]:
+    """Return the stages of what `made` for `config` holds in this machine's memory."""
+    bridge = {drawn_at(str(config.bridge_renderer), made.bridge)} if made.bridge is not None else set[str]()
+    judged = {judged_at(name, judge_abilities(judge)) for name, judge in made.judges.items()}
+    return {planned_at(config), drawn_at(config.renderer, made.renderer), *bridge, *judged} - {HERE, HOME}
 
 
 def load_for(config: Settings) -> Plugins:

@@ -14,14 +14,13 @@ from pathlib import Path
 from katha.agents.context import Plugins
 from katha.agents.frames import draw_board
 from katha.agents.graph import build_graph
-from katha.agents.state import OF_ONE_STORY, ignore_event
+from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
 from katha.config import Settings
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.experiments.ablate.bench import StoryBench, StoryMade, run_rows
 from katha.experiments.ablate.job import AblationJob, drawn_by
-from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Elsewhere, Hands, Load, drawn_at, load_for, planned_at
-from katha.experiments.cluster.work import HERE, HOME, Ending, Item, Station, Work, open_store
+from katha.experiments.cluster.work import HERE, HOME, Drains, Ending, Item, Station, Work, open_store
 from katha.schema import StoryRecord
 
 
@@ -55,11 +54,13 @@ def _look_ahead(bench: StoryBench) -> None:
 
 @dataclass(frozen=True)
 class Suites:
-    """Opens stations that run stories. given: plug-ins that are there already, for a station of the command's own."""
+    """Opens stations that run stories. given: plug-ins that are there already, for a station of the command's own; what
+    happens in it is told to `emit`."""
 
     job: AblationJob
     owner: str
     given: Plugins | None = None
+    emit: Emit = ignore_event
 
     def __call__(self, stage: str) -> Station:
         """Return the station of a stage."""
@@ -71,7 +72,7 @@ class Suites:
         graph, rule = build_graph(reports=False), kept_rule(job.config.matching, place)
 
         def run(of: _Part) -> StoryMade | None:
-            bench = StoryBench(of.record, place, job, hands.store, graph, rule)
+            bench = StoryBench(of.record, place, job, hands.store, graph, rule, self.emit)
             if of.seed is not None:
                 _draw(bench, of.seed)
                 return None
@@ -93,15 +94,22 @@ def first_stage(config: Settings, made: Plugins) -> str:
     return next((stage for stage in stages if stage not in (HERE, HOME)), stages[1] if HOME in stages else HERE)
 
 
-def rows_by_workers(
-    fleet: Fleet,
+def rows_by_stages(
+    fleet: Drains,
     job: AblationJob,
     records: Sequence[StoryRecord],
     owner: str,
     logs: Path,
     keep: Callable[[StoryMade], None],
+    *,
+    emit: Emit = ignore_event,
+    side_by_side: bool = True,
 ) -> set[str]:
-    """Have workers run every row of the stories, `keep` what came of each, and return the ids of those that ended.
+    """Have the stories run stage by stage under every row, `keep` what came of each, and return who ended.
+
+    Gives the ids of the stories that ended. emit: hears what happens in this process. side_by_side: whether several
+    draw at once, so that a story's seeds are
+    items of their own.
 
     Raises:
         UsageError: there is no such cluster. StoreError: the disk failed.
@@ -110,7 +118,7 @@ def rows_by_workers(
     made = job.plugins(job.suite.rows[0])
     begin = first_stage(job.row_config(job.suite.rows[0]), made)
     drawn = drawn_at(job.config.renderer, made.renderer)
-    several = begin == drawn not in (HERE, HOME) and made.renderer.capabilities.source == "drawn"
+    several = side_by_side and begin == drawn not in (HERE, HOME) and made.renderer.capabilities.source == "drawn"
     seeds = job.config.seeds if several and len(job.config.seeds) > 1 else ()
 
     def items() -> Iterator[Item]:
@@ -126,8 +134,6 @@ def rows_by_workers(
             ended.add(told.result.story_id)
 
     opener = Suites(replace(job, given=None, seen=None, human=None), owner)
-    home = Suites(opener.job, owner, job.given)
-    fleet.drain(
-        Work(items(), opener, kept, total=len(records) * (len(seeds) + 1), home=lambda: home(HOME)), owner, logs
-    )
+    home = Suites(opener.job, owner, job.made, emit)
+    fleet.drain(Work(items(), opener, kept, total=len(records) * (len(seeds) + 1), home=home), owner, logs)
     return ended

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import Any
+from typing import Any, Protocol
 
 from katha.border import cause
 from katha.config import cache_folder
 from katha.errors import KathaError
+from katha.experiments.cluster.standing import Standing
 from katha.store import Store
 
 HERE = "all"
@@ -71,14 +73,22 @@ class Work:
 
     items: asked for as they are needed, stage by stage. open: opens stations. keep: is given what each item came to, in
     the command's process. total: how many items there are, where that is known. home: opens a station of the command's
-    own process, for what waits for a server; one a thread.
+    own process, with its keys and pace: one a thread for what waits for a server, and any stage where no workers are.
     """
 
     items: Iterable[Item]
     open: Opener
     keep: Callable[[Item, Any], None]
     total: int | None = None
-    home: Callable[[], Station] | None = None
+    home: Opener | None = None
+
+
+class Drains(Protocol):
+    """Does the work of a command: workers side by side (`Fleet`), or its own process stage by stage (`Turns`)."""
+
+    def drain(self, work: Work, owner: str, logs: Path | None = None) -> Standing:
+        """Do everything of `work` that can be done; what cannot is left to the command."""
+        ...
 
 
 def attempt(station: Station, load: Any) -> Ending:

@@ -14,7 +14,7 @@ from katha.config import resolve
 from katha.errors import UsageError
 
 TEXT = Path(__file__).parents[2] / "examples" / "lion_and_mouse.txt"
-KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VLLM_BASE_URL", "SGLANG_BASE_URL")
 
 
 @pytest.fixture(autouse=True)

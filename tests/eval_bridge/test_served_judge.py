@@ -21,6 +21,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
+from katha.app.drawing import settings_for
+from katha.app.presets import lacks
 from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judges.served import ServedJudge, SglangJudge, VllmJudge, served_folder
 from katha.eval_bridge.judging.abilities import judge_abilities
@@ -300,3 +302,40 @@ def test_a_planner_s_adapter_on_a_server_keeps_its_settings(servers: Any, tmp_pa
     assert "pattern" in body["response_format"]["json_schema"]["schema"]["properties"]["a"]
     with pytest.raises(ModelError, match="does not answer"):
         make_model("sglang:planner", base_url="http://127.0.0.1:9/v1").spec()
+
+
+def test_a_preset_takes_the_server_that_is_named_and_has_its_model(
+    servers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VLLM_BASE_URL", "SGLANG_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError) as refused:
+        settings_for("sdxl", {})
+    hint = str(refused.value.hint)
+    assert hint.startswith(f"Add one (local:{MODEL}: ")  # servers that nobody named come last
+    assert f"; vllm:{MODEL}: Set VLLM_BASE_URL; sglang:{MODEL}: Set SGLANG_BASE_URL)" in hint
+    assert lacks("sdxl")[0].judges == (f"local:{MODEL}",)
+    sglang, vllm = servers("sglang"), servers()
+    monkeypatch.setenv("SGLANG_BASE_URL", sglang.url)
+    assert settings_for("sdxl", {}).judges == (f"sglang:{MODEL}",)
+    monkeypatch.setenv("VLLM_BASE_URL", vllm.url)
+    for preset in ("sdxl", "consistory", "flux", "schnell"):
+        assert settings_for(preset, {}).judges == (f"vllm:{MODEL}",)
+    monkeypatch.delenv("SGLANG_BASE_URL")
+    vllm.pages["/v1/models"] = {"data": [{"id": "another"}]}
+    with pytest.raises(UsageError) as refused:
+        settings_for("sdxl", {})
+    assert f"vllm:{MODEL}: It serves another" in str(refused.value.hint)
+
+
+def test_doctor_says_what_servers_have(servers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SGLANG_BASE_URL", raising=False)
+    server = servers()
+    monkeypatch.setenv("VLLM_BASE_URL", server.url)
+    told = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
+    assert told["servers"]["sglang"] == "not named: set SGLANG_BASE_URL to the address of one"
+    assert told["servers"]["vllm"].startswith(f"serves {MODEL}, planner (127.0.0.1:")
+    assert f" + vllm:{MODEL}, mode" in told["would run"]["sdxl"]
+    monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
+    told = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
+    assert told["servers"]["vllm"].startswith("The vllm server at 127.0.0.1:9/v1 does not answer")

@@ -1,4 +1,4 @@
-"""Plug-ins for workers: each fills its process, so that every one has a stage of its own, and dies when told to."""
+"""Plug-ins that fill a process or a device, so that every one has a stage of its own, and die when told to."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from doubles import BlockRenderer, PixelJudge, _pixels, note
+from doubles import BlockRenderer, PixelJudge, ScenePlanner, _pixels, note
 
 from katha.config import Settings
 from katha.errors import ModelError, RefusedFrameError
 from katha.eval_bridge.metrics import MetricBoard, MetricContext
-from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
+from katha.models.checkpoints import device_models
+from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
+from katha.schema import Plan, StoryRecord
 from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 
 
@@ -130,3 +132,69 @@ def settings(work: Path, **options: Any) -> Settings:
         seeds=(42, 7),
         **options,
     )
+
+
+class Resident:
+    """A model that needs the whole device: each load has the others let go, and is noted in `loads`."""
+
+    def __init__(self, name: str, loads: list[str]) -> None:
+        self.name, self.loads, self.there = name, loads, False
+
+    def use(self) -> None:
+        if not self.there:
+            device_models().make_room("resident", self)
+            device_models().register("resident", self)
+            self.loads.append(self.name)
+            self.there = True
+
+    def close(self) -> None:
+        self.there = False
+
+
+class ResidentPlanner(ScenePlanner):
+    """Plans with a model of its own."""
+
+    def __init__(self, resident: Resident, *, model: str = "of its own") -> None:
+        super().__init__()
+        self.resident = resident
+
+    def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
+        self.resident.use()
+        return super().plan(story, request)
+
+
+class ResidentRenderer(BlockRenderer):
+    """Draws with a model of its own. dies_at: with so many frames drawn a person ends the command."""
+
+    def __init__(self, resident: Resident, *, log: Path | None = None, dies_at: int | None = None) -> None:
+        super().__init__(log=log)
+        self.resident, self.dies_at = resident, dies_at
+
+    @property
+    def exclusive(self) -> bool:
+        return True
+
+    def _draw(self, request: FrameRequest) -> bytes:
+        self.resident.use()
+        if len(self.drawn) == self.dies_at:
+            raise KeyboardInterrupt
+        return super()._draw(request)
+
+
+class ResidentJudge(PixelJudge):
+    """Answers with a model of its own. dies_at: with so many answers a person ends the command."""
+
+    exclusive = True
+
+    def __init__(
+        self, resident: Resident, *, name: str = "pixel", log: Path | None = None, dies_at: int | None = None
+    ) -> None:
+        super().__init__(name=name, log=log)
+        self.resident, self.dies_at = resident, dies_at
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        self.resident.use()
+        for reply in super().ask(evidence, prompts):
+            if len(self.asked) == self.dies_at:
+                raise KeyboardInterrupt
+            yield reply

@@ -252,8 +252,8 @@ def prepare(records: Sequence[StoryRecord]) -> list[StoryRecord]:
     return ready
 
 
-def tale(name: str) -> StoryRecord:
+def tale(name: str, scenes: int = 5) -> StoryRecord:
     """A story whose scenes are no other story's."""
-    made = story(name)
-    scenes = [item.model_copy(update={"scene_text": f"{name}: {item.scene_text}"}) for item in made.scenes]
-    return made.model_copy(update={"scenes": scenes, "story_text": f"{name}: {made.story_text}"})
+    made = story(name, scenes)
+    own = [item.model_copy(update={"scene_text": f"{name}: {item.scene_text}"}) for item in made.scenes]
+    return made.model_copy(update={"scenes": own, "story_text": f"{name}: {made.story_text}"})

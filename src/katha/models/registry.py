@@ -14,12 +14,11 @@ from katha.errors import UsageError
 from katha.models.base import Completion, Heard, TextModel, Turn, grammar_schema, strict_schema
 from katha.models.client import AnthropicClient, Backoff, ChatClient, OpenAIClient, Request, find_vendor
 from katha.models.local import LocalModel
-from katha.models.served import Engine, ModelServer
+from katha.models.served import ENGINES, ModelServer
 
 _SERVED: Mapping[str, type[ChatClient]] = MappingProxyType(
     {"anthropic": AnthropicClient, "openai": OpenAIClient, "vllm": OpenAIClient, "sglang": OpenAIClient}
 )
-_ENGINES: Mapping[str, Engine] = MappingProxyType({"vllm": "vllm", "sglang": "sglang"})
 _MOST_TOKENS = 16_000
 _OWN_TOKENS = 8192
 """Of a reply from a server of one's own, whose window also has to hold the prompt."""
@@ -53,7 +52,7 @@ class ServedModel:
             raise UsageError(f"The language model {provider!r} needs a name.", hint=f"Write {provider}:MODEL.")
         self.vendor = find_vendor(provider, model, base_url=base_url, what="language model")
         self._client = _SERVED[provider](self.vendor, timeout=timeout, backoff=backoff)
-        self._engine = _ENGINES.get(provider)
+        self._engine = ENGINES.get(provider)
         self._max_tokens = max_tokens or (_MOST_TOKENS if self._engine is None else _OWN_TOKENS)
 
     @cached_property
@@ -119,7 +118,7 @@ class ModelOptions(TypedDict, total=False):
 
 def served_by_own(name: str | None) -> bool:
     """Return whether `name` is a model on a server of one's own, which may be an adapter that the server has loaded."""
-    return (name or "").partition(":")[0] in _ENGINES
+    return (name or "").partition(":")[0] in ENGINES
 
 
 def make_model(name: str | None, **given: Unpack[ModelOptions]) -> TextModel:

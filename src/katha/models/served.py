@@ -9,8 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
+from katha.configs import load_config
 from katha.errors import ModelError, UsageError, first_line
 from katha.models.checkpoints import hub_commit
 from katha.models.client import Vendor
@@ -50,6 +52,15 @@ class ModelFacts:
         return asdict(self)
 
 
+ENGINES: Mapping[str, Engine] = MappingProxyType({"vllm": "vllm", "sglang": "sglang"})
+"""The providers that are servers of one's own."""
+
+
+def address_variable(provider: str) -> str:
+    """Return the variable that says where a server of one's own is."""
+    return str(load_config("providers.yaml")[provider]["text"]["url_variable"])
+
+
 class ModelServer:
     """One vLLM or SGLang server, asked about itself; questions to its models go through the vendor's client."""
 
@@ -64,8 +75,7 @@ class ModelServer:
         Raises:
             ModelError: the server does not answer. UsageError: it does not serve that model.
         """
-        listed = self._json("/v1/models", needed=True).get("data")
-        cards = {str(card.get("id")): card for card in listed if isinstance(card, dict)} if listed else {}
+        cards = self._cards()
         card = cards.get(self._vendor.model)
         if card is None:
             raise UsageError(
@@ -87,6 +97,18 @@ class ModelServer:
             quantization=_text(found.get("quantization")),
             window=int(window) if window else None,
         )
+
+    def names(self) -> list[str]:
+        """Return the names that can be asked for.
+
+        Raises:
+            ModelError: the server does not answer.
+        """
+        return sorted(self._cards())
+
+    def _cards(self) -> dict[str, Mapping[str, Any]]:
+        listed = self._json("/v1/models", needed=True).get("data")
+        return {str(card.get("id")): card for card in listed if isinstance(card, dict)} if listed else {}
 
     def prefix_hits(self) -> tuple[int, int] | None:
         """Return tokens of prompts that the prefix cache had and tokens that were looked up, since the server began.
