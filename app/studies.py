@@ -238,8 +238,7 @@ def ablate(
     config = settings_for(settings, rest)
     require_metrics(own.metrics, config)
     chosen = choose_suite(suite, config, rows, own.reference)
-    drawn_by = [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
-    require_drawers(rest, drawn_by)
+    require_drawers(rest, [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)])
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     plugins, frozen = load_plugins(config, budget), None
     if lock is not None:

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 
 _PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "panels", "style")
 _LINE = "  {:<14}{:>7}{:>10}{:>10}{:>10}{:>17}"
+Board = Annotated[
+    Path | None,
+    typer.Option("--import", help="Judge and repair this board: a .storyboarder file, a PDF, or a folder of pictures."),
+]
 
 
 @options_from(Settings)
@@ -58,12 +62,7 @@ def run(
     ] = None,
     adapter: Adapter = None,
     plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
-    board: Annotated[
-        Path | None,
-        typer.Option(
-            "--import", help="Judge and repair this board: a .storyboarder file, a PDF, or a folder of pictures."
-        ),
-    ] = None,
+    board: Board = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
     lock: Lock = None,
     dry_run: DryRun = False,
@@ -77,22 +76,15 @@ def run(
     """
     changes = with_adapter(given, adapter)
     if story is not None and holds_several(story):
-        for flag, value in (("--plan", plan), ("--import", board)):
-            if value is not None:
-                raise UsageError(f"{flag} is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
+        if plan is not None or board is not None:
+            flag = "--plan" if plan is not None else "--import"
+            raise UsageError(f"{flag} is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
         _run_many(story, given, {**changes, **options.changes}, out or Path("out"), lock, dry_run, as_json)
         return
     if options.changes:
         flag = next(iter(options.changes))
         raise UsageError(f"--{flag} is for many stories.", hint="Name a JSON Lines file or a folder of them.")
-    told: StoryRecord | Path
-    if board is not None:
-        taken = import_board(board, story, given.preset, changes, plan)
-        told, changes = taken.story, taken.changes
-    elif story is None:
-        raise UsageError("There is no STORY.", hint="Name a text or record, or give a board with --import.")
-    else:
-        told = Path(story)
+    told, changes = _told(story, board, given, changes, plan)
     if dry_run:
         tell_needs(_needs(told, given, plan, changes), as_json, locked=lock is not None)
         return
@@ -117,6 +109,18 @@ def run(
     if board is not None and result.board.mode == FINDS and not as_json:
         typer.echo(NEEDED)
     tell_result(result, as_json)
+
+
+def _told(
+    story: str | None, board: Path | None, given: Given, changes: dict[str, object], plan: Path | None
+) -> tuple[StoryRecord | Path, dict[str, object]]:
+    """Return the story of the command and its settings: a board that is drawn already brings its own."""
+    if board is not None:
+        taken = import_board(board, story, given.preset, changes, plan)
+        return taken.story, taken.changes
+    if story is None:
+        raise UsageError("There is no STORY.", hint="Name a text or record, or give a board with --import.")
+    return Path(story), changes
 
 
 def _run_many(

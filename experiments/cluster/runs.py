@@ -19,7 +19,7 @@ from katha.config import Settings
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, load_for
 from katha.experiments.cluster.suites import first_stage
-from katha.experiments.cluster.work import HOME, Ending, Item, Station, Work, open_store
+from katha.experiments.cluster.work import Ending, Item, Station, Work, open_store
 from katha.schema import StoryRecord
 from katha.store import Store
 
@@ -101,5 +101,5 @@ def runs_by_workers(
     def kept(item: Item, memory: Memory) -> None:
         keep(item.load.of, memory)
 
-    work = Work(items, Running(config, owner), kept, total=len(parts), home=lambda: home(HOME))
+    work = Work(items, Running(config, owner), kept, total=len(parts), home=home)
     fleet.drain(work, owner, logs)
