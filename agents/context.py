@@ -24,7 +24,9 @@ from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.jsonio import digest
-from katha.protocols import CostsMoney, Judge, KeepsReceipts, Planner, PlanRequest, Renderer, Similarity
+from katha.planners.renewal import sealed
+from katha.planners.rule import RulePlanner, panels_for
+from katha.protocols import Capabilities, CostsMoney, Judge, KeepsReceipts, Planner, PlanRequest, Renderer, Similarity
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
 from katha.store import Store
@@ -260,7 +262,17 @@ def make_plan(record: StoryRecord, config: Settings) -> Plan:
     Raises:
         UsageError: the story cannot be planned, with what to do.
     """
-    return plan_within(make_planner(config), record, config, make_renderer(config).capabilities.prompt_tokens)
+    able = make_renderer(config).capabilities
+    counted = config.model_copy(update={"panels": panel_count(record, config, able)})
+    return plan_within(make_planner(config), record, counted, able.prompt_tokens)
+
+
+def panel_count(record: StoryRecord, config: Settings, able: Capabilities) -> int:
+    """Return how many panels a plan of `record` has: as many as are asked for, as it has scenes, or as a plain text
+    calls for; pictures that are there already are the usual number."""
+    usual = PlanRequest().panels
+    given = config.panels or len(record.scenes)
+    return given or (usual if able.source == "found" else panels_for(record.story_text, usual))
 
 
 def plan_within(planner: Planner, record: StoryRecord, config: Settings, prompt_tokens: int | None) -> Plan:
@@ -269,7 +281,8 @@ def plan_within(planner: Planner, record: StoryRecord, config: Settings, prompt_
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
-    request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=prompt_tokens)
+    panels = config.panels or len(record.scenes) or PlanRequest().panels
+    request = PlanRequest(panels=panels, style=config.style, prompt_tokens=prompt_tokens)
     with named_failures(f"planner {config.planner!r}", PlanError):
         plan = planner.plan(record, request)
         if not isinstance(plan, Plan):
@@ -279,13 +292,11 @@ def plan_within(planner: Planner, record: StoryRecord, config: Settings, prompt_
         derived = _derived_transitions(record, request)
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
     check_plan(plan, record, config)
-    return plan
+    return sealed(plan)
 
 
 def _derived_transitions(record: StoryRecord, request: PlanRequest) -> list[Transition]:
     """What the rule planner reads; nothing where it cannot read the story."""
-    from katha.planners.rule import RulePlanner
-
     try:
         return RulePlanner().plan(record, request).transitions
     except PlanError:
@@ -303,7 +314,7 @@ def check_plan(plan: Plan, record: StoryRecord, config: Settings) -> None:
         raise PlanError(f"{what} is not of the story {record.story_id!r}.", hint="Give the plan of this story.")
     if indices != list(range(1, len(indices) + 1)) or len(indices) < 2:
         raise PlanError(f"{what} numbers its panels {indices}; at least two are needed, from 1, in order.")
-    if len(indices) != config.panels:
+    if config.panels is not None and len(indices) != config.panels:
         raise PlanError(f"{what} has {len(indices)} panels, the run {config.panels}.", hint="Set --panels to match.")
     blank = next((panel.index for panel in plan.panels if not panel.prompt.strip()), None)
     if blank is not None:

@@ -85,6 +85,8 @@ class RunRecord(State):
     failures: list[Mapping[str, object]] = []
     services: list[ServiceUse] = []
     redone: list[Mapping[str, object]] = []
+    coverage: Mapping[str, object] | None = None
+    """How many of the story's sentences were read and drawn, and which were not."""
 
     @model_serializer(mode="wrap")
     def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -93,7 +95,7 @@ class RunRecord(State):
         return {
             key: value
             for key, value in dump.items()
-            if value or key not in ("services", "redone", "failures", "files", "sizes")
+            if value or key not in ("services", "redone", "failures", "coverage", "files", "sizes")
         }
 
     @property

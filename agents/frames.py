@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
+from katha.agents.requests import inserted_request, scene_request
 from katha.agents.state import BridgeTask, Emit
 from katha.border import named_failures
 from katha.compass.repair import Insertion, insertion, transition_text
@@ -16,12 +17,13 @@ from katha.errors import BlankFrameError, InputFileError, RenderError, UsageErro
 from katha.jsonio import digest
 from katha.pictures import as_png, decode, png_problem, png_size
 from katha.protocols import BoardContext, Capabilities, FrameRequest, KeepsReceipts, Renderer
-from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
+from katha.schema import Board, Event, Frame, FrameKind, Stage
 
 Size = tuple[int, int]
 _FLAT_LEVELS = 2
 _SMALL = 2048
 _FLAT_RATIO = 200
+_PANEL_FIELDS = frozenset({"place", "time_of_day", "shot_size", "shot_angle", "must_show"})
 """A picture of one colour takes a tiny part of its pixels' bytes as PNG; only such small files are looked into."""
 
 
@@ -186,16 +188,24 @@ def _put(context: RunContext, renderer: Renderer, png: bytes) -> str:
     return sha256
 
 
-def _dump(request: FrameRequest) -> dict[str, object]:
-    """A request as JSON; whose story it is does not change what is drawn."""
-    fields = {name: value for name, value in vars(request).items() if name != "story_id"}
+def _dump(request: FrameRequest, panel: bool) -> dict[str, object]:
+    """A request as JSON; whose story it is does not change what is drawn.
+
+    The panel's fields count where the renderer draws them (`panel`) and where they say something: frames that other
+    renderers drew before these fields were there are found again.
+    """
+    fields = {
+        name: value
+        for name, value in vars(request).items()
+        if name != "story_id" and (name not in _PANEL_FIELDS or (panel and value))
+    }
     return {**fields, "characters": [item.model_dump(mode="json") for item in request.characters]}
 
 
 def _keys(renderer: Renderer, requests: Sequence[FrameRequest]) -> list[str]:
     """The cache key of each request of one board."""
     spec = dict(renderer.spec())
-    dumps = [_dump(request) for request in requests]
+    dumps = [_dump(request, renderer.capabilities.panel) for request in requests]
     batch = dumps if together(renderer) else None
     return [
         digest({"batch": batch, "place": place if batch else None, "renderer": spec, "request": dump})
@@ -264,8 +274,10 @@ def _insert_once(
     asked = replace(request, width=drawn[0], height=drawn[1])
     # It depends on its request, and on its surroundings unless the renderer draws it alone.
     alone = renderer.capabilities.insertion == "alone"
-    beside = [list(map(_dump, around.requests)), [frame.sha256 for frame in board.frames], around.position]
-    parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec()), "request": _dump(asked)}
+    panel = renderer.capabilities.panel
+    others = [_dump(item, panel) for item in around.requests]
+    beside = [others, [frame.sha256 for frame in board.frames], around.position]
+    parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec()), "request": _dump(asked, panel)}
     key = digest(parts if size == drawn else {**parts, "cut": size})
     who = str(context.config.renderer if renderer is context.plugins.renderer else context.config.bridge_renderer)
     with context.store.claim("frames:" + key):
@@ -305,29 +317,6 @@ def redraw(
 # Boards: a plan's scenes, or a board with one frame more.
 
 
-def _scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
-    what = Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters))
-    return _request(context, what, seed, scene=panel.index)
-
-
-def _request(
-    context: RunContext, what: Insertion, seed: int, kind: FrameKind = "scene", scene: int | None = None
-) -> FrameRequest:
-    plan, (width, height) = context.plan(), context.size
-    return FrameRequest(
-        prompt=what.prompt,
-        seed=seed,
-        width=width,
-        height=height,
-        negative_prompt=what.negative_prompt,
-        style=plan.style,
-        kind=kind,
-        scene=scene,
-        characters=tuple(item for item in plan.characters if item.name in what.characters),
-        story_id=plan.story_id,
-    )
-
-
 def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
     """Draw the board of one seed; frames that are already in the cache are not drawn.
 
@@ -335,7 +324,7 @@ def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
         RenderError: a frame could not be made.
     """
     plan = context.plan()
-    requests, hashes = draw_scenes(context, [_scene_request(context, panel, seed) for panel in plan.panels], emit)
+    requests, hashes = draw_scenes(context, [scene_request(context, panel, seed) for panel in plan.panels], emit)
     frames = [
         Frame(
             index=number,
@@ -393,7 +382,8 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     pair = (first, second)  # a checkpoint gives tuples back as lists, and a list is equal to no tuple
     what = insertion_of(context, pair, task["prompt"])
     kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
-    request = _request(context, what, _seed_of(context, task) if what.other_seed else task["seed"], kind=kind)
+    seed = _seed_of(context, task) if what.other_seed else task["seed"]
+    request = inserted_request(context, what, seed, pair, kind)
     method = inserted_name(context.mode.insert, board, task["seed"])
     replaced = _weaker(context, board, pair) if context.mode.place == "instead" else None
     if replaced is not None:
@@ -440,8 +430,9 @@ def board_requests(context: RunContext, board: Board) -> list[FrameRequest]:
     found = []
     for frame in board.frames:
         if frame.scene is not None and frame.transition is None:
-            found.append(_scene_request(context, context.plan().panels[frame.scene - 1], frame.seed))
+            found.append(scene_request(context, context.plan().panels[frame.scene - 1], frame.seed))
         else:
-            what = insertion_of(context, frame.transition or (1, 2), frame.prompt)
-            found.append(_request(context, what, frame.seed, kind=frame.kind))
+            pair = frame.transition or (1, 2)
+            what = insertion_of(context, pair, frame.prompt)
+            found.append(inserted_request(context, what, frame.seed, pair, frame.kind))
     return found

@@ -18,9 +18,10 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, RetryPolicy, Send, interrupt
 
-from katha.agents.context import RunContext, plan_sha256, plan_within, prepare_story
+from katha.agents.context import RunContext, panel_count, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
 from katha.agents.frames import draw_board, draw_bridge, inserted_name, insertion_of, insertion_seeds
+from katha.agents.requests import with_stand_ins
 from katha.agents.state import (
     BridgeTask,
     CritiqueTask,
@@ -57,15 +58,19 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
         else:
             made = context.given_plan or _planned(context)
             ready.story, ready.plan = prepare_story(context.record, made), _replanned(context, made)
+            ready.plan = with_stand_ins(context)
             context.folder.save_plan(ready.plan, ready.story)
+            for said in ready.plan.renewed:
+                runtime.stream_writer(Event(stage="plan", kind="decision", message=said))
     return {"plan_sha256": plan_sha256(ready.plan), "timings": spent}
 
 
 def _planned(context: RunContext) -> Plan:
     """The planner's plan; what a model wrote in its place is kept in the run's folder."""
-    limit = context.plugins.renderer.capabilities.prompt_tokens
+    able = context.plugins.renderer.capabilities
+    counted = context.config.model_copy(update={"panels": panel_count(context.record, context.config, able)})
     try:
-        return plan_within(context.plugins.planner, context.record, context.config, limit)
+        return plan_within(context.plugins.planner, context.record, counted, able.prompt_tokens)
     except ReplyError as error:
         kept = context.folder.path / "planner_reply.txt"
         kept.write_text(error.raw, encoding="utf-8")

@@ -106,6 +106,7 @@ def finish(context: RunContext, folder: RunFolder, state: RunRecord) -> RunResul
         "paid": paid(context.store, result.candidates, folder.read_answers()),
         "services": by_service(context.store, drawn) or state.services,
         "failures": result.outcome.failures(),
+        "coverage": result.coverage.model_dump(mode="json") if result.coverage is not None else None,
     }
     folder.finish(state.model_copy(update=account), result.outcome.status())
     return result
@@ -118,6 +119,7 @@ def load_outcome(folder: RunFolder, first: Cause | None = None) -> Outcome:
 
 def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) -> RunResult:
     """Return the result that the folder of a run holds that went to its end."""
+    plan = Plan.model_validate(read_json(folder.plan))
     return RunResult(
         outcome=load_outcome(folder, first),
         out=folder.path,
@@ -125,6 +127,8 @@ def load_result(folder: RunFolder, *, reused: bool, first: Cause | None = None) 
         candidates=Candidates.model_validate(read_json(folder.candidates)),
         board=Board.model_validate(read_json(folder.storyboard)),
         reused=reused,
+        coverage=plan.coverage,
+        renewed=tuple(plan.renewed),
     )
 
 

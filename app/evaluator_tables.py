@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from katha.app.measuring import OnProgress
 from katha.app.reports.data_tables import evaluator_data_table
-from katha.app.studies import OnProgress, Stories, evaluate
+from katha.app.studies import Stories, evaluate
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.eval_bridge.judging.answers import Outcome

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from katha.app.drawing import read_plan, read_story, settings_for
-from katha.app.studies import Stories, choose_methods, choose_suite, compare_options, read_records
+from katha.app.drawing import load_plan, read_story, settings_for
+from katha.app.studies import Stories, choose_methods, choose_suite, read_records, study_options
 from katha.config import Settings
 from katha.experiments.inputs import choose_stories
 from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs, tune_needs
@@ -25,8 +25,9 @@ def needs_of_run(
     config = settings_for(settings, changes)
     record = read_story(story, config.mapping)
     if plan is not None:
-        config = config.model_copy(update={"panels": len(read_plan(plan, record).panels)})
-    check_scene_count(record, config.panels)
+        config = config.model_copy(update={"panels": len(load_plan(plan, record).panels)})
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
     return run_needs(record, config)
 
 
@@ -36,7 +37,6 @@ def needs_of_ablation(
     *,
     suite: str = "length",
     rows: Sequence[str] | None = None,
-    split: str | None = None,
     **changes: Any,
 ) -> Needs:
     """Return what `ablate` would take at most.
@@ -44,12 +44,10 @@ def needs_of_ablation(
     Raises:
         UsageError: stories, suite or a setting are wrong.
     """
-    config = settings_for(settings, changes)
-    return suite_needs(
-        choose_stories(read_records(stories, config.mapping), split, source=stories),
-        config,
-        choose_suite(suite, config, rows, None),
-    )
+    own, rest = study_options(changes)
+    config = settings_for(settings, rest)
+    records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
+    return suite_needs(records, config, choose_suite(suite, config, rows, own.reference))
 
 
 def needs_of_comparison(
@@ -65,7 +63,8 @@ def needs_of_comparison(
     Raises:
         UsageError: stories, methods or a setting are wrong.
     """
-    own, rest, options = compare_options(changes)
+    own, rest = study_options(changes)
+    options = rest.pop("renderer_options", None)
     config = settings_for(settings, {**rest, "mode": "base"})
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     return compare_needs(records, config, choose_methods(config, methods, varied, options))

@@ -10,6 +10,7 @@ from typing import Any
 
 from katha.agents.context import freeze, load_plugins, require_memory
 from katha.app.drawing import given_names, settings_for
+from katha.app.measuring import OnProgress, measure_beside
 from katha.app.reports.data_tables import score_tables
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
@@ -34,8 +35,8 @@ from katha.experiments.ablate.story import run_ablation
 from katha.experiments.compare import CompareJob
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.inputs import (
-    CompareOptions,
     EvalOptions,
+    StudyOptions,
     choose_questions,
     choose_stories,
     prepare_stories,
@@ -53,8 +54,6 @@ from katha.stories import load_stories
 from katha.tables import write_tables
 
 Stories = str | Path | Sequence[StoryRecord]
-OnProgress = Callable[[str, int, int], None]
-"""Hears what was done last, how much is done, and of how much."""
 
 
 def evaluate(
@@ -194,10 +193,8 @@ def ablate(
     *,
     suite: str = "length",
     rows: Sequence[str] | None = None,
-    split: str | None = None,
     lock: Path | str | None = None,
     human: Path | None = None,
-    resamples: int = 10_000,
     out: Path | str | None = None,
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
@@ -212,14 +209,13 @@ def ablate(
         settings: Settings, or the name of a preset; else the environment's and the defaults.
         suite: A suite by name, or a YAML file of your own.
         rows: Only these rows of the suite.
-        split: Only the stories of this split; `test` holds public and hidden test together.
         lock: The lock that `tune` wrote; without one the table says that it is unfrozen.
         human: People's judgments of the boards (CSV or JSON Lines), for the human columns.
-        resamples: Bootstrap resamples of stories.
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
-        **changes: Single settings by name, over `settings`; `reference`, the row that others are held against.
+        **changes: Single settings by name, over `settings`, and what `StudyOptions` has: `split`, `ids`, `reference` (a
+            row), `resamples` (10,000), `metrics`.
 
     Returns:
         The table with its comparisons and conclusion; the files, with `report.html`, are in `result.out`.
@@ -232,20 +228,20 @@ def ablate(
         >>> result = ablate("stories.jsonl", suite="length", rows=["base", "full"], out="out/length")
         >>> result.table
     """
-    reference = changes.pop("reference", None)
-    config = settings_for(settings, changes)
-    chosen = choose_suite(suite, config, rows, reference)
-    require_memory(
-        changes.get("memory"), [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
-    )
-    records = choose_stories(read_records(stories, config.mapping), split, source=stories)
+    own, rest = study_options(changes)
+    config = settings_for(settings, rest)
+    chosen = choose_suite(suite, config, rows, own.reference)
+    drawn_by = [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)]
+    require_memory(rest.get("memory"), drawn_by)
+    records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     plugins, frozen = load_plugins(config, budget), None
     if lock is not None:
         config = freeze(config, Path(lock), plugins, records, given_names(changes))
         frozen = {"file": Path(lock).name, "sha256": config.lock}
-    job = AblationJob(records, chosen, config, plugins, frozen, resamples, strict=rows is not None, human=human)
-    result = run_ablation(job, Path(out or Path("out") / chosen.name), on_story=_counted(on_progress, len(records)))
-    write_ablation_report(result.out)
+    job = AblationJob(records, chosen, config, plugins, frozen, own.resamples, strict=rows is not None, human=human)
+    folder = Path(out) if out is not None else Path("out") / chosen.name
+    result = run_ablation(job, folder, on_story=_counted(on_progress, len(records)))
+    write_ablation_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, ablation_tables(result.table))
     return result
 
@@ -290,7 +286,7 @@ def compare(
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
         **changes: Single settings by name, over `settings`; each renderer gets those `renderer_options` that it has.
-            `split`, `ids`, `reference` and `resamples` (10,000), as `CompareOptions` has them.
+            And what `StudyOptions` has: `split`, `ids`, `reference`, `resamples` (10,000), `metrics`.
 
     Returns:
         The table of methods and comparisons; the files, with `report.html`, are in `result.out`.
@@ -303,7 +299,8 @@ def compare(
         >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
         >>> result.table
     """
-    own, rest, options = compare_options(changes)
+    own, rest = study_options(changes)
+    options = rest.pop("renderer_options", None)
     config = settings_for(settings, {**rest, "mode": "base"})
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     found = choose_methods(config, methods, (planners, renderers, modes), options)
@@ -320,21 +317,20 @@ def compare(
         reference=require_reference(own.reference, [one.name for one in found]),
     )
     result = comparing.run_comparison(job, Path(out), on_story=_counted(on_progress, len(job.records) * len(found)))
-    write_compare_report(result.out)
+    write_compare_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, compare_tables(result.table))
     return result
 
 
-def compare_options(changes: Mapping[str, Any]) -> tuple[CompareOptions, Mapping[str, Any], Any]:
-    """Return what of `changes` is a comparison's own, the settings among them, and the renderers' options.
+def study_options(changes: Mapping[str, Any]) -> tuple[StudyOptions, dict[str, Any]]:
+    """Return what of `changes` is a study's own, and the settings among them.
 
     Raises:
         UsageError: one has a value that it cannot have.
     """
-    own = {name: value for name, value in changes.items() if name in CompareOptions.model_fields and value is not None}
-    rest = {name: value for name, value in changes.items() if name not in CompareOptions.model_fields}
-    options = rest.pop("renderer_options", None)
-    return read_settings(CompareOptions, own), rest, options
+    own = {name: value for name, value in changes.items() if name in StudyOptions.model_fields and value is not None}
+    rest = {name: value for name, value in changes.items() if name not in StudyOptions.model_fields}
+    return read_settings(StudyOptions, own), rest
 
 
 def tune(

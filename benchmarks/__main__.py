@@ -12,6 +12,7 @@ from benchmarks import (
     diffusion,
     embedded_run,
     inference,
+    metrics,
     orchestration,
     panels,
     people,
@@ -41,6 +42,7 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "sharing_shapes": shared_attention.measure_shapes,
     "asking": asking.measure,
     "people": people.measure,
+    "metrics": metrics.measure,
 }
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("app", "experiments", "agents", "compass", "planners", "renderers", "eval_bridge", "prompts", "configs")
-LEFT_OUT = ("src/katha/language/", "src/katha/text/", "eval_bridge/matching/lemma", "renderers/sketch/")
+LEFT_OUT = ("src/katha/vocabulary/", "src/katha/text/", "eval_bridge/matching/lemma", "renderers/sketch/")
 GENERATED = "# generated options"
 """A function whose signature is made from a settings model says so in a comment on its first line."""
 
@@ -151,7 +151,7 @@ def figures(root: Path = ROOT) -> tuple[list[Figure], list[str]]:
     per_thousand = 1000 * untyped / max(1, lines)
     return [
         Figure("lines", lines, 28_000),
-        Figure("files", files, 200),
+        Figure("files", files, 240),
         Figure("functions over 60 lines", sum(length > 60 for length in lengths), 0),
         Figure("longest function, lines", lengths[-1]),
         Figure("function p90, lines", lengths[int(0.9 * len(lengths))]),

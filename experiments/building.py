@@ -7,12 +7,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from katha.agents.context import make_plan
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.eval_bridge.bench.mix import Mauve, continue_stories, mauve, mix_stories, vocabulary_size
+from katha.eval_bridge.bench.vistorybench import Language, copy_references, copy_results, read_dataset
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.questions.build import build_questions
 from katha.eval_bridge.questions.writing import (
@@ -96,6 +99,93 @@ def write_story_variants(stories: Path, out: Path, *, by: str, judge: str | None
         rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]
     _write(out, kept)
     return Built(len(kept), rejected)
+
+
+@dataclass(frozen=True)
+class MixedSet:
+    """An evaluation set at a mixing ratio: how many stories of which source, what could not be written, how near it is
+    to the closed stories (MAUVE, Table 1) and how many different words either has."""
+
+    ratio: float
+    generator: str
+    stories: int
+    closed: int
+    opened: int
+    failed: dict[str, str]
+    mauve: Mauve
+    words_before: int
+    words: int
+
+
+def write_mixed_set(
+    closed: Path,
+    opened: Path,
+    out: Path,
+    *,
+    ratio: float,
+    by: str | None,
+    base_url: str | None,
+    seed: int,
+    mauve_model: str,
+) -> MixedSet:
+    """Write as many stories as `closed` has into `out`, mixed with `opened` at a ratio (VCMS, Sec. 4).
+
+    by: the model that goes on from the closed stories' beginnings; None writes the mix as it is drawn.
+
+    Raises:
+        UsageError: the ratio, the stories or the model are wrong. ModelError: the model cannot be used.
+    """
+    refuse_overwriting(out, [closed, opened])
+    before, others = list(iter_records(closed)), list(iter_records(opened))
+    mixed = mix_stories(before, others, ratio, seed)
+    made, failed = list(mixed.stories), dict[str, str]()
+    if by is not None:
+        made, failed = continue_stories(make_model(by, base_url=base_url), before, mixed, ratio=ratio, seed=seed)
+    _write(out, made)
+    texts, written = [story.story_text for story in before], [story.story_text for story in made]
+    opened_count = sum(source == "open" for source in mixed.sources.values())
+    return MixedSet(
+        ratio=ratio,
+        generator=by or "none: the mix as it is drawn",
+        stories=len(made),
+        closed=len(mixed.sources) - opened_count,
+        opened=opened_count,
+        failed=failed,
+        mauve=mauve(texts, written, model=mauve_model, seed=seed),
+        words_before=vocabulary_size(texts),
+        words=vocabulary_size(written),
+    )
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What was read of ViStoryBench: stories, shots, characters' pictures, boards, and which boards are missing."""
+
+    stories: int
+    shots: int
+    pictures: int
+    boards: int
+    missing: dict[str, str]
+
+
+def write_vistorybench(dataset: Path, out: Path, *, results: Path | None, language: str, lite: bool) -> Dataset:
+    """Write `stories.jsonl`, `characters/` and, of a method's results, `boards/` into the new folder `out`.
+
+    Raises:
+        UsageError: the language is not known, or `out` holds something. InputFileError, RecordError: the dataset cannot
+        be read.
+    """
+    if language not in get_args(Language):
+        raise UsageError(f"--language is {' or '.join(get_args(Language))}, not {language!r}.")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"--out {str(out)!r} exists and is not an empty folder.", hint="Name a new one.")
+    records = list(read_dataset(dataset, language=cast(Language, language), lite=lite))
+    out.mkdir(parents=True, exist_ok=True)
+    _write(out / "stories.jsonl", records)
+    pictures = copy_references(dataset, records, out / "characters")
+    missing = copy_results(results, records, out / "boards") if results is not None else {}
+    boards = len(records) - len(missing) if results is not None else 0
+    return Dataset(len(records), sum(len(record.scenes) for record in records), pictures, boards, missing)
 
 
 def write_contrasts(stories: Path, variants: Path, out: Path) -> Built:
@@ -200,7 +290,7 @@ def _twin_questions(
     return kept + [item for item in fresh if item.question_id not in names]
 
 
-def measure_planners(stories: Path, planners: Sequence[str], panels: int) -> dict[str, PlannerQuality]:
+def measure_planners(stories: Path, planners: Sequence[str], panels: int | None = None) -> dict[str, PlannerQuality]:
     """Plan stories with each planner and measure how much of what must be seen the prompts say; nothing is drawn."""
     records = list(iter_records(stories))
     found: dict[str, PlannerQuality] = {}
@@ -208,7 +298,7 @@ def measure_planners(stories: Path, planners: Sequence[str], panels: int) -> dic
         made, rows, failed = default_registry("planners").create(name), [], {}
         for record in records:
             try:
-                plan = made.plan(record, PlanRequest(panels=len(record.scenes) or panels))
+                plan = made.plan(record, PlanRequest(panels=len(record.scenes) or panels or PlanRequest().panels))
             except UsageError as error:
                 failed[record.story_id] = error.message
             else:
@@ -219,7 +309,7 @@ def measure_planners(stories: Path, planners: Sequence[str], panels: int) -> dic
 
 def _questions(record: StoryRecord, by: str, planner: str, base_url: str | None) -> list[Question]:
     settings = Settings(planner="oracle" if record.transitions else planner)
-    plan = make_plan(record, settings.model_copy(update={"panels": len(record.scenes) or settings.panels}))
+    plan = make_plan(record, settings.model_copy(update={"panels": len(record.scenes) or PlanRequest().panels}))
     if by == "rule":
         return build_questions(record.model_copy(update={"recoverability_questions": []}), plan)
     return write_questions(make_model(by, base_url=base_url), record, plan.transitions)

@@ -46,7 +46,7 @@ from katha.experiments.runner import (
     write_records,
 )
 from katha.jsonio import digest, dumps, read_json, write_bytes_atomic, write_json
-from katha.protocols import Judge
+from katha.protocols import Judge, PlanRequest
 from katha.schema import DIMENSIONS, Dimension, Plan, Record, StoryRecord
 from katha.schema.scores import Scores, Selection
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, Standing, StoryCell, StoryRow
@@ -394,7 +394,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         """Return the plan of one planner, made once for all renderers and kept."""
         config = method.config
         planner = self._job.plugins[method.name].planner
-        limit, panels = self._job.prompt_tokens, len(record.scenes) or config.panels
+        limit, panels = self._job.prompt_tokens, len(record.scenes) or config.panels or PlanRequest().panels
         key = digest([dict(planner.spec()), panels, config.style, limit])
         path = self._out / "plans" / key[:12] / f"{record.story_id}.json"
         if path.is_file():

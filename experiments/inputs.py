@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents.context import make_plan
 from katha.compass.lock import TEST_SPLITS
-from katha.config import Settings
+from katha.config import Flag, Settings
 from katha.errors import InputFileError, RecordError, UsageError
 from katha.eval_bridge.questions.build import build_questions, fill_options
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, EvaluatorSpec, evaluator_questions
 from katha.eval_bridge.scoring.contrastive import iter_variants
 from katha.jsonio import digest, iter_lines, loads, read_text
+from katha.protocols import PlanRequest
 from katha.schema import ContrastiveVariant, Question, Scene, StoryRecord
 from katha.schema.scores import Selection
 from katha.stories import VARIANTS_FILE
@@ -58,17 +59,21 @@ class EvalOptions(BaseModel):
     )
 
 
-class CompareOptions(BaseModel):
-    """Which stories methods are compared on, and how their differences are tested."""
+class StudyOptions(BaseModel):
+    """Which stories a suite or a comparison is about, how differences are tested, and what is measured beside."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     split: str | None = Field(default=None, description=SPLIT_HELP)
     ids: str | None = Field(default=None, description=IDS_HELP)
     reference: str | None = Field(
-        default=None, description="The method that the others are held against, not every pair."
+        default=None,
+        description="The row or method that the others are held against; the suite's baseline, or every pair.",
     )
     resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of stories; 10000 unless told.")
+    metrics: Annotated[tuple[str, ...], Flag("--metrics", many=True)] = Field(
+        default=(), description="Other papers' measures of the boards, with commas; `katha metrics --list`."
+    )
 
 
 def choose_stories(
@@ -225,7 +230,7 @@ def _owned(record: StoryRecord) -> list[Question]:
 def _with_questions(record: StoryRecord) -> StoryRecord:
     """Return the story with the questions that its transitions call for; unchanged if it cannot be planned."""
     try:
-        plan = make_plan(record, Settings(panels=len(record.scenes) or Settings().panels))
+        plan = make_plan(record, Settings(panels=len(record.scenes) or PlanRequest().panels))
     except UsageError:
         return record
     return record.model_copy(update={"recoverability_questions": build_questions(record, plan)})
@@ -234,7 +239,7 @@ def _with_questions(record: StoryRecord) -> StoryRecord:
 def _with_scenes(record: StoryRecord) -> StoryRecord:
     """Return a plain story with the scenes that the rule planner reads in it; unchanged if it cannot be planned."""
     try:
-        plan = make_plan(record, Settings())
+        plan = make_plan(record, Settings(panels=PlanRequest().panels))
     except UsageError:
         return record
     led = {item.to_scene: item for item in plan.transitions}

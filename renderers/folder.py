@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -197,8 +198,18 @@ class FolderRenderer:
         raise RenderError("The renderer 'folder' cannot draw a frame.", hint="Give --bridge-renderer NAME.")
 
 
+_DEEPEST = 2
+"""Folders below a folder of boards: a story's, and the panels of a run."""
+
+
 def _fingerprint(root: Path) -> str:
     """Return what tells that a picture below `root` was changed, without reading them."""
-    paths = sorted(path for path in root.rglob("*") if path.suffix.lower() in {*SUFFIXES, ".json"} and path.is_file())
+    paths: list[Path] = []
+    for folder, names, files in os.walk(root):
+        place = Path(folder)
+        if len(place.relative_to(root).parts) >= _DEEPEST:
+            names.clear()  # somebody gave his whole disk
+        paths += (place / name for name in files if Path(name).suffix.lower() in {*SUFFIXES, ".json"})
+    paths = sorted(path for path in paths if path.is_file())
     stats = [(path.relative_to(root).as_posix(), path.stat()) for path in paths]
     return digest([[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats])

@@ -30,8 +30,10 @@ from katha.experiments.building import (
     Built,
     measure_planners,
     write_contrasts,
+    write_mixed_set,
     write_story_questions,
     write_story_variants,
+    write_vistorybench,
 )
 from katha.experiments.scoring import read_archive, read_scored_stories
 from katha.jsonio import refuse_overwriting, write_json
@@ -352,6 +354,72 @@ def contrasts(
     Draw and judge OUT as any stories; `scores.json` then has `contrasts`.
     """
     _tell(write_contrasts(stories, variants, out), "twins", out, as_json)
+
+
+@bench.command()
+def mix(
+    closed: Annotated[Path, typer.Argument(help="The closed-ended stories: the evaluation set as it is (.jsonl).")],
+    opened: Annotated[Path, typer.Argument(metavar="OPEN", help="Open-ended stories to mix in (.jsonl).")],
+    out: Annotated[Path, typer.Option("--out", help="The mixed set, as JSON Lines.")],
+    ratio: Annotated[float, typer.Option("--ratio", help="The share of open-ended stories, 0 to 1.")] = 0.5,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Who goes on from the beginnings: anthropic:MODEL, openai:MODEL, PATH.")
+    ] = None,
+    base_url: Url = None,
+    mauve_model: Annotated[str, typer.Option("--mauve-model", help="Whose features MAUVE compares.")] = "gpt2-large",
+    seed: Seed = 42,
+    as_json: Json = False,
+) -> None:
+    """Write an evaluation set of as many stories as CLOSED has, with open-ended ones at a ratio (VCMS, Sec. 4).
+
+    With --by, each story is a new one that begins as a closed one does, written after the example of the mix. What
+    cannot be written is listed and left out; the exit code is then 1.
+    """
+    found = write_mixed_set(
+        closed, opened, out, ratio=ratio, by=by, base_url=base_url, seed=seed, mauve_model=mauve_model
+    )
+    if as_json:
+        echo_json({"out": str(out), **asdict(found)})
+    else:
+        for story, reason in found.failed.items():
+            typer.echo(f"Not written: {story}: {reason}")
+        typer.echo(f"{found.stories} stories of a mix of {found.closed} closed and {found.opened} open ones: {out}")
+        near = f"{found.mauve.value:.4f}" if found.mauve.value is not None else f"not known, {found.mauve.reason}"
+        typer.echo(f"  MAUVE to the closed stories: {near}")
+        typer.echo(f"  different words: {found.words:,}, the closed stories {found.words_before:,}")
+    if found.failed:
+        raise typer.Exit(1)
+
+
+@bench.command()
+def vistorybench(
+    dataset: Annotated[Path, typer.Argument(help="ViStoryBench's dataset: the folder that holds 01/story.json.")],
+    out: Annotated[Path, typer.Option("--out", help="A folder for stories.jsonl, characters/ and boards/.")],
+    results: Annotated[
+        Path | None, typer.Option("--results", help="A method's pictures, METHOD/MODE/LANGUAGE: read as boards.")
+    ] = None,
+    language: Annotated[str, typer.Option("--language", help="en or ch.")] = "en",
+    lite: Annotated[bool, typer.Option("--lite", help="The 20 stories of ViStoryBench-Lite.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write ViStoryBench's scripts as stories, its characters' pictures, and a method's results as boards.
+
+    Then `katha metrics OUT/boards --stories OUT/stories.jsonl --characters OUT/characters` measures them. Stories
+    without all their pictures are listed; the exit code is then 1.
+    """
+    found = write_vistorybench(dataset, out, results=results, language=language, lite=lite)
+    if as_json:
+        echo_json({"out": str(out), **asdict(found)})
+    else:
+        for story, reason in found.missing.items():
+            typer.echo(f"No board: {story}: {reason}")
+        typer.echo(
+            f"{found.stories} stories with {found.shots} shots and {found.pictures} pictures of characters: {out}"
+        )
+        if results is not None:
+            typer.echo(f"  {found.boards} boards: {out / 'boards'}")
+    if found.missing:
+        raise typer.Exit(1)
 
 
 def _tell(built: Built, what: str, out: Path, as_json: bool) -> None:

@@ -52,6 +52,9 @@ VERBS = {
         "studies:evaluate",
         "Judge the boards of STORIES under text, image and text+image, and write scores and a report.",
     ),
+    "metrics": _Verb(
+        "metrics:metrics", "Measure BOARDS by the metrics of other papers, and hold them against STG where it is known."
+    ),
     "ablate": _Verb("studies:ablate", "Run every row of a suite over STORIES, and say what the differences support."),
     "tune": _Verb(
         "studies:tune",

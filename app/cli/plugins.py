@@ -20,19 +20,25 @@ from katha.agents.context import load_plugins
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
 from katha.config import Settings, cache_folder, resolve
-from katha.configs import config_names
+from katha.configs import config_names, load_config
 from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
+from katha.models.checkpoints import find_folder
 from katha.registry import Family, default_registry, option_names
 from katha.store import Store
 
 _REQUIREMENT, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
-Kind = Literal["renderer", "judge", "planner"]
+Kind = Literal["renderer", "judge", "planner", "metric"]
 Name = Annotated[str, typer.Argument(help="What it is called: small letters, digits, hyphens.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The package's folder; katha-NAME unless told.")]
-_FAMILIES: Mapping[Kind, Family] = {"renderer": "renderers", "judge": "judges", "planner": "planners"}
+_FAMILIES: Mapping[Kind, Family] = {
+    "renderer": "renderers",
+    "judge": "judges",
+    "planner": "planners",
+    "metric": "metrics",
+}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -111,9 +117,22 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "packages": _packages(),
         "keys": {key: "set" if os.environ.get(key) else "not set" for key in _KEYS},
         "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
+        "free answers": {"default": "lemma-set", "recommended": _recommended()},
         "folders": {"cache": f"{folder} ({usable})"},
         "would run": {name: _presented(resolve({}, preset=name, environment={})) for name in config_names("presets")},
     }
+
+
+def _recommended() -> str:
+    """The matching rule to use where its model is installed, and whether it is. Nothing is loaded or fetched."""
+    rule = str(load_config("matching.yaml")["recommended"])
+    try:
+        find_folder(rule.partition(":")[2])
+    except ImportError:
+        return f"{rule} (not now: pip install 'katha[local]')"
+    except KathaError as error:
+        return f"{rule} (not now: {error.hint})"
+    return f"{rule} (installed: --matching {rule})"
 
 
 def _packages() -> dict[str, str]:

@@ -21,16 +21,18 @@ from katha.app.cli.console import (
     tell_outcome,
     tell_table,
 )
-from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Resamples, Split, Stories, options_from
+from katha.app.cli.metrics import tell_measures
+from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Resamples, Stories, options_from
 from katha.app.evaluator_tables import evaluate_table
 from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tuning
+from katha.app.reports.metrics_page import read_measures
 from katha.app.reports.page import change, headline, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
 from katha.app.studies import estimate
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.experiments.evaluator_tables import load_table
-from katha.experiments.inputs import CompareOptions, EvalOptions
+from katha.experiments.inputs import EvalOptions, StudyOptions
 from katha.experiments.runner import ExperimentState, Result
 from katha.schema.tables import AblationRow, AblationTable, CompareTable, HumanColumns, TuningResult
 
@@ -64,12 +66,15 @@ def _conclude(
     result: Result[S, T], tell: Callable[[T], None], as_json: bool, told: Mapping[str, object] | None = None
 ) -> None:
     """Print the table that a study gave, as text or as one JSON object, and leave with the study's exit code."""
-    report = str(result.out / "report.html")
+    report, measured = str(result.out / "report.html"), read_measures(result.out)
     if as_json:
         table = {"table": result.table.model_dump(mode="json")}
+        table |= {"metrics": measured.model_dump(mode="json")} if measured is not None else {}
         echo_json({"out": str(result.out), "report": report, **(told or {}), **table})
     else:
         tell(result.table)
+        if measured is not None:
+            tell_measures(measured)
         tell_outcome(result.outcome)
         typer.echo(f"Report: {report}")
     end(result.outcome, result.status)
@@ -236,21 +241,18 @@ def _tell_invalid(invalid: Mapping[str, Mapping[str, str]]) -> None:
 
 
 @options_from(Settings, leave_out=("mode", "review"))
+@options_from(StudyOptions, into="options", preset=False, limits=False)
 def ablate(
     stories: Stories,
     given: Given,
+    options: Given,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or a YAML file of your own.")] = "length",
     rows: Annotated[str | None, typer.Option("--rows", help="Only these rows of the suite, with commas.")] = None,
-    split: Split = None,
     lock: Lock = None,
     human: Annotated[
         Path | None,
         typer.Option("--human", help="People's judgments of the boards (CSV or JSON Lines): human columns."),
     ] = None,
-    reference: Annotated[
-        str | None, typer.Option("--reference", help="The row that the others are held against; the suite's baseline.")
-    ] = None,
-    resamples: Resamples = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -261,8 +263,9 @@ def ablate(
     again does nothing; after a kill it goes on.
     """
     named = [part.strip() for part in rows.split(",") if part.strip()] if rows is not None else None
+    own = {**given.changes, **options.changes}
     if dry_run:
-        needs = needs_of_ablation(stories, given.preset, suite=suite, rows=named, split=split, **given.changes)
+        needs = needs_of_ablation(stories, given.preset, suite=suite, rows=named, **own)
         tell_needs(needs, as_json, locked=lock is not None)
         return
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
@@ -271,15 +274,12 @@ def ablate(
             given.preset,
             suite=suite,
             rows=named,
-            split=split,
             lock=lock,
             human=human,
-            reference=reference,
-            resamples=resamples,
             out=out,
             budget=given.budget,
             on_progress=on_progress,
-            **given.changes,
+            **own,
         )
     _conclude(result, _tell_ablation, as_json)
 
@@ -329,7 +329,7 @@ def _people(mode: str, human: HumanColumns) -> str:
 
 
 @options_from(Settings, leave_out=_VARIED)
-@options_from(CompareOptions, into="options", preset=False, limits=False)
+@options_from(StudyOptions, into="options", preset=False, limits=False)
 def compare(
     stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, a text, or a folder of them.")],
     given: Given,

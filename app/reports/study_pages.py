@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from katha.app.reports.charts import Axis, curve
+from katha.app.reports.metrics_page import read_measures
 from katha.app.reports.page import DASH, Picture, panel_uri, pictures, read_record, worded, write_page
 from katha.experiments.ablate.conclusions import ALPHA
 from katha.jsonio import read_json
@@ -79,6 +80,7 @@ def write_ablation_report(out: Path) -> Path:
         tone=_TONES.get(table.conclusion.verdict, "open"),
         groups=_GROUPS,
         pictures={(case.story_id, case.after): _case_pictures(case, out) for case in cases},
+        measures=read_measures(out),
         repeat=[(name, worded(name, state[name])) for name in _REPEATED],
         people=people_table(table.rows),
     )
@@ -133,6 +135,7 @@ def write_compare_report(out: Path) -> Path:
         boards=boards,
         dimensions=DIMENSIONS,
         reading=_reading,
+        measures=read_measures(out),
         repeat=[
             *((name, worded(name, state[name])) for name in ("command", "katha")),
             ("shared settings", worded("config", state["config"])),

@@ -111,8 +111,8 @@ def parse_boards(values: Sequence[str], reserved: Iterable[str] = ()) -> list[Bo
     return found
 
 
-def read_board(boards: Boards, record: StoryRecord) -> JudgedBoard:
-    """The board of one story, every picture checked to decode.
+def read_board(boards: Boards, record: StoryRecord, *, decoded: bool = True) -> JudgedBoard:
+    """The board of one story, every picture checked to decode, unless whoever uses it decodes what it needs.
 
     Raises:
         BoardProblem: the board is missing, incomplete, too long, damaged or another story's.
@@ -124,7 +124,7 @@ def read_board(boards: Boards, record: StoryRecord) -> JudgedBoard:
         board = (_from_storyboard if (folder / _STORYBOARD).exists() else _from_numbers)(folder, record)
     except OSError as error:
         raise BoardProblem(f"the folder cannot be read: {error.strerror}") from error
-    for place, frame in enumerate(board.frames, 1):
+    for place, frame in enumerate(board.frames if decoded else (), 1):
         try:
             clean_image(frame.data, f"frame {place} ({frame.path.name})")
         except InputFileError as error:

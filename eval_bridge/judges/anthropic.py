@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judging.abilities import BatchResult, Sent
-from katha.models.client import AnthropicClient, Received
-from katha.protocols import Evidence
+from katha.models.client import AnthropicClient, Received, Request
+from katha.protocols import Evidence, PlainPrompt
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
@@ -83,6 +83,12 @@ class AnthropicJudge(ApiJudge):
         if parts:
             parts[-1]["cache_control"] = {"type": "ephemeral"}
         return parts
+
+    def _plain_request(self, evidence: Evidence, prompt: PlainPrompt) -> Request:
+        """Return the body of a call; this API has the system's words beside the messages, and no probabilities."""
+        request = super()._plain_request(evidence, prompt)
+        messages = [turn for turn in request["messages"] if turn["role"] != "system"]
+        return {**request, "messages": messages, **({"system": prompt.system} if prompt.system else {})}
 
     def _received(self, body: Mapping[str, Any]) -> Received:
         from anthropic.types import Message

@@ -12,7 +12,7 @@ from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judging.abilities import BatchApi, BatchResult
 from katha.eval_bridge.packets.instructions import parse_reply, question_text
 from katha.models.client import Backoff, ChatClient, Fault, Received, Request, find_vendor
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
 
 T = TypeVar("T")
 _STOPPED = {"refused": "the judge refused to answer", "truncated": "the reply was cut at the limit of its length"}
@@ -77,6 +77,23 @@ class ApiJudge(ABC):
         messages = [{"role": "user", "content": [*self._evidence(evidence), *asked]}]
         return self._client.request(messages, None if plain else prompt.schema, self._card["max_tokens"])
 
+    def _plain_request(self, evidence: Evidence, prompt: PlainPrompt) -> Request:
+        """Return the body of one call that puts a prompt as it stands."""
+        shown = [b64encode(png).decode("ascii") for png in evidence.images]
+
+        def turn(role: str, parts: Sequence[str | int]) -> dict[str, Any]:
+            content = [_text(part) if isinstance(part, str) else self._picture(shown[part]) for part in parts]
+            return {"role": role, "content": content}
+
+        messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        for example in prompt.examples:
+            messages += [turn("user", example.parts), turn("assistant", (example.answer,))]
+        request = self._client.request([*messages, turn("user", prompt.parts)], None, prompt.max_tokens)
+        # A model that takes no temperature is asked without one, unless a draw is wanted.
+        fixed = self._card.get("temperature") is None and not prompt.temperature
+        drawn = {"temperature": None if fixed else prompt.temperature, "top_p": prompt.top_p}
+        return {**request, **{name: value for name, value in drawn.items() if value is not None}}
+
     @property
     @abstractmethod
     def batches(self) -> BatchApi:
@@ -125,6 +142,22 @@ class ApiJudge(ABC):
                 yield JudgeReply("transport_failed", error=done.error, usage=done.usage)
             else:
                 yield _reply(done.received, prompt, done.usage, plain=done.plain)
+
+    def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order; probabilities come with it where the server gives them.
+
+        Raises:
+            UsageError: the key or the model is wrong. JudgeError: the account has no credit left.
+        """
+        for prompt in prompts:
+            try:
+                done = self._client.exchange(partial(_as_it_stands, self._plain_request(evidence, prompt)))
+            except ModelError as error:
+                raise JudgeError(error.message) from None
+            if done.received is None:
+                yield JudgeReply("transport_failed", error=done.error, usage=done.usage)
+            else:
+                yield _plain_reply(done.received, prompt, done.usage)
 
     def batch_request(self, evidence: Evidence, prompt: JudgePrompt) -> dict[str, Any]:
         """Return the body of one call for a batch: the same as a call of its own would have."""
@@ -178,6 +211,23 @@ class ApiJudge(ABC):
 
 def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
+
+
+def _as_it_stands(request: Request, plain: bool) -> Request:
+    return request
+
+
+def _plain_reply(received: Received, prompt: PlainPrompt, usage: dict[str, Any]) -> JudgeReply:
+    """Return the text as it came; a reply that was cut still has its first token."""
+    if prompt.words and received.words is not None:
+        usage = {**usage, "probabilities": {word: received.words.get(word, 0.0) for word in prompt.words}}
+        if received.stop == "truncated" and received.text.strip():
+            return JudgeReply("ok", answer=received.text, raw=received.text, usage=usage)
+    if received.stop is not None:
+        return JudgeReply(received.stop, raw=received.text[:2_000], error=_STOPPED[received.stop], usage=usage)
+    if not received.text.strip():
+        return JudgeReply("unparseable", raw=received.text, error="the reply is empty", usage=usage)
+    return JudgeReply("ok", answer=received.text, raw=received.text, usage=usage)
 
 
 def _reply(received: Received, prompt: JudgePrompt, usage: dict[str, Any], *, plain: bool) -> JudgeReply:

@@ -23,6 +23,7 @@ from katha.eval_bridge.judges.local_model import (
     load_model,
     use_shared_attention,
 )
+from katha.eval_bridge.judges.local_plain import answer_plainly
 from katha.eval_bridge.packets.instructions import parse_reply, prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import digest, sha256_hex
@@ -35,7 +36,7 @@ from katha.models.checkpoints import (
     free_bytes,
     read_config,
 )
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
 
 # The gate of prefix reuse: a sample of questions is asked again the naive way, and answers that flip are counted.
 
@@ -228,6 +229,16 @@ class LocalJudge:
             counts = {"input": reply.read - reply.reused, "cached": reply.reused, "output": len(reply.ids)}
             usage = {**counts, "reuse": self._reuse, **self._verified(asker, evidence, packet, prompt, reply)}
             yield self._typed(asker.loaded.decode(reply.ids), reply, prompt, usage)
+
+    def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order, with probabilities of the words that a prompt wants.
+
+        Raises:
+            InputFileError: the weights cannot be loaded. JudgeError: they do not fit.
+        """
+        if prompts:
+            loaded = self._load().loaded
+            yield from (answer_plainly(loaded, evidence, prompt) for prompt in prompts)
 
     def close(self) -> None:
         """Let go of the model and its memory; the next question loads it again."""

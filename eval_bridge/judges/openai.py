@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judging.abilities import BatchResult, Sent
-from katha.models.client import OpenAIClient, Received
+from katha.models.client import OpenAIClient, Received, Request
+from katha.protocols import Evidence, PlainPrompt
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _ENDPOINT = "/v1/chat/completions"
 _ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
 _LOOKED_AT = 200
+_MOST_WORDS = 20
+"""Of how many first tokens the protocol gives the probability at most."""
 
 
 class OpenAIBatches:
@@ -81,6 +84,10 @@ class OpenAIJudge(ApiJudge):
 
     def _picture(self, png: str) -> dict[str, Any]:
         return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}}
+
+    def _plain_request(self, evidence: Evidence, prompt: PlainPrompt) -> Request:
+        request = super()._plain_request(evidence, prompt)
+        return request | {"logprobs": True, "top_logprobs": _MOST_WORDS} if prompt.words else request
 
     def _received(self, body: Mapping[str, Any]) -> Received:
         from openai.types.chat import ChatCompletion

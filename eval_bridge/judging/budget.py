@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import judge_abilities
-from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import AnswerStatus
 
 _CHARACTERS_PER_TOKEN = 4
@@ -26,10 +26,13 @@ REPLY_TOKENS = 80
 STOPPED = "the budget was used up before this question was asked"
 
 
-def estimate_tokens(evidence: Evidence, prompt: JudgePrompt) -> int:
+def estimate_tokens(evidence: Evidence, prompt: JudgePrompt | PlainPrompt) -> int:
     """Return roughly how many tokens a judge reads for one question: a token per four letters and per 750 pixels."""
-    letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
-    letters += sum(map(len, prompt.options or ()))
+    if isinstance(prompt, PlainPrompt):
+        letters = len(prompt.text)
+    else:
+        letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
+        letters += sum(map(len, prompt.options or ()))
     sides = ((int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")) for png in evidence.images)
     return letters // _CHARACTERS_PER_TOKEN + sum(picture_tokens(*side) for side in sides)
 
@@ -193,9 +196,13 @@ class Estimate:
 class Weighed:
     """Stands in for a judge in a dry run: it asks nothing, and adds up what asking would take."""
 
-    def __init__(self, judge: Judge, estimate: Estimate, share: float = 1.0) -> None:
-        """share: of the judge's price, that of a batch for example."""
+    def __init__(
+        self, judge: Judge, estimate: Estimate, share: float = 1.0, pretended: JudgeReply | None = None
+    ) -> None:
+        """share: of the judge's price, that of a batch for example. pretended: what it replies instead of `not_asked`,
+        for whoever asks on according to what it hears."""
         self._judge, self._estimate, self._share = judge, estimate, share
+        self._reply = pretended or JudgeReply("not_asked", error="dry run")
         abilities = judge_abilities(judge)
         self.always_chooses, self._price = abilities.always_chooses, abilities.price
 
@@ -205,6 +212,13 @@ class Weighed:
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield `not_asked` for each prompt."""
+        return self._weigh(evidence, prompts)
+
+    def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
+        """Yield `not_asked` for each prompt."""
+        return self._weigh(evidence, prompts)
+
+    def _weigh(self, evidence: Evidence, prompts: Sequence[JudgePrompt | PlainPrompt]) -> Iterator[JudgeReply]:
         for prompt in prompts:
             tokens = estimate_tokens(evidence, prompt)
             self._estimate.calls += 1
@@ -214,4 +228,4 @@ class Weighed:
                 self._estimate.cost = None
             elif self._estimate.cost is not None:
                 self._estimate.cost += self._share * expected_cost(self._price, tokens, 1)
-            yield JudgeReply("not_asked", error="dry run")
+            yield self._reply

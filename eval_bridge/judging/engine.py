@@ -32,24 +32,25 @@ from katha.eval_bridge.judging.abilities import JudgeAbilities, asked_as, judge_
 from katha.eval_bridge.judging.answers import OutcomeCounter
 from katha.eval_bridge.judging.budget import STOPPED, Budget, Tally, estimate_tokens, expected_cost, require_prices
 from katha.eval_bridge.matching.match import normalise
-from katha.eval_bridge.packets.instructions import AnswersFormat, judge_prompt, prompt_sha256
+from katha.eval_bridge.packets.instructions import AnswersFormat, judge_prompt, plain_sha256, prompt_sha256
 from katha.eval_bridge.packets.packets import PREPROCESSING, packet_sha256
 from katha.jsonio import canonical, digest
-from katha.protocols import AnswersByName, Evidence, Judge, JudgePrompt, JudgeReply, LetsGo
+from katha.protocols import AnswersByName, AnswersPlainly, Evidence, Judge, JudgePrompt, JudgeReply, LetsGo, PlainPrompt
 from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question
 from katha.store import AnswerCache, Store
 
 OnAnswer = Callable[[Answer, bool], None]
 """Called with each answer as soon as it exists, and whether it was reused (not paid for)."""
 
+OnReply = Callable[[str, JudgeReply], None]
+"""Called with a judge's name and each reply that it gave."""
+
 _EVIDENCE = frozenset(("recoverable", "unclear", "omitted", "contradicted"))
 _SUPPORT = frozenset(("supported", "omitted", "contradicted", "ambiguous"))
 _FEW = "the judge gave fewer replies than questions"
 _LONGEST_RAW = 100_000
 _LONGEST_USAGE = 100_000
-OnReply = Callable[[str, JudgeReply], None]
-"""Called with a judge's name and each reply that it gave."""
-
+_OWN_QUESTIONS_ONLY = "the judge answers katha's own questions only, no prompts of other measures"
 _SPENT = "The budget is used up; what was paid for is kept."
 _SPENT_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
 
@@ -70,19 +71,33 @@ class Retry:
 
 
 @dataclass(frozen=True)
+class PlainQuestion:
+    """A prompt that is put as it stands, and the id that its answer carries (`vinabench-vqa/time/2`)."""
+
+    question_id: str
+    prompt: PlainPrompt
+
+    @property
+    def role(self) -> None:
+        """It belongs to neither half: no board is chosen by it."""
+        return
+
+
+@dataclass(frozen=True)
 class Inquiry:
     """Questions about one packet, and how they are put.
 
     method: the board that the packet shows; None for a text-only packet, whose answers hold for every method. variant:
-    the prompt variant. cached: whether answers that are there already count, and new ones are kept.
+    the prompt variant, and answers: the form of the answers, which plain questions have in themselves. cached: whether
+    answers that are there already count, and new ones are kept.
     """
 
     packet: Packet
     evidence: Evidence
-    questions: Sequence[Question]
+    questions: Sequence[Question | PlainQuestion]
     method: str | None
-    variant: str
-    answers: AnswersFormat
+    variant: str = ""
+    answers: AnswersFormat = "free"
     cached: bool = True
 
 
@@ -121,7 +136,18 @@ def _sound_usage(usage: Mapping[str, object]) -> dict[str, object]:
     return dict(usage)
 
 
-def _checked(reply: object, prompt: JudgePrompt) -> JudgeReply:
+def _put(judge: Judge, evidence: Evidence, prompts: Sequence[JudgePrompt | PlainPrompt]) -> Iterator[JudgeReply]:
+    """Yield the replies of one way of asking; a judge that takes no plain prompts is not asked any."""
+    plain = [prompt for prompt in prompts if isinstance(prompt, PlainPrompt)]
+    if not plain:
+        yield from judge.ask(evidence, [prompt for prompt in prompts if isinstance(prompt, JudgePrompt)])
+    elif isinstance(judge, AnswersPlainly):
+        yield from judge.ask_plainly(evidence, plain)
+    else:
+        yield from (JudgeReply("not_asked", error=_OWN_QUESTIONS_ONLY) for _ in plain)
+
+
+def _checked(reply: object, prompt: JudgePrompt | PlainPrompt) -> JudgeReply:
     """Return a judge's reply as a sound one: a typed failure when it breaks the reply's form, without an answer."""
     try:
         if not isinstance(reply, JudgeReply):
@@ -137,7 +163,7 @@ def _checked(reply: object, prompt: JudgePrompt) -> JudgeReply:
             said = error if known else f"unknown status {reply.status!r}"
             return JudgeReply(reply.status if known else "unparseable", raw=raw, error=said, usage=usage)
         given = _sound(reply.answer)
-        answer = _literal(given, prompt.options)
+        answer = _literal(given, prompt.options if isinstance(prompt, JudgePrompt) else None)
         checks = (
             (answer is not None, f"answer {given!r} is not one of the options" if given else "no answer"),
             (reply.evidence_status in {None, *_EVIDENCE}, f"evidence status {reply.evidence_status!r}"),
@@ -162,7 +188,7 @@ def _cause(error: BaseException) -> str:
 class _Call:
     """One question of a packet with everything that labels its answer."""
 
-    prompt: JudgePrompt
+    prompt: JudgePrompt | PlainPrompt
     key: str
     labels: Mapping[str, object]
 
@@ -203,13 +229,15 @@ class _Line:
         """Hold a judge of one thread while all questions of a packet are put to it."""
         return self._free if self.alone else nullcontext()
 
-    def one(self, evidence: Evidence, prompt: JudgePrompt, retry: Retry) -> JudgeReply:
+    def one(self, evidence: Evidence, prompt: JudgePrompt | PlainPrompt, retry: Retry) -> JudgeReply:
         """Return the reply to one question, as one of several that are asked side by side."""
         with nullcontext() if self.alone else self._free:
             (reply,) = self.replies(evidence, [prompt], retry)
             return reply
 
-    def replies(self, evidence: Evidence, prompts: Sequence[JudgePrompt], retry: Retry) -> Iterator[JudgeReply]:
+    def replies(
+        self, evidence: Evidence, prompts: Sequence[JudgePrompt | PlainPrompt], retry: Retry
+    ) -> Iterator[JudgeReply]:
         """Yield one sound reply per prompt, in order. What came before a failure stands.
 
         Raises:
@@ -227,7 +255,7 @@ class _Line:
                 return
             before, wrong, few = done, "", ""
             try:
-                for reply in islice(self.judge.ask(evidence, prompts[done : done + under_way]), under_way):
+                for reply in islice(_put(self.judge, evidence, prompts[done : done + under_way]), under_way):
                     under_way, done = under_way - 1, done + 1
                     yield self._heard(reply, prompts[done - 1], each)
                 wrong = few = _FEW if under_way else ""
@@ -253,7 +281,7 @@ class _Line:
                 if not few:  # a plug-in that loses count is no network that comes back
                     retry.wait(failures)
 
-    def _heard(self, reply: object, prompt: JudgePrompt, each: float) -> JudgeReply:
+    def _heard(self, reply: object, prompt: JudgePrompt | PlainPrompt, each: float) -> JudgeReply:
         """Return one reply of the judge's as a sound one, and put it on the account."""
         sound = _checked(reply, prompt)
         self._budget.settle(each, float(sound.usage.get("cost") or 0.0))
@@ -352,13 +380,18 @@ class _Asking:
         self._given: dict[str, Answer] = {}
         self._waiting: dict[str, list[_Call]] = {}
 
-    def _plan(self, inquiry: Inquiry, question: Question, spec_hash: str) -> _Call:
+    def _plan(self, inquiry: Inquiry, question: Question | PlainQuestion, spec_hash: str) -> _Call:
         packet = inquiry.packet
-        form: AnswersFormat = "choice" if self._line.abilities.always_chooses else inquiry.answers
-        prompt = judge_prompt(
-            question, packet.condition, variant=inquiry.variant, answers_format=form, count=len(packet.images)
-        )
-        prompt_hash = prompt_sha256(prompt)
+        prompt: JudgePrompt | PlainPrompt
+        if isinstance(question, PlainQuestion):
+            prompt = question.prompt
+            prompt_hash = plain_sha256(prompt)
+        else:
+            form: AnswersFormat = "choice" if self._line.abilities.always_chooses else inquiry.answers
+            prompt = judge_prompt(
+                question, packet.condition, variant=inquiry.variant, answers_format=form, count=len(packet.images)
+            )
+            prompt_hash = prompt_sha256(prompt)
         labels = {
             "method": inquiry.method,
             "judge": self._line.name,

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
+from dataclasses import asdict
 from typing import Any, Literal, get_args
-
-import yaml
 
 from katha.configs import load_prompt
 from katha.errors import UsageError
-from katha.jsonio import canonical, digest, loads
-from katha.protocols import JudgePrompt, JudgeReply
+from katha.jsonio import canonical, digest, loads, shipped_table
+from katha.protocols import JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import Condition, Confidence, Question
 
 # Order of a call: pictures first, then the instruction, then the question, so that questions about one board share
@@ -36,9 +33,8 @@ _STATUSES = ["recoverable", "unclear", "omitted", "contradicted"]
 _SUPPORT = ["supported", "omitted", "contradicted", "ambiguous"]
 
 
-@cache
 def _wording(name: str = "wording") -> Any:
-    return yaml.safe_load(files("katha.prompts").joinpath("judge", f"{name}.yaml").read_text(encoding="utf-8"))
+    return shipped_table("katha.prompts", "judge", f"{name}.yaml")
 
 
 def variants() -> tuple[str, ...]:
@@ -123,6 +119,11 @@ def prompt_sha256(prompt: JudgePrompt) -> str:
     """The hash of everything a judge is told beside the evidence."""
     options = list(prompt.options) if prompt.options is not None else None
     return digest([prompt.instruction, prompt.question, prompt.dimension, options, dict(prompt.schema)])
+
+
+def plain_sha256(prompt: PlainPrompt) -> str:
+    """The hash of everything that a plain prompt tells a judge, and of how its reply is drawn."""
+    return digest({"plain": 1, **asdict(prompt)})
 
 
 def prompt_hashes(variant: str = REPORTING_VARIANT) -> dict[str, str]:

@@ -25,6 +25,7 @@ from katha.errors import (
 from katha.models.client import Backoff, Fault, ProviderClient, find_vendor
 from katha.pictures import as_png, decode
 from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.schema import Character
 
 _PROMPT_TOKENS = 1_000
 
@@ -132,7 +133,7 @@ class HostedRenderer(ABC):
     def _draw(self, request: FrameRequest, template: str, references: Sequence[bytes]) -> bytes:
         prompt = load_prompt(template).render(
             prompt=request.prompt,
-            looks="; ".join(f"{item.name}, {item.appearance}" for item in request.characters if item.appearance),
+            looks="; ".join(f"{item.name}, {item.appearance}" for item in _unsaid(request)),
             style=request.style,
             negative=request.negative_prompt,
         )
@@ -185,3 +186,9 @@ def _as_png(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple[
     if delivered != size:
         picture = ImageOps.fit(picture, size, Image.Resampling.LANCZOS)
     return as_png(picture), delivered
+
+
+def _unsaid(request: FrameRequest) -> list[Character]:
+    """The characters of whose looks the prompt says nothing yet."""
+    said = request.prompt.lower()
+    return [one for one in request.characters if one.appearance and one.appearance.lower() not in said]

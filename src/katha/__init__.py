@@ -25,11 +25,12 @@ from katha.errors import (
 if TYPE_CHECKING:
     from katha.app.drawing import plan_story, redo_frame, run_story
     from katha.app.exports import ExportOptions, export_board
+    from katha.app.measuring import measure
     from katha.app.studies import ablate, compare, evaluate, tune
     from katha.config import Settings
     from katha.eval_bridge.judging.budget import Budget
     from katha.experiments.scoring import score
-    from katha.registry import register_judge, register_planner, register_renderer
+    from katha.registry import register_judge, register_metric, register_planner, register_renderer
     from katha.schema import Answer, Board, Plan
     from katha.schema import StoryRecord as Story
     from katha.schema.scores import Scores
@@ -40,11 +41,12 @@ if TYPE_CHECKING:
 _PLACES = {
     "katha.app.drawing": ("plan_story", "redo_frame", "run_story"),
     "katha.app.exports": ("ExportOptions", "export_board"),
+    "katha.app.measuring": ("measure",),
     "katha.app.studies": ("ablate", "compare", "evaluate", "tune"),
     "katha.config": ("Settings",),
     "katha.eval_bridge.judging.budget": ("Budget",),
     "katha.experiments.scoring": ("score",),
-    "katha.registry": ("register_judge", "register_planner", "register_renderer"),
+    "katha.registry": ("register_judge", "register_metric", "register_planner", "register_renderer"),
     "katha.schema": ("Answer", "Board", "Plan", "Story"),
     "katha.schema.scores": ("Scores",),
     "katha.stories": ("load_stories",),
@@ -81,9 +83,11 @@ __all__ = [
     "evaluate",
     "export_board",
     "load_stories",
+    "measure",
     "plan_story",
     "redo_frame",
     "register_judge",
+    "register_metric",
     "register_planner",
     "register_renderer",
     "run_story",

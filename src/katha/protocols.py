@@ -50,6 +50,7 @@ class Capabilities:
     `bank`, `reference`: the board around it), or `none` when it cannot add one. source: `found` when the pictures are
     there already: a story has one board, of its own size, whatever the seed, and nothing is cached. sizes: allowed
     (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for none.
+    panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
     """
 
     identity: Literal["none", "batch", "bank", "reference"] = "none"
@@ -60,12 +61,17 @@ class Capabilities:
     default_size: tuple[int, int] = (768, 512)
     prompt_tokens: int | None = None
     deterministic: bool = True
+    panel: bool = False
 
 
 @dataclass(frozen=True)
 class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
-    find pictures; what is drawn must not depend on it."""
+    find pictures; what is drawn must not depend on it.
+
+    `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` are the panel's own; a renderer may leave them
+    alone, as most draw from the prompt.
+    """
 
     prompt: str
     seed: int
@@ -77,6 +83,11 @@ class FrameRequest:
     scene: int | None = None
     characters: tuple[Character, ...] = ()
     story_id: str = ""
+    place: str = ""
+    time_of_day: str = ""
+    shot_size: str = ""
+    shot_angle: str = ""
+    must_show: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,15 @@ class MakesRemarks(Protocol):
 
 
 @runtime_checkable
+class KnowsItsLimits(Protocol):
+    """A renderer that can tell what it has no picture for, before it draws."""
+
+    def not_drawn(self, request: FrameRequest) -> Sequence[str]:
+        """The words of `request` that a stand-in or a neutral pose will stand for, none where all of it is drawn."""
+        ...
+
+
+@runtime_checkable
 class CostsMoney(Protocol):
     """A renderer whose frames are paid for, asked for one at a time."""
 
@@ -165,6 +185,40 @@ class JudgePrompt:
     instruction: str
     options: tuple[str, ...] | None
     schema: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One worked example that comes before a plain prompt: what was shown and asked, and the answer that is right."""
+
+    parts: tuple[str | int, ...]
+    answer: str
+
+
+@dataclass(frozen=True)
+class PlainPrompt:
+    """A prompt that is put to a model as it stands, and answered in free text: no instruction or schema is added.
+
+    parts: texts, and numbers of the evidence's pictures from 0, in the order in which the model sees them. examples:
+    earlier turns of the same form. words: surface forms ("Yes", "yes") whose probability as the first token is wanted;
+    a reply has them in `usage["probabilities"]` where the judge can give them. sample: which draw it is; equal prompts
+    of different `sample` are asked anew. max_tokens: the longest reply.
+    """
+
+    parts: tuple[str | int, ...]
+    examples: tuple[Example, ...] = ()
+    system: str = ""
+    words: tuple[str, ...] = ()
+    temperature: float | None = 0.0
+    top_p: float | None = None
+    max_tokens: int = 64
+    sample: int = 0
+
+    @property
+    def text(self) -> str:
+        """Every text of it, for counts and messages; pictures are left out."""
+        turns = [*(part for each in self.examples for part in (*each.parts, each.answer)), *self.parts]
+        return "\n".join(part for part in (self.system, *turns) if isinstance(part, str) and part)
 
 
 @dataclass(frozen=True)
@@ -222,6 +276,15 @@ class AlwaysChooses(Protocol):
     @property
     def always_chooses(self) -> bool:
         """True where free answers cannot be had."""
+        ...
+
+
+@runtime_checkable
+class AnswersPlainly(Protocol):
+    """A judge that also takes prompts as they stand: what the metrics of other papers ask, word by word."""
+
+    def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order, its text as `answer`; failures are replies, as in `Judge.ask`."""
         ...
 
 

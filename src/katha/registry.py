@@ -1,4 +1,4 @@
-"""One registry for renderers, planners and judges, and the options that a person gives them as `key=value`.
+"""One registry for renderers, planners, judges and metrics, and the options that a person gives them as `key=value`.
 
 A plug-in is named `NAME` or `NAME:ARGUMENT` (`openai:gpt-5`, `recorded:answers.jsonl`); the argument is handed to its
 class as the one positional parameter. A class path may have one, too: `package.module:Class:ARGUMENT`.
@@ -25,7 +25,7 @@ from pydantic.errors import PydanticUserError
 
 from katha.errors import KathaError, UnknownPluginError, UsageError, first_line
 
-Family = Literal["renderers", "planners", "judges", "similarities"]
+Family = Literal["renderers", "planners", "judges", "similarities", "metrics", "encoders", "detectors"]
 Factory = Callable[..., Any]
 F = TypeVar("F", bound=Factory)
 ALLOW_CODE = "KATHA_ALLOW_CODE"
@@ -263,3 +263,5 @@ register_planner = default_registry("planners").register
 """Make a planner (see `katha.protocols.Planner`) known in this process under a name: `Registry.register`."""
 register_judge = default_registry("judges").register
 """Make a judge (see `katha.protocols.Judge`) known in this process under a name: `Registry.register`."""
+register_metric = default_registry("metrics").register
+"""Make a metric (see `katha.eval_bridge.metrics.Metric`) known in this process under a name: `Registry.register`."""

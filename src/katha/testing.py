@@ -16,12 +16,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from PIL import Image
 
 from katha.errors import JudgeError, KathaError, PlanError, RenderError
+from katha.eval_bridge.bench.boards import JudgedFrame
+from katha.eval_bridge.metrics import Features, Metric, MetricBoard, MetricContext, measure_board
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.jsonio import digest
 from katha.planners.base import validate_plan
@@ -34,11 +38,13 @@ from katha.protocols import (
     Judge,
     JudgePrompt,
     JudgeReply,
+    PlainPrompt,
     Planner,
     PlanRequest,
     Renderer,
 )
-from katha.schema import CONDITIONS, AnswerStatus, Character, Condition, Plan, StoryRecord
+from katha.schema import CONDITIONS, AnswerStatus, Character, Condition, Plan, Scene, StoryRecord
+from katha.schema.metrics import MetricCard, MetricValue
 
 __all__ = [
     "ContractError",
@@ -46,10 +52,12 @@ __all__ = [
     "ScriptedPlanner",
     "ScriptedRenderer",
     "check_judge",
+    "check_metric",
     "check_planner",
     "check_renderer",
     "picture",
     "sample_requests",
+    "scripted_words",
 ]
 
 E = TypeVar("E")
@@ -143,6 +151,7 @@ class ScriptedPlanner(_Scripted[Plan]):
 
 
 _Reply = JudgeReply | str
+_Asked = JudgePrompt | PlainPrompt
 
 
 class ScriptedJudge(_Scripted[_Reply]):
@@ -154,7 +163,7 @@ class ScriptedJudge(_Scripted[_Reply]):
 
     def __init__(
         self,
-        script: Iterable[_Reply | BaseException] | Callable[[Evidence, JudgePrompt], _Reply | BaseException],
+        script: Iterable[_Reply | BaseException] | Callable[[Evidence, Any], _Reply | BaseException],
         *,
         name: str = "scripted",
         revision: str = "1",
@@ -163,7 +172,7 @@ class ScriptedJudge(_Scripted[_Reply]):
         super().__init__(() if callable(script) else script, name=name, revision=revision)
         self._rule = script if callable(script) else None
         self._keep = keep
-        self.asked: list[tuple[Evidence, JudgePrompt]] = []
+        self.asked: list[tuple[Evidence, Any]] = []
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield the next entry for each prompt.
@@ -171,14 +180,32 @@ class ScriptedJudge(_Scripted[_Reply]):
         Raises:
             JudgeError: the queue is empty.
         """
+        return self._replies(evidence, prompts)
+
+    def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
+        """Yield the next entry for each prompt of a metric; `scripted_words` makes entries with probabilities.
+
+        Raises:
+            JudgeError: the queue is empty.
+        """
+        return self._replies(evidence, prompts)
+
+    def _replies(self, evidence: Evidence, prompts: Sequence[_Asked]) -> Iterator[JudgeReply]:
         for prompt in prompts:
             if self._keep:
                 self.asked.append((evidence, prompt))
-            used_up = JudgeError(f"The scripted judge has no answer left for {prompt.question!r}.")
+            words = prompt.text if isinstance(prompt, PlainPrompt) else prompt.question
+            used_up = JudgeError(f"The scripted judge has no answer left for {words!r}.")
             entry = self._next(used_up) if self._rule is None else self._rule(evidence, prompt)
             if isinstance(entry, BaseException):
                 raise entry
             yield JudgeReply("ok", entry) if isinstance(entry, str) else entry
+
+
+def scripted_words(**probabilities: float) -> JudgeReply:
+    """Return a reply to a plain prompt that gives first-token probabilities (`Yes=0.8`), and the likeliest as text."""
+    likeliest = max(probabilities, key=lambda word: probabilities[word])
+    return JudgeReply("ok", answer=likeliest, raw=likeliest, usage={"probabilities": probabilities})
 
 
 _SCENES = (
@@ -450,6 +477,47 @@ def check_planner(make: Callable[[], Planner], story: StoryRecord, request: Plan
 
     checks = {"spec": lambda: _check_spec(planner, make()), "plan": plans, "repetition": repeats}
     return _run_checks(f"The planner {type(planner).__name__}", checks)
+
+
+def check_metric(make: Callable[[], Metric]) -> list[str]:
+    """Try a metric of boards on a board of three pictures; return the names of the checks.
+
+    A metric that needs a judge or pictures that a board has not got is to say so: nulls with reasons keep the contract.
+
+    Raises:
+        ContractError: it breaks the contract; each thing has a line.
+    """
+    images = [picture(str(at), (96, 64)) for at in range(3)]
+    scenes = [Scene(scene_index=at, scene_text=text) for at, text in enumerate(_SCENES, 1)]
+    record = StoryRecord(story_id="fox", title="The fox", story_text=_TEXT, scenes=scenes)
+    frames = tuple(JudgedFrame(png, "scene", at, Path(f"{at}.png")) for at, png in enumerate(images, 1))
+    board = MetricBoard("mine", record, frames)
+
+    def describes() -> None:
+        metric = make()
+        _need(isinstance(metric, Metric), "it lacks `card`, `spec` or `measure`")
+        _need(isinstance(metric.card, MetricCard), "`card` is no MetricCard")
+        _need(bool(metric.card.parts), "its card names no part")
+        _check_spec(metric, make())
+
+    def values() -> list[MetricValue]:
+        metric = make()
+        with TemporaryDirectory() as folder:
+            context = MetricContext(mode=metric.card.modes[0], features=Features(Path(folder)))
+            found = list(measure_board(metric, board, context))
+            context.features.close()
+        return found
+
+    def measures() -> None:
+        found, parts = values(), {part.name for part in make().card.parts}
+        _need({value.part for value in found} == parts, f"it gives no value or reason of {sorted(parts)}")
+        broken = next((value.reason for value in found if "Error:" in (value.reason or "")), None)
+        _need(broken is None, f"it raises {broken}")
+
+    def repeats() -> None:
+        _need(values() == values(), "the same board gives other values")
+
+    return _run_checks("metric", {"describes itself": describes, "measures a board": measures, "repeats": repeats})
 
 
 def check_judge(make: Callable[[], Judge], images: tuple[bytes, ...] | None = None) -> list[str]:

@@ -175,7 +175,7 @@ def changed(value: Any, dice: random.Random) -> Any:
             elif way == 1 and isinstance(node, list):
                 node.append(copy.deepcopy(inner))
             elif way == 2 and isinstance(node, dict):
-                node[dice.choice(["x", "", "story_id", "\u202e", "a" * 300])] = inner
+                node[dice.choice(["x", "", "story_id", "\u202e", "a" * 300])] = copy.deepcopy(inner)
             elif way == 3 and isinstance(inner, str):
                 node[key] = inner + dice.choice(["\u0000", "'", '"', "<script>", "\ud83d\ude00", "x" * 2_000])
             else:

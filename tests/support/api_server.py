@@ -33,10 +33,12 @@ def body_of(provider: str, step: Step) -> dict[str, Any]:
             "stop_reason": step.get("stop", "end_turn"), "usage": {**usage, "output_tokens": 20},
         }  # fmt: skip
     details = {"cached_tokens": 100}
+    words = [{"token": token, "logprob": value, "bytes": None} for token, value in step.get("words", {}).items()]
+    logprobs = {"logprobs": {"content": [{**words[0], "top_logprobs": words}], "refusal": None}} if words else {}
     return {
         "id": "c", "object": "chat.completion", "created": 1, "model": "served",
         "choices": [{"index": 0, "finish_reason": step.get("stop", "stop"),
-                     "message": {"role": "assistant", "content": text, "refusal": step.get("refusal")}}],
+                     "message": {"role": "assistant", "content": text, "refusal": step.get("refusal")}, **logprobs}],
         "usage": {"prompt_tokens": 110, "completion_tokens": 20, "total_tokens": 130, "prompt_tokens_details": details},
     }  # fmt: skip
 

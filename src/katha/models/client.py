@@ -8,6 +8,7 @@ and `Pacer` how many calls may be under way at once.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -51,6 +52,7 @@ _UNREACHED = 15.0
 _PROBE = 30.0
 _TOLD_EVERY = 15.0
 _WORTH_TELLING = 2.0
+_DRAWING = ("temperature", "top_p")
 _ANTHROPIC_STOPS: Mapping[str | None, AnswerStatus] = {
     "max_tokens": "truncated",
     "model_context_window_exceeded": "truncated",
@@ -234,12 +236,16 @@ class Pacer:
 
 @dataclass(frozen=True)
 class Received:
-    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts."""
+    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts.
+
+    words: the likeliest first tokens with their probabilities (0 to 1), where they were asked for and given.
+    """
 
     text: str
     model: str
     stop: AnswerStatus | None = None
     tokens: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -512,9 +518,9 @@ class AnthropicClient(ChatClient):
         return request
 
     def send(self, request: Mapping[str, Any]) -> Any:
-        """Make one call. The SDK's own version of the API has no temperature, so that one travels beside the body."""
-        known = {name: value for name, value in request.items() if name != "temperature"}
-        body = {"temperature": request["temperature"]} if "temperature" in request else None
+        """Make one call. The SDK's own version of the API has no temperature, so that what draws travels beside it."""
+        known = {name: value for name, value in request.items() if name not in _DRAWING}
+        body = {name: request[name] for name in _DRAWING if name in request} or None
         return self.sdk.messages.create(**known, extra_headers=self.headers, extra_body=body)
 
     def read(self, message: Any) -> Received:
@@ -528,6 +534,18 @@ class AnthropicClient(ChatClient):
         }
         text = "".join(block.text for block in message.content if block.type == "text")
         return Received(text, message.model, _ANTHROPIC_STOPS.get(message.stop_reason), tokens)
+
+
+def _first_token(given: Any) -> dict[str, float] | None:
+    """Return the likeliest first tokens with their probabilities; blanks before a token do not count."""
+    if given is None or not given.content:
+        return None
+    first = given.content[0]
+    found: dict[str, float] = {}
+    for token in first.top_logprobs or [first]:
+        word = token.token.strip()
+        found[word] = found.get(word, 0.0) + math.exp(token.logprob)
+    return found
 
 
 class OpenAIClient(ChatClient):
@@ -566,4 +584,4 @@ class OpenAIClient(ChatClient):
             details = usage.prompt_tokens_details
             cached = (details.cached_tokens or 0) if details is not None else 0
             tokens = {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
-        return Received(text, message.model, stop, tokens)
+        return Received(text, message.model, stop, tokens, _first_token(choice.logprobs))

@@ -1,0 +1,109 @@
+"""The page of `katha metrics`: every measure by method, what is missing and why, how measures go with STG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from katha.app.reports.page import Picture, pictures, read_record, worded, write_page
+from katha.errors import KathaError
+from katha.eval_bridge.bench.boards import BoardProblem
+from katha.experiments.metrics.sources import BoardPlace, Source
+from katha.experiments.metrics.tables import read_board_values
+from katha.jsonio import read_json
+from katha.schema.metrics import MetricColumn, MetricTable, Relation
+
+_SIDE = 96.0
+_MOST_COLUMNS = 8
+_MOST_DOTS = 2_000
+_MOST_BOARDS = 24
+
+
+class Dots(NamedTuple):
+    """One cell of the scatter matrix: the dots' places in a square of 96, and what it shows in words."""
+
+    title: str
+    places: list[tuple[str, str]]
+
+
+def write_metrics_report(out: Path, sources: Sequence[Source]) -> Path:
+    """Write `out/report.html` of a measurement.
+
+    Raises:
+        InputFileError: a file of the measurement is missing or broken.
+    """
+    state, table = read_json(out / "metrics.json"), read_record(out / "table.json", MetricTable)
+    places = {(place.method, place.record.story_id): place for source in sources for place in source.boards}
+    parted = table.disagreements[:_MOST_BOARDS]
+    return write_page(
+        out / "report.html",
+        "metrics.html.j2",
+        table=table,
+        relations=_by_column(table.relations),
+        matrix=_matrix(out, table),
+        parted=[(item, _pictures(places.get((item.method, item.story_id)))) for item in parted],
+        repeat=[(name, worded(name, state[name])) for name in ("command", "katha", "metrics", "judge", "mode")],
+    )
+
+
+def read_measures(out: Path) -> MetricTable | None:
+    """Return the other papers' measures of the boards of a study in `out`; None where nobody asked for any."""
+    path = out / "metrics" / "table.json"
+    return read_record(path, MetricTable) if path.is_file() else None
+
+
+def _by_column(relations: Sequence[Relation]) -> dict[str, dict[str, Relation]]:
+    found: dict[str, dict[str, Relation]] = {}
+    for item in relations:
+        found.setdefault(item.column, {})[item.block] = item
+    return found
+
+
+def _pictures(place: BoardPlace | None) -> list[Picture]:
+    """Return a board's pictures; none where it cannot be read any more."""
+    try:
+        frames = place.read().frames if place is not None else ()
+        return pictures(
+            f"{place.method}, {place.record.story_id}" if place is not None else "",
+            [(at, frame.kind, frame.path) for at, frame in enumerate(frames, 1)],
+        )
+    except (BoardProblem, KathaError):
+        return []
+
+
+def _matrix(out: Path, table: MetricTable) -> tuple[list[str], list[list[Dots]]]:
+    """Return the names and cells of the scatter matrix: STG and the first columns that have values of boards."""
+    values = read_board_values(out / "values.jsonl")
+    named: dict[str, Mapping[tuple[str, str], float]] = {
+        "STG": {(gap.method, gap.story_id): gap.filtered for gap in table.gaps if gap.filtered is not None}
+    }
+    named |= {column.name: values[column.name] for column in _shown(table.columns) if values.get(column.name)}
+    kept = {name: found for name, found in named.items() if len(found) > 1}
+    return list(kept), [[_dots(x, kept[x], y, kept[y]) for x in kept] for y in kept] if len(kept) > 1 else []
+
+
+def _shown(columns: Sequence[MetricColumn]) -> list[MetricColumn]:
+    return [column for column in columns if column.level != "set"][:_MOST_COLUMNS]
+
+
+def _dots(x: str, first: Mapping[tuple[str, str], float], y: str, second: Mapping[tuple[str, str], float]) -> Dots:
+    keys = sorted(set(first) & set(second))
+    across, up = _scaled(list(first.values())), _scaled(list(second.values()))
+    step = max(1, -(-len(keys) // _MOST_DOTS))
+    places = [(f"{across(first[key]):.1f}", f"{_SIDE - up(second[key]):.1f}") for key in keys[::step]]
+    return Dots(f"{y} over {x}, {len(keys)} boards", places)
+
+
+class _Scale(NamedTuple):
+    low: float
+    high: float
+
+    def __call__(self, value: float) -> float:
+        """Return where a value lies in the square, with a margin."""
+        span = self.high - self.low
+        return _SIDE * (0.5 if span == 0 else 0.06 + 0.88 * (value - self.low) / span)
+
+
+def _scaled(values: Sequence[float]) -> _Scale:
+    return _Scale(min(values), max(values))

@@ -1,0 +1,246 @@
+"""Where boards come from: a folder with a folder a story, a run, an evaluation, a comparison, an ablation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from katha.errors import InputFileError, UsageError
+from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedFrame, parse_boards, read_board
+from katha.eval_bridge.metrics.boards import MetricBoard
+from katha.experiments.ablate.job import AblationFolder, AblationState, StoryResult
+from katha.experiments.eval_folder import EvalFolder, EvalState
+from katha.experiments.runner import read_kept, read_records
+from katha.jsonio import digest, read_json, sha256_hex
+from katha.pictures import read_picture
+from katha.schema import Answer, Board, Plan, StoryRecord
+from katha.schema.narratives import Narrative
+
+_SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What lies beside the boards: gold pictures, pictures of characters, VinaBench's annotations."""
+
+    references: Path | None = None
+    characters: Path | None = None
+    narratives: Mapping[str, Narrative] = field(default_factory=dict)
+
+    def gold(self, record: StoryRecord) -> tuple[bytes, ...]:
+        """Return the story's gold pictures, scene by scene; none where there are none that can be used."""
+        if self.references is None:
+            return ()
+        try:
+            board = read_board(Boards("references", self.references), record, decoded=False)
+        except BoardProblem:
+            return ()
+        return tuple(frame.data for frame in board.frames if frame.kind == "scene")
+
+    def people(self, record: StoryRecord) -> dict[str, tuple[bytes, ...]]:
+        """Return pictures by character: `CHARACTERS/STORY/NAME.png`, or several in a folder `NAME`."""
+        folder = self.characters / record.story_id if self.characters is not None else None
+        if folder is None or not folder.is_dir():
+            return {}
+        found: dict[str, tuple[bytes, ...]] = {}
+        for place in sorted(folder.iterdir()):
+            paths = sorted(place.iterdir()) if place.is_dir() else [place]
+            pictures = [read_picture(path, repr(str(path))) for path in paths if path.suffix.lower() in _SUFFIXES]
+            if pictures:
+                found[place.name if place.is_dir() else place.stem] = tuple(pictures)
+        return found
+
+
+@dataclass(frozen=True)
+class BoardPlace:
+    """One board that can be read: whose, of which story, and what its files are (to know whether it changed)."""
+
+    method: str
+    record: StoryRecord
+    read: Callable[[], MetricBoard]
+    mark: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """The boards of one place, and where judges have answered about them: rows, and the rule that reads them."""
+
+    name: str
+    boards: tuple[BoardPlace, ...]
+    answers: Callable[[], Iterator[Answer]] | None = None
+    matching: str = "lemma-set"
+    verdicts: Path | None = None
+
+
+def find_sources(given: Sequence[str], stories: Sequence[StoryRecord] | None, beside: Beside) -> list[Source]:
+    """Return the boards that `DIR` or `NAME=DIR` name.
+
+    stories: what the boards of a plain folder are of; the others bring their own, of which these are the ones taken.
+
+    Raises:
+        UsageError: no board, a plain folder without stories, a method twice. InputFileError: a file is broken.
+    """
+    wanted = {record.story_id for record in stories} if stories is not None else None
+    sources, plain = [], []
+    for value in given:
+        folder = Path(value if Path(value).exists() else value.rpartition("=")[2])
+        kind = next((name for name in _KINDS if (folder / name).is_file()), None)
+        if kind is None:
+            plain.append(value)
+        else:
+            sources.append(_KINDS[kind](folder, wanted, beside))
+    if plain:
+        sources += _plain(plain, stories, beside)
+    names = Counter((item.method, item.record.story_id) for source in sources for item in source.boards)
+    twice = next((name for name, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise UsageError(f"Two boards of the story {twice[1]!r} are of a method {twice[0]!r}.", hint="Give NAME=DIR.")
+    if not names:
+        raise UsageError("There is no board to measure.", hint="Give the folder of boards, a run, or a comparison.")
+    return sources
+
+
+def _plain(values: Sequence[str], stories: Sequence[StoryRecord] | None, beside: Beside) -> list[Source]:
+    methods = parse_boards(values)
+    if stories is None:
+        raise UsageError(
+            f"{values[0]!r} is a folder of pictures, and nobody says of which stories.", hint="Give --stories FILE."
+        )
+    return [
+        Source(method.name, tuple(_place(method, record, beside) for record in stories if _there(method, record)))
+        for method in methods
+    ]
+
+
+def _there(method: Boards, record: StoryRecord) -> bool:
+    return (method.folder / record.story_id).is_dir()
+
+
+def _place(method: Boards, record: StoryRecord, beside: Beside) -> BoardPlace:
+    mark = digest([str(method.folder.resolve()), [list(row) for row in method.files(record.story_id)]])
+    return BoardPlace(method.name, record, partial(_read, method, record, beside), mark)
+
+
+def _read(method: Boards, record: StoryRecord, beside: Beside) -> MetricBoard:
+    board = read_board(method, record, decoded=False)
+    plan = read_kept(method.folder / record.story_id / "plan.json", Plan)
+    return _board(method.name, record, board.frames, plan, beside)
+
+
+def _board(
+    method: str, record: StoryRecord, frames: Sequence[JudgedFrame], plan: Plan | None, beside: Beside
+) -> MetricBoard:
+    return MetricBoard(
+        method=method,
+        record=record,
+        frames=tuple(frames),
+        plan=plan,
+        references=beside.gold(record),
+        characters=beside.people(record),
+        narrative=beside.narratives.get(record.story_id),
+    )
+
+
+def _evaluation(folder: Path, wanted: set[str] | None, beside: Beside, whole: Path | None = None) -> Source:
+    """Return the boards that an evaluation judged; those of the comparison in `whole` are found where it lies now."""
+    state = EvalState.model_validate(read_json(folder / "eval.json"))
+    place = EvalFolder(folder)
+    records = _chosen(read_records(place.stories, StoryRecord), wanted)
+    folders = {name: Path(at) for name, at in state.boards.items()}
+    if whole is not None:
+        folders = {name: whole.joinpath(*at.parts[-3:]) for name, at in folders.items()}
+    methods = [Boards(name, at) for name, at in folders.items()]
+    boards = [_place(method, record, beside) for method in methods for record in records if _there(method, record)]
+    return Source(folder.name, tuple(boards), place.rows, state.config.matching, place.verdicts)
+
+
+def _comparison(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
+    """Return the boards of a comparison with the plans that they were drawn from."""
+    judged = folder / "judging"
+    if not (judged / "eval.json").is_file():
+        raise InputFileError(f"The comparison in {str(folder)!r} has not come to its end.", hint="Finish it first.")
+    made = _evaluation(judged, wanted, beside, folder)
+    plans = {path.parent.name: path.parent for path in (folder / "plans").glob("*/*.json")}
+
+    def read(place: BoardPlace) -> MetricBoard:
+        board = place.read()
+        kept = [read_kept(at / f"{board.story_id}.json", Plan) for at in plans.values()] if not board.plan else []
+        found = [plan for plan in kept if plan is not None]
+        return board if len(found) != 1 else _board(board.method, board.record, board.frames, found[0], beside)
+
+    boards = tuple(BoardPlace(one.method, one.record, partial(read, one), one.mark) for one in made.boards)
+    return Source(folder.name, boards, made.answers, made.matching, made.verdicts)
+
+
+def _ablation(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
+    place = AblationFolder(folder)
+    state = AblationState.model_validate(read_json(place.state_file))
+    boards = []
+    for story_id in state.stories:
+        result = read_kept(place.story(story_id) / "result.json", StoryResult)
+        records = _chosen(place.prepared(story_id), wanted)
+        for item in result.boards if result is not None and records else ():
+            read = partial(_drawn, folder, item.method, records[0], item.board, beside)
+            boards.append(BoardPlace(item.method, records[0], read, digest(item.board.model_dump(mode="json"))))
+    matching = str(state.config.get("matching", "lemma-set"))
+    return Source(folder.name, tuple(boards), lambda: iter(read_records(folder / "answers.jsonl", Answer)), matching)
+
+
+def _run(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
+    from_run = read_json(folder / "run.json")
+    records = _chosen(read_records(folder / "story.jsonl", StoryRecord), wanted)
+    board = read_kept(folder / "storyboard.json", Board)
+    if board is None:
+        raise InputFileError(f"The run in {str(folder)!r} has no storyboard.", hint="Give the same command again.")
+    plan = read_kept(folder / "plan.json", Plan)
+    config = from_run.get("config") if isinstance(from_run, dict) else None
+    matching = str(config.get("matching", "lemma-set")) if isinstance(config, dict) else "lemma-set"
+    boards = [
+        BoardPlace(
+            board.method,
+            record,
+            partial(_drawn, folder, board.method, record, board, beside, plan),
+            digest(board.model_dump(mode="json")),
+        )
+        for record in records
+    ]
+    return Source(folder.name, tuple(boards), lambda: iter(read_records(folder / "answers.jsonl", Answer)), matching)
+
+
+def _drawn(
+    folder: Path, method: str, record: StoryRecord, board: Board, beside: Beside, plan: Plan | None = None
+) -> MetricBoard:
+    """Return a board that katha drew: its pictures are named by their contents.
+
+    Raises:
+        BoardProblem: a picture is missing or is another one.
+    """
+    frames = []
+    for frame in board.frames:
+        path = folder / "panels" / f"{frame.sha256}.png"
+        if not frame.sha256.isalnum():
+            raise BoardProblem(f"frame {frame.index} has no name of a picture")
+        try:
+            data = read_picture(path, f"frame {frame.index} ({path.name})")
+        except InputFileError as error:
+            raise BoardProblem(error.message.rstrip(".")) from error
+        if sha256_hex(data) != frame.sha256:
+            raise BoardProblem(f"frame {frame.index} ({path.name}) is not the picture that was drawn")
+        frames.append(JudgedFrame(data, frame.kind, frame.scene, path))
+    return _board(method, record, frames, plan, beside)
+
+
+def _chosen(records: Sequence[StoryRecord], wanted: set[str] | None) -> list[StoryRecord]:
+    return [record for record in records if wanted is None or record.story_id in wanted]
+
+
+_KINDS: Mapping[str, Callable[[Path, set[str] | None, Beside], Source]] = {
+    "ablation.json": _ablation,
+    "compare.json": _comparison,
+    "eval.json": _evaluation,
+    "run.json": _run,
+}
+"""What a folder is, by the file that every folder of its kind has."""

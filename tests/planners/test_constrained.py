@@ -1,0 +1,37 @@
+"""Another planner's plan with VinaBench's constraints in its prompts."""
+
+from __future__ import annotations
+
+import pytest
+
+from katha.errors import UsageError
+from katha.planners.constrained import ConstrainedPlanner
+from katha.planners.rule import RulePlanner
+from katha.protocols import PlanRequest
+from katha.schema import StoryRecord
+from katha.testing import check_planner
+
+STORY = StoryRecord(
+    story_id="fox",
+    title="The fox",
+    story_text="A fox saw a crow with a cheese in a tree. The fox asked for the cheese. It fell. The fox ran.",
+)
+
+
+def test_the_inner_plan_stays_and_its_prompts_tell_the_constraints() -> None:
+    request = PlanRequest(panels=3)
+    inner, made = RulePlanner().plan(STORY, request), ConstrainedPlanner("rule").plan(STORY, request)
+    assert [panel.caption for panel in made.panels] == [panel.caption for panel in inner.panels]
+    assert made.planner == "constrained:rule"
+    for panel, plain in zip(made.panels, inner.panels, strict=True):
+        assert panel.prompt.startswith(plain.prompt[:20])
+        assert " [Characters] " in panel.prompt
+        assert " [Time of Day] " in panel.prompt
+        assert " [Location] " in panel.prompt
+    assert any("fox" in panel.prompt.partition("[Characters]")[2] for panel in made.panels)
+
+
+def test_it_keeps_the_contract_and_refuses_itself() -> None:
+    check_planner(lambda: ConstrainedPlanner(), STORY, PlanRequest(panels=3))
+    with pytest.raises(UsageError, match="cannot plan by itself"):
+        ConstrainedPlanner("constrained:rule")
