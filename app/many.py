@@ -151,7 +151,8 @@ class _Runs:
         fresh = new_record(record, self._config, self._plugins.specs(), None)
         known = folder.resume(fresh)
         try:
-            check_scene_count(record, self._config.panels)
+            if self._config.panels is not None:
+                check_scene_count(record, self._config.panels)
         except OF_ONE_STORY as error:
             self._misfits[record.story_id] = str(error)
         else:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("app", "experiments", "agents", "compass", "planners", "renderers", "eval_bridge", "prompts", "configs")
-LEFT_OUT = ("src/katha/language/", "src/katha/text/", "eval_bridge/matching/lemma", "renderers/sketch/")
+LEFT_OUT = ("src/katha/vocabulary/", "src/katha/text/", "eval_bridge/matching/lemma", "renderers/sketch/")
 GENERATED = "# generated options"
 """A function whose signature is made from a settings model says so in a comment on its first line."""
 

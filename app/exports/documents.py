@@ -71,7 +71,7 @@ def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     canvas.setSubject(f"{len(sheet.shots)} frames; bridges: {_bridges(sheet)}")
     page = _Page(canvas, Fonts(options.font).checked(sheet), width, height, bleed)
     for shot in sheet.shots:
-        page.know(shot, vectors(shot, sheet.style))
+        page.know(shot, vectors(shot))
     {"storyboard": _storyboard, "book": _book, "contact": _contact}[options.layout](page, sheet, options)
     canvas.save()
 

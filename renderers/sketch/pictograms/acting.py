@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from typing import Any
-
-import yaml
 
 from katha.errors import RenderError
 from katha.renderers.sketch.pictograms.draw import Box, Picture, draw_pictogram
 from katha.renderers.sketch.props.shapes import Shape, read_shape
 from katha.renderers.sketch.svg import group, number
+from katha.renderers.sketch.tables import load_table
 
 __all__ = ["ACTS", "MOODS", "act_pictogram", "draw_mark", "put_marks"]
 
@@ -144,8 +142,5 @@ def _mark(name: str) -> _Mark:
     return _Mark(row["at"], row.get("mirrored", True), shapes)
 
 
-@cache
 def _data(name: str) -> Mapping[str, Any]:
-    text = resources.files("katha.renderers.sketch.pictograms").joinpath(name).read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return data
+    return load_table("pictograms", name)
