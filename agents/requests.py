@@ -47,7 +47,7 @@ def in_words(request: FrameRequest, able: Capabilities) -> FrameRequest:
         looks=[
             (capital(named(one.name)), one.appearance)
             for one in request.characters
-            if one.appearance and not said(one.appearance)
+            if one.appearance and not said(one.appearance) and not _same(one.appearance, one.name)
         ],
         things=[item for item in request.must_show if not said(item)],
         place="" if said(request.place) else request.place,
@@ -56,7 +56,13 @@ def in_words(request: FrameRequest, able: Capabilities) -> FrameRequest:
         angle="" if said(request.shot_angle) else request.shot_angle,
     )
     lines = [line for line in more.splitlines() if line.strip()]
-    return replace(request, prompt=fit([request.prompt, *lines], able.prompt_tokens)) if lines else request
+    told = request.prompt if request.prompt.rstrip().endswith(_ENDS) else f"{request.prompt}."
+    return replace(request, prompt=fit([told, *lines], able.prompt_tokens)) if lines else request
+
+
+def _same(appearance: str, name: str) -> bool:
+    """Whether a look only says the name: that the lion is a lion."""
+    return bool(worded(appearance, name))
 
 
 def inserted_request(
@@ -136,5 +142,6 @@ def stand_ins(panel: Panel) -> Iterator[tuple[str, str]]:
             yield next((text for text in sentences if stem.search(text.lower())), sentences[0]), word
 
 
+_ENDS = (".", "!", "?", '"', "\u201d")
 _STEM = 5
 """The letters by which a word is known in another form: "crack" in "cracked"."""

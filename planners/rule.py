@@ -130,8 +130,8 @@ def _in_scenes(story: StoryRecord, told: Story, parts: Sequence[Sequence[Beat]])
             f"Record {story.story_id!r} shows nobody in any 'scene_text'.",
             hint='Say who does what in each scene ("The fox chases the hen.").',
         )
-    nearest = [max((one for one in drawn if one <= at), default=drawn[0]) for at in range(len(parts))]
-    return moments_of(told, [parts[at] for at in nearest])
+    shown = dict(zip(drawn, moments_of(told, [parts[at] for at in drawn]), strict=True))
+    return [shown[max((one for one in drawn if one <= at), default=drawn[0])] for at in range(len(parts))]
 
 
 def linked(story_id: str, texts: Sequence[str]) -> list[Transition]:

@@ -67,7 +67,8 @@ def kind_of(entity: Entity) -> str:
 
 def _look(story: Story, entity: Entity, kind: str) -> str:
     """ "an old man with a white beard": age, looks for good, kind, and what the text says that it wears."""
-    told = [*entity.looks, *(word for text in (entity.name, *entity.aliases) for word in text.lower().split())]
+    own = (text.rsplit("'s ", 1)[-1] for text in (entity.name, *entity.aliases))  # not of "the old man's dog"
+    told = [*entity.looks, *(word for text in own for word in text.lower().split())]
     lasting = [word for word in dict.fromkeys(told) if word in planning("look")["lasting"] and word not in kind.split()]
     age = {"old": ["old"], "child": ["young"]}.get(entity.age or "", []) if entity.kind == "person" else []
     young = age == ["young"] and kind in ("boy", "girl", "child")

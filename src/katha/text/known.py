@@ -198,6 +198,7 @@ def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity
     """Return the record of a gathered entity."""
     alive = entity.kind in (*ALIVE, "group")
     name = _called(entity, entities, words)
+    called = (*entity.names, *entity.phrases, _called(entity, entities, words, whole=True))
     return Entity(
         id=entity.id,
         name=name,
@@ -208,7 +209,7 @@ def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity
         named=bool(entity.names),
         sex=entity.told_sex if not entity.plural else None,
         age=entity.age,
-        aliases=tuple(dict.fromkeys(item for item in (*entity.names, *entity.phrases) if item and item != name)),
+        aliases=tuple(dict.fromkeys(item for item in called if item and item != name)),
         titles=tuple(entity.titles),
         looks=tuple(entity.adjectives),
         count=entity.count,
@@ -220,8 +221,9 @@ def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity
     )
 
 
-def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: int = 0) -> str:
-    """What to call it: its name with its title, whose brother it is, or what the text first calls it."""
+def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: int = 0, *, whole: bool = False) -> str:
+    """What to call it: its name with its title, whose brother it is, or what the text first calls it. whole: whose it
+    is in any case; "Emre and Deniz's grandfather", "Mina's mother's brother" are no names to draw by."""
     if entity.names:
         title = next((t for t in entity.titles if t[0].isupper() and words.group("titles", t.lower())), "")
         return f"{title} {max(entity.names, key=len)}".strip()
@@ -230,8 +232,8 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
     if entity.members and depth < _DEEPEST:
         return " and ".join(_called(entities[item], entities, words, depth + 1) for item in entity.members)
     if entity.group is not None and depth < _DEEPEST:
-        whole = _called(entities[entity.group], entities, words, depth + 1)
-        return f"one of the {whole}" if " " not in whole and whole.islower() else f"one of {whole}"
+        group = _called(entities[entity.group], entities, words, depth + 1)
+        return f"one of the {group}" if " " not in group and group.islower() else f"one of {group}"
     owner = next((kin.other for kin in entity.kin), entity.owner) if not entity.plural else entity.owner
     phrase = next((phrase for phrase in entity.phrases if phrase), "")
     first, _, rest = phrase.partition(" ")
@@ -240,9 +242,9 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
         if first.lower() in ("my", "our") and (whose.narrator or whose.plural):
             return f"{first.lower()} {rest}"
         rest = rest.rsplit("'s ", 1)[-1]  # "their grandmother's doorbell"
-        if whose.members or (not whose.names and whose.kin):
-            return f"the {rest}"  # "Emre and Deniz's grandfather", "Mina's mother's brother" are no names to draw by
-        return f"{_called(whose, entities, words, depth + 1)}'s {rest}"
+        if not whole and (whose.members or (not whose.names and whose.kin)):
+            return f"the {rest}"
+        return f"{_called(whose, entities, words, depth + 1, whole=whole)}'s {rest}"
     if first.lower() in ("a", "an", "the", "some", "this", "that", *words.sets["pronouns"]):
         return f"the {rest}" if rest else "someone"
     if not phrase:
