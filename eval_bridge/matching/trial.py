@@ -225,6 +225,8 @@ class Trial:
             acted = _SUBJECTS.get(one.other_pronoun, "")
             if acted == two.agent_pronoun and acted not in ("", one.agent_pronoun) and not two.other_pronoun:
                 wrong = one.agent_pronoun in self.wanted.given.lower().split()  # "he lied" for "they lied to him"
+                mutual = {one.verb[1], two.verb[1]} & usage().sets["mutual"]
+                wrong = wrong or (not mutual and (self._swapped(one, two, pairs) or self._acts_itself(one, two)))
             elif one.stative and not two.stative:
                 wrong = not two.passive and self._caused_otherwise(one, two)
             elif {one.verb[1], two.verb[1]} & usage().sets["mutual"]:
@@ -277,6 +279,11 @@ class Trial:
         alone = not one.passive and not one.other_pronoun and self.asked.asks == "event"
         acted_on = any(word.part == "other" for word in self.said.filled(two.others)) and not two.stative
         return alone and acted_on and not self._meet(others, (*self.known.words, *self.asked.words))
+
+    def _acts_itself(self, one: Frame, two: Frame) -> bool:
+        """Whether what is acted on acts on another: "it catches the hunters" for "it is caught in a net"."""
+        acted = [word.lemma for word in self.said.filled(two.others) if word.part == "other"]
+        return one.passive and not two.passive and bool(acted) and not self._meet(acted, self.asked.topic)
 
     @staticmethod
     def _parts(statement: Statement, places: Iterable[int]) -> list[Lemma]:
