@@ -126,10 +126,10 @@ def _with_pictures(
             reused = sha256 is not None
             if sha256 is None:
                 _require_served(context)
-                with _alone(context, renderer), named_failures(f"renderer {context.config.renderer!r}", RenderError):
+                who = _name_of(context, renderer)
+                with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
                     drawn = paid(context.plugins.budget, renderer, lambda: next(iter(renderer.render_board([request]))))
-                    size = (request.width, request.height)
-                    whole = check_picture(drawn, size, context.config.renderer)
+                    whole = check_picture(drawn, (request.width, request.height), who)
                     sha256 = _put(context, renderer, whole, request, key)
         emit(Event(stage="render", kind="decision", message=f"A portrait of {name} to draw from.", reused=reused))
         return context.store.blobs.get(sha256)
@@ -137,9 +137,18 @@ def _with_pictures(
     return with_pictures(renderer, requests, portrait)
 
 
+def _name_of(context: RunContext, renderer: Renderer) -> str:
+    """The name that a run's renderer, or that of its bridges, was asked for by."""
+    config = context.config
+    return str(config.renderer if renderer is context.plugins.renderer else config.bridge_renderer)
+
+
 def _require_served(context: RunContext) -> None:
-    """Refuse to draw what a withdrawn judge could not be asked about: nobody has judged a frame not drawn yet."""
-    for plugin in (context.plugins.renderer, *context.plugins.judges.values()):
+    """Refuse to draw where the bridge's renderer is withdrawn, or a judge that could not be asked about the frame:
+    nobody has judged one that is not drawn yet."""
+    plugins = context.plugins
+    bridge = None if context.mode.insert == "none" else plugins.bridge
+    for plugin in (plugins.renderer, bridge, *plugins.judges.values()):
         if isinstance(plugin, MayBeWithdrawn):
             plugin.require_served()
 
@@ -280,11 +289,12 @@ def _insert_once(
     parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec())}
     cut = {} if size == drawn else {"cut": size}
     keys = [digest({**parts, "request": _dump(one), **cut}) for one in asked]
-    who = str(context.config.renderer if renderer is context.plugins.renderer else context.config.bridge_renderer)
+    who = _name_of(context, renderer)
     with context.store.claim("frames:" + keys[0]):
         sha256 = context.store.frames.get(keys[0])
         reused = sha256 is not None
         if sha256 is None:
+            _require_served(context)
             with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
                 found = [context.store.frames.get(key) for key in keys]
                 sha256 = found[0]
