@@ -16,7 +16,15 @@ from katha.compass.repair import Insertion, insertion, transition_text
 from katha.errors import BlankFrameError, RenderError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.pictures import png_size
-from katha.protocols import BoardContext, FrameRequest, InsertsTogether, KeepsReceipts, MayBeWithdrawn, Renderer
+from katha.protocols import (
+    BoardContext,
+    DrawsFromPictures,
+    FrameRequest,
+    InsertsTogether,
+    KeepsReceipts,
+    MayBeWithdrawn,
+    Renderer,
+)
 from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
 
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
@@ -120,7 +128,7 @@ def _with_pictures(
     index = context.store.frames
 
     def portrait(request: FrameRequest, name: str) -> bytes:
-        key = digest({"portrait": _dump(request), "renderer": dict(renderer.spec())})
+        key = _portrait_key(renderer, request)
         with context.store.claim("frames:" + key):
             sha256 = index.get(key)
             reused = sha256 is not None
@@ -135,6 +143,48 @@ def _with_pictures(
         return context.store.blobs.get(sha256)
 
     return with_pictures(renderer, requests, portrait)
+
+
+def _portrait_key(renderer: Renderer, request: FrameRequest) -> str:
+    return digest({"portrait": _dump(request), "renderer": dict(renderer.spec())})
+
+
+# What a vendor may draw in a batch: everything that a board needs and that is not kept, by the key it is kept under.
+
+
+def missing_portraits(context: RunContext, seeds: Iterable[int]) -> dict[str, FrameRequest]:
+    """Return by key the portraits that the scenes of these boards are drawn from and that are not in the cache."""
+    renderer, index = context.plugins.renderer, context.store.frames
+    if not isinstance(renderer, DrawsFromPictures):
+        return {}
+    scenes = [_scene_request(context, panel, seed) for seed in seeds for panel in context.plan().panels]
+    wished = [renderer.picture_of(item, scene) for scene in scenes for item in scene.characters]
+    keyed = {_portrait_key(renderer, one): one for one in wished if isinstance(one, FrameRequest)}
+    return {key: one for key, one in keyed.items() if index.get(key) is None}
+
+
+def missing_scenes(context: RunContext, seeds: Iterable[int], emit: Emit) -> dict[str, FrameRequest]:
+    """Return by key the scenes of these boards that are not in the cache, with the pictures they are drawn from.
+
+    Raises:
+        RenderError: a portrait that was missing could not be drawn.
+    """
+    renderer, found = context.plugins.renderer, dict[str, FrameRequest]()
+    for seed in seeds:
+        scenes = [_scene_request(context, panel, seed) for panel in context.plan().panels]
+        scenes = _with_pictures(context, renderer, scenes, emit)
+        found |= dict(zip(_keys(renderer, scenes), scenes, strict=True))
+    return {key: scene for key, scene in found.items() if context.store.frames.get(key) is None}
+
+
+def keep_drawn(context: RunContext, key: str, request: FrameRequest, png: bytes) -> None:
+    """Keep a picture that was drawn for one of them, with the receipt of the service.
+
+    Raises:
+        RenderError: it is no whole picture of its size, or of one colour.
+    """
+    renderer, size = context.plugins.renderer, (request.width, request.height)
+    _put(context, renderer, check_picture(png, size, context.config.renderer), request, key)
 
 
 def _name_of(context: RunContext, renderer: Renderer) -> str:
