@@ -228,12 +228,12 @@ def test_the_spec_tells_pictures_weight_and_adapter_apart_and_nothing_else_chang
     assert str(folder) not in str(specs)
 
 
-def test_pictures_of_nobody_are_told_and_frames_drawn_together_take_none(folder: Path) -> None:
+def test_pictures_of_nobody_are_told_and_frames_drawn_together_take_no_adapter(folder: Path) -> None:
     renderer = sdxl(folder)
     list(renderer.render_board([frame(TREE)]))
     assert any("is of a character of this board (tree)" in remark for remark in renderer.remarks())
-    assert "characters" in option_names(SdxlRenderer)
-    assert "characters" not in option_names(ConsistoryRenderer)
+    assert "ip_adapter" in option_names(SdxlRenderer)
+    assert "ip_adapter" not in option_names(ConsistoryRenderer)
 
 
 @pytest.mark.parametrize(
