@@ -87,11 +87,13 @@ class BatchFolder:
         return fresh
 
     def begin(self, judge: str, spec: str) -> Chunk:
-        """Return a new batch to write requests for."""
+        """Return a new batch to write requests for; several may be written at once, each with its file from here on."""
         self.path.mkdir(parents=True, exist_ok=True)
-        number = max((chunk.number for chunk in self.every()), default=0) + 1
+        number = max((int(path.name.partition(".")[0]) for path in self.path.glob("[0-9]*")), default=0) + 1
         now = datetime.now(UTC).isoformat()
-        return Chunk(number=number, judge=judge, spec=spec, state="ready", since=now, keys=())
+        chunk = Chunk(number=number, judge=judge, spec=spec, state="ready", since=now, keys=())
+        self.requests(chunk).touch()
+        return chunk
 
     def keep_results(self, chunk: Chunk, results: Iterator[BatchResult]) -> None:
         """Write what came of a batch, then say so; its requests are not needed any more."""
@@ -301,7 +303,10 @@ def _fetched(sender: Batcher, folder: BatchFolder, chunk: Chunk) -> bool:
 
 
 def _take_up(senders: Mapping[str, Batcher], folder: BatchFolder) -> None:
-    """Send what a kill left about to be sent, or sent without its id having come back."""
+    """Send what a kill left about to be sent, or sent without its id having come back; drop what it left unwritten."""
+    known = {folder.requests(chunk) for chunk in folder.every()}
+    for path in set(folder.path.glob("*.requests.jsonl")) - known:
+        path.unlink()
     for chunk in folder.chunks():
         if chunk.judge in senders and chunk.state == "ready":
             _send(senders[chunk.judge], folder, chunk, tried=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from api_server import KEY, BatchServer, Step, batching
-from doubles import BlockRenderer, plugins, prepare, tale
+from doubles import BlockRenderer, ScenePlanner, plugins, prepare, tale
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
@@ -21,9 +22,11 @@ from katha.experiments.compare import CompareJob, CompareResult, run_comparison
 from katha.experiments.methods import Method
 from katha.jsonio import sha256_hex
 from katha.models.client import Backoff
+from katha.protocols import PlanRequest
 from katha.renderers.hosted.gemini import GeminiRenderer
 from katha.renderers.hosted.openai import OpenAIRenderer
 from katha.renderers.hosted.service import HostedRenderer
+from katha.schema import Plan, StoryRecord
 from katha.testing import picture
 
 KINDS: dict[str, tuple[type[HostedRenderer], str]] = {
@@ -62,12 +65,20 @@ def server(provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         yield running
 
 
-def go(server: BatchServer, out: Path, *, batch: bool = True, budget: Budget | None = None, **options: Any) -> Any:
+def go(
+    server: BatchServer,
+    out: Path,
+    *,
+    batch: bool = True,
+    budget: Budget | None = None,
+    planner: ScenePlanner | None = None,
+    **options: Any,
+) -> Any:
     kind, model = KINDS[server.provider]
     renderer = kind(model, base_url=server.url, retries=2, **options)
     renderer._client.backoff = Backoff(max_retries=2, busy_retries=3, sleep=lambda seconds: None)
     config = Settings(renderer=f"{server.provider}:{model}", judges=("pixel",), mode="base", seeds=(7,), size=SIZE)
-    given = {"one": plugins(renderer=renderer, budget=budget)}
+    given = {"one": plugins(renderer=renderer, budget=budget, planner=planner or ScenePlanner())}
     records = [tale(name, SCENES) for name in STORIES]
     job = CompareJob(records, [Method("one", config)], config, prepare, resamples=20, given=given, budget=budget)
     told: list[str] = []
@@ -138,6 +149,24 @@ def test_what_a_batch_does_not_bring_is_asked_for_by_a_call(server: BatchServer,
     result, _ = go(server, tmp_path / "out", portraits=False)
     assert (len(bad), server.single_calls) == (2, 2)
     assert len(boards(result)) == SCENES * len(STORIES)
+
+
+@dataclass
+class Empty(ScenePlanner):
+    """Has nobody in the second scene."""
+
+    def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
+        plan = super().plan(story, request)
+        panels = [item.model_copy(update={"characters": []}) if item.index == 2 else item for item in plan.panels]
+        return plan.model_copy(update={"panels": panels})
+
+
+def test_scenes_from_words_and_from_pictures_are_collected_side_by_side(server: BatchServer, tmp_path: Path) -> None:
+    result, _ = go(server, tmp_path / "out", planner=Empty())
+    sizes = [len(batch.requests) for batch in server.made]
+    assert sizes == ([1, 2, 4] if server.provider == "openai" else [1, 6])
+    assert (server.single_calls, len(set(boards(result)))) == (0, SCENES * len(STORIES))
+    assert len(list((tmp_path / "out" / "batches").glob("*.results.jsonl"))) == len(sizes)
 
 
 def test_what_the_budget_does_not_cover_is_not_sent(server: BatchServer, tmp_path: Path) -> None:
