@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
@@ -95,7 +95,9 @@ def frame_scene(
             taste=_taste(rng),
         )
     sprites = [_afloat(sprite, scene, place, framing) for sprite in sprites]
-    layers = _layers(sprites, framing, place, width, height)
+    names = {thing.id: thing.word for thing in scene.things}
+    names |= {actor.id: actor.concept for actor in scene.actors if actor.kind == "figure"}
+    layers = _layers(sprites, names, framing, place, width, height)
     svg = canvas("".join(layer.svg for layer in layers), width, height)
     boxes = tuple((sprite.id, framing.box(sprite.box)) for sprite in sprites)
     return Frame(svg, framing, boxes, tuple(sprites), layers)
@@ -119,12 +121,14 @@ def _afloat(sprite: Sprite, scene: Scene, place: Place, framing: Framing) -> Spr
     return sprite.moved(0.0, min(0.0, (level - framing.ground) / framing.k))
 
 
-def _layers(sprites: Sequence[Sprite], framing: Framing, place: Place, width: int, height: int) -> tuple[Layer, ...]:
+def _layers(
+    sprites: Sequence[Sprite], names: Mapping[str, str], framing: Framing, place: Place, width: int, height: int
+) -> tuple[Layer, ...]:
     z, fx, fy = framing.zoom, width / 2, place.horizon
     zoomed = f"translate({number(fx * (1 - z))} {number(fy * (1 - z))}) scale({z:.4f})"
     found = [
         Layer("background", "background", group(place.back, transform=zoomed)),
-        *(_layer(sprite, tint(_put(sprite, framing), place.glow, place.share)) for sprite in sprites),
+        *(_layer(sprite, names, tint(_put(sprite, framing), place.glow, place.share)) for sprite in sprites),
         Layer("foreground", "foreground", place.front if framing.shot != "close" else ""),
         Layer("weather", "foreground", place.over),
         Layer("border", "border", border(width, height)),
@@ -132,9 +136,10 @@ def _layers(sprites: Sequence[Sprite], framing: Framing, place: Place, width: in
     return tuple(layer for layer in found if layer.svg)
 
 
-def _layer(sprite: Sprite, svg: str) -> Layer:
+def _layer(sprite: Sprite, names: Mapping[str, str], svg: str) -> Layer:
     """A figure or thing by its own name; what a verb brings along is named after what it is."""
-    return Layer(sprite.id.rpartition(":")[2].replace("_", " "), "character" if sprite.acts else "prop", svg)
+    name = names.get(sprite.id) or sprite.id.rpartition(":")[2]
+    return Layer(name.replace("_", " "), "character" if sprite.acts else "prop", svg)
 
 
 def _put(sprite: Sprite, framing: Framing) -> str:
