@@ -18,6 +18,7 @@ from katha.renderers.sketch.scenes.senses import (
     failed_deed,
     features_of,
     in_table,
+    lifeless_deed,
     mood_of,
     noun_of,
     object_deed,
@@ -58,6 +59,8 @@ _WITHIN = frozenset(
         "over",
     }
 )
+_TOUCHED = frozenset({"in", "into", "on", "onto", "over", "from", "off", "out of", "to", "at", "against", "through"})
+"""Where the verb's object goes or comes from, so that the two are drawn in touch."""
 _INSIDE = frozenset({"ride", "drive", "board", "row", "sail"})
 """Deeds whose vehicle is drawn from outside, so that it is not the place."""
 _TOOLS = frozenset({"tool", "device", "thing", "toy", "container"})
@@ -66,7 +69,8 @@ _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
 )
 _MUTUAL = frozenset({"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play"})
-_MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "climb", "drive", "shiver"})
+_OWN_ACCORD = frozenset({"burst", "smoulder", "ring", "glow", "drip"})
+_MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "climb", "drive", "shiver", *_OWN_ACCORD})
 """What a thing without life can do of its own accord; anything else it only stands there."""
 _GOING = frozenset(
     {
@@ -133,6 +137,11 @@ class Doing(Making):
             named = state_deed(word.lower() for text in event.state for word in text.split())
             if named is not None or verb in ("be", "become", "seem", "feel"):
                 return named or "stand"
+        doers = event.who("agent") or event.who("patient")
+        if doers and not any(self._alive(key) for key in doers):
+            own = lifeless_deed(event.predicate, verb)
+            if own is not None:
+                return own
         hindered = _hindered(event, verb)
         if hindered is not None:
             return hindered
@@ -181,7 +190,7 @@ class Doing(Making):
         unknown, name = name is None, name or "stand"
         row = deed(name)
         agents = self._spread(event.who("agent")) or self._spread(
-            key for key in event.who("patient") if self._alive(key)
+            key for key in event.who("patient") if self._alive(key) or name in _OWN_ACCORD
         )
         agents = [key for key in agents if self._fits(key, name)]
         if not agents:
@@ -387,7 +396,8 @@ class Doing(Making):
                 continue
             if self._is_setting(role, row):
                 continue
-            key = self._role_thing(role, holder if on else None, "object")
+            goes = main is not None and not on and role.preposition in _TOUCHED and not _is_vehicle(role)
+            key = self._role_thing(role, holder if on or goes else None, "goal" if goes else "object")
             main = main or (key if on else None)
         if row.id in _INSIDE and main is not None:
             self.roads.add(self.things[main].word)
@@ -497,7 +507,7 @@ def _is_vehicle(role: Role) -> bool:
 
 
 def _is_body(entity: Entity) -> bool:
-    return entity.sort == "body" or entity.noun in ("hand", "head", "neck", "arm", "paw", "face", "cheek", "back")
+    return entity.sort in ("body", "abstract") or entity.noun in ("hand", "head", "neck", "arm", "paw", "face", "cheek", "back")
 
 
 def _known_mood(feeling: str) -> str | None:

@@ -91,13 +91,17 @@ class Making:
         assert self.reading is not None
         return {key for event in self.reading.events for key in event.who("agent")}
 
-    def _role_thing(self, role: Role, holder: str | None, what: Literal["object", "instrument"]) -> str | None:
+    def _role_thing(self, role: Role, holder: str | None, what: Literal["object", "instrument", "goal"]) -> str | None:
         if role.entity is None or self._alive(role.entity):
             return None
         return self._thing(self._entity(role.entity), holder, what, role.head)
 
     def _thing(
-        self, entity: Entity, holder: str | None, what: Literal["object", "instrument", "scenery"], head: str = ""
+        self,
+        entity: Entity,
+        holder: str | None,
+        what: Literal["object", "instrument", "goal", "scenery"],
+        head: str = "",
     ) -> str | None:
         """Put a thing into the scene, once; None for what cannot be seen. What no table has is a plain shape."""
         head = entity.noun or head

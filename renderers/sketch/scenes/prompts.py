@@ -21,6 +21,10 @@ _BEFORE_NOUN = re.compile(
 )
 
 
+_ARTICLES = frozenset({"the", "a", "an", "his", "her", "their", "its", "my", "our", "your"})
+_SUBJECT = 5
+"""The verb of two doers is among so many words after "and"."""
+
 _STAND_INS: Mapping[str | None, tuple[str, ...]] = {
     "male": ("Peter", "Martin", "Oscar", "Thomas"),
     "female": ("Maria", "Helen", "Julia", "Anna"),
@@ -59,11 +63,11 @@ def read_prompt(prompt: str, known: Sequence[str] = ()) -> Reading | None:
     if not re.search(r"[A-Za-z]{2}", prompt):
         return None
     reading = _behind(known, prompt)
-    again = _progressive(prompt, reading)
-    if again != prompt:
-        second = _behind(known, again)
-        if _deeds(second) > _deeds(reading):
-            return second
+    for again in (_progressive(prompt, reading), _progressive_of_several(prompt, reading)):
+        if again != prompt:
+            second = _behind(known, again)
+            if _deeds(second) > _deeds(reading):
+                return second
     return reading
 
 
@@ -106,6 +110,21 @@ def _progressive(prompt: str, reading: Reading) -> str:
         return f"is {_gerund(stem)}"
 
     return _THIRD.sub(instead, prompt)
+
+
+def _progressive_of_several(prompt: str, reading: Reading) -> str:
+    """The prompt with the first verb of several doers as "are eating": "the witch and the wizard eat soup" has no verb
+    for the parser, which takes "the wizard eat soup" for one noun."""
+    if _deeds(reading):
+        return prompt
+    _, joined, rest = prompt.partition(" and ")
+    words = rest.split(" ")
+    for at, word in enumerate(words[1:_SUBJECT], 1):
+        if deed_of_verb(word.rstrip(".,;!")) is not None and words[at - 1].lower() not in _ARTICLES:
+            tail = word[len(word.rstrip(".,;!")) :]
+            told = [*words[:at], f"are {_gerund(word.rstrip('.,;!'))}{tail}", *words[at + 1 :]]
+            return prompt[: -len(rest)] + " ".join(told) if joined else prompt
+    return prompt
 
 
 def _after_noun(prompt: str, at: int) -> bool:

@@ -25,6 +25,7 @@ __all__ = [
     "how_many",
     "implied_place",
     "in_table",
+    "lifeless_deed",
     "mood_of",
     "noun_of",
     "object_deed",
@@ -84,6 +85,13 @@ def state_deed(words: Iterable[str]) -> str | None:
 def failed_deed(verb: str) -> str | None:
     """What shows that somebody cannot do it or tries in vain; None where the deed itself shows it."""
     return next((name for name, listed in _data()["failed"].items() if verb in listed.split()), None)
+
+
+def lifeless_deed(*phrases: str) -> str | None:
+    """What a thing does of its own accord that bursts, smokes, rings, glows or leaks."""
+    rows: Mapping[str, str] = _data()["lifeless"]
+    words = [phrase.replace(" ", "_") for phrase in phrases]
+    return next((name for word in words for name, listed in rows.items() if word in listed.split()), None)
 
 
 def stopped_deed(verb: str) -> str | None:

@@ -54,7 +54,7 @@ _BEAKS: Mapping[str, str] = dict.fromkeys(
 """Where those without hands have what others have there."""
 _WATERY = frozenset({"under_water"})
 """Places where a swimmer has water all around and needs none drawn."""
-_SPOKEN, _SMALL = 25.0, 60.0
+_SPOKEN, _SMALL = 34.0, 60.0
 _BENCH = 1.4
 """How much larger a thing is drawn on which several sit."""
 _MINDED = frozenset({"thought", "overhead"})
@@ -66,6 +66,12 @@ _WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
 _SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), "turn": 0.0, "lift": 0.0}
 """Legs of who sits in a wheelchair, whatever the arms do; its wheels are drawn before them."""
 _BEFORE = 0.6
+_GOAL, _GOAL_MOST, _LOW_GOAL = 30.0, 110.0, 45.0
+"""How small and large a thing is drawn that an object goes to, and what is lower stands on a table indoors."""
+_TABLES = frozenset({"table", "desk"})
+_TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
+_TINY_ACTOR, _LEAST_LOOSE = 34.0, 24.0
+"""Nobody without a rig is smaller than the first, and nothing that lies about is smaller than the second."""
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
 
@@ -178,7 +184,10 @@ def _cluster(
         row = replace(row, thing=_BEAKS.get(row.thing, row.thing), far=_BEAKS.get(row.far, row.far), set=None)
         tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
     if actor.kind != "pictogram":
-        return _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
+        drawn = _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
+        goals = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "goal"]
+        inside = scene.setting is None or place_data(scene.setting).indoors
+        return _at_goal(drawn, goals[0], row, indoors=inside) if goals and drawn.body is not None else drawn
     return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
 
 
@@ -262,6 +271,30 @@ def _person(
     return Cluster(actor, facing, sprites, body, solid, holds=bool(objects))
 
 
+def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -> Cluster:
+    """The cluster with what its object goes to or comes from close before it: small things on a table under the hands,
+    others on the ground."""
+    assert cluster.body is not None
+    f, body = cluster.facing, cluster.body
+    height = min(max(stage_height(thing.cm), _GOAL), _GOAL_MOST)
+    drawn = draw_thing(thing, height, f)
+    wide = drawn.bbox[2] - drawn.bbox[0]
+    flat = row.set in (None, "table", "desk") and thing.pictogram in _TABLES
+    if flat and row.set is not None:
+        return cluster
+    hand = max(f * body.joints["hand"][0], f * body.joints["far"][0])
+    x, y, more = f * (hand + 0.38 * wide), 0.0, []
+    on_table = thing.stands in ("hand", "table") and height < _LOW_GOAL and indoors and row.set is None
+    if on_table:
+        table = _furniture("table", f).moved(f * (hand + 0.38 * wide - _TABLE_MIDDLE), 0.0)
+        more, y = [replace(table, depth=0.4)], -_TABLE_TOP
+    elif row.set is not None:
+        x += f * 44.0
+    sprite = Sprite(thing.id, drawn.svg, drawn.bbox, 0.6, x, y, key=True, grounded=not on_table)
+    solid = union([cluster.solid, sprite.box, *(one.box for one in more)])
+    return replace(cluster, sprites=[*cluster.sprites, *more, sprite], solid=solid)
+
+
 def _body(actor: SceneActor, name: str, pose: Pose, facing: int) -> Body:
     if actor.kind == "figure":
         return draw_creature(actor.concept, actor.attributes, pose, actor.mood, facing, Random(name).random())
@@ -318,16 +351,16 @@ def _speech(name: str, body: Body, facing: int) -> Sprite:
     mx, my = body.joints["mouth"]
     picture = draw_pictogram(name, _SPOKEN)
     wide = min(1.0, 1.4 * _SPOKEN / max(picture.bbox[2] - picture.bbox[0], 1.0))
-    x, y = cx + facing * (r + 30), cy - 1.25 * r
+    x, y = cx + facing * (r + 38), cy - 1.35 * r
     put = f"translate({number(x)} {number(y + 0.5 * _SPOKEN * wide)}) scale({wide:.3f})"
-    svg = speech_bubble(x, y, (mx + 3 * facing, my), 28.0, 21.0) + group(picture.svg, transform=put)
-    return Sprite("speech", svg, (x - 30, y - 23, x + 30, y + 23), 3.0, key=True, grounded=False)
+    svg = speech_bubble(x, y, (mx + 3 * facing, my), 36.0, 27.0) + group(picture.svg, transform=put)
+    return Sprite("speech", svg, (x - 38, y - 29, x + 38, y + 29), 3.0, key=True, grounded=False)
 
 
 def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], facing: int) -> Cluster:
     """An actor without a rig, with its things before it."""
     cm = actor.cm or (pictogram(actor.pictogram).cm if actor.pictogram else 60.0)
-    height = stage_height(cm)
+    height = max(stage_height(cm), _TINY_ACTOR)
     sprites: list[Sprite] = []
     for nth in range(min(actor.count, _COPIES)):
         if actor.pictogram is None:
@@ -372,7 +405,7 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
         if there is not None:
             drawn.append(lay(thing, there))
             continue
-        size = stage_height(thing.cm)
+        size = max(stage_height(thing.cm), _LEAST_LOOSE)
         for _ in range(min(thing.count, 3)):
             picture = draw_thing(thing, size, rng.choice((1, -1)))
             wide = picture.bbox[2] - picture.bbox[0]

@@ -8,6 +8,7 @@ go before the text. What no table knows is drawn as a plain shape or a neutral p
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from katha.protocols import FrameRequest
@@ -31,7 +32,7 @@ from katha.renderers.sketch.scenes.senses import (
     stage_by_kinds,
 )
 from katha.renderers.sketch.scenes.where import Where
-from katha.text.types import Entity
+from katha.text.types import Entity, Event
 from katha.text.words import load_words
 
 __all__ = ["Told", "scene_of", "tell"]
@@ -86,6 +87,7 @@ class _Teller(Doing):
                 self._carried_along(event)
         for event in [*events, *(one for one in told if one.negated and one not in events)]:
             self._present(event, acted=event in chosen or event.negated)
+        self._bystanders(events)
         self._fragments()
         self._panel_cast()
         for event in events:
@@ -128,6 +130,38 @@ class _Teller(Doing):
                 self.actors[key] = replace(actor, says=told.pictogram)
 
     # Who is who.
+
+    def _bystanders(self, events: Sequence[Event]) -> None:
+        """Those whom the prompt names beside an event: from whom something is stolen, whose knee is bandaged, whose
+        suitcase bursts while nobody else is there. The deed is done to them where it is done to nobody yet."""
+        if self.reading is None:
+            return
+        used = {role.entity for event in self.reading.events for role in event.roles}
+        shown = {event.sentence for event in events}
+        owned = {one.owner: one for one in self.reading.entities if one.owner is not None}
+        for entity in self.reading.entities:
+            if entity.id in used | self.actors.keys() | self.pictured or entity.members or not self._alive(entity.id):
+                continue
+            if not shown & set(entity.sentences) or not self._spread([entity.id]) or self._is_grouped(entity.id):
+                continue
+            own = owned.get(entity.id)
+            alone = not any(actor.kind != "pictogram" for actor in self.actors.values())
+            if own is not None and (own.kind in LIVING or (own.sort not in ("body", "abstract") and not alone)):
+                continue
+            name = self._id(entity.id)
+            for key, actor in self.actors.items():
+                faced = deed(actor.deed).partner == "front" and actor.kind != "pictogram"
+                held = actor.target is None or actor.target in self.things
+                if key != entity.id and faced and held and actor.deed != "stand":
+                    if actor.target in self.things:
+                        self.things[actor.target] = replace(self.things[actor.target], held_by=actor.id)
+                    self.actors[key] = replace(actor, target=name)
+                    break
+
+    def _is_grouped(self, key: str) -> bool:
+        """Whether somebody is shown already as one of several."""
+        assert self.reading is not None
+        return any(key in one.members and one.id in self.actors for one in self.reading.entities)
 
     def _fragments(self) -> None:
         """What a sentence without a verb names ("A rope."), and what comes along with somebody ("with a basket")."""
