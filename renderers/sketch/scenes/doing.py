@@ -19,13 +19,16 @@ from katha.renderers.sketch.scenes.senses import (
     features_of,
     in_table,
     lifeless_deed,
+    means_deed,
     mood_of,
+    near_deed,
     noun_of,
     object_deed,
     place_of,
     sign_of,
     state_deed,
     stopped_deed,
+    struck_deed,
 )
 from katha.text.types import Entity, Event, Role
 
@@ -74,6 +77,11 @@ _MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "climb", "drive", "shi
 """What a thing without life can do of its own accord; anything else it only stands there."""
 _GOING = frozenset(
     {
+        "fly",
+        "land",
+        "escape",
+        "flee",
+        "cross",
         "deliver",
         "go",
         "come",
@@ -160,7 +168,13 @@ class Doing(Making):
             return special or "stand"
         if verb == "have" and not special:
             return "hold" if any(self._drawable(role) for role in patients) else "stand"
-        return self._riding(event) or special or deed_of_verb(*phrases, verb)
+        means = [role.head for role in event.all("instrument", "place", "companion", "source")]
+        found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
+        return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+
+    def _handled(self, event: Event) -> bool:
+        """Whether something that can be drawn is in the hands of who does what no table has."""
+        return any(self._drawable(role) and not self._alive(str(role.entity)) for role in event.all("patient"))
 
     def _riding(self, event: Event) -> str | None:
         """Going somewhere on or in something: "chased him on her bicycle", "went by car"."""
@@ -195,8 +209,9 @@ class Doing(Making):
         agents = [key for key in agents if self._fits(key, name)]
         if not agents:
             self._present(event, acted=False)
+            self._strike(event)
             return
-        if unknown:
+        if unknown or name == "handle":
             self.missing.append(event.predicate)
         first = self._id(agents[0])
         others = [key for key in self._partners(event, name) if key not in agents]
@@ -241,6 +256,13 @@ class Doing(Making):
         for key in event.who("companion"):
             if self._alive(key) and key not in agents and self.actors[key].deed == "stand" and row.partner == "side":
                 self.actors[key] = replace(self.actors[key], deed=name)
+
+    def _strike(self, event: Event) -> None:
+        """To whom a thing does something is seen to suffer it."""
+        name = struck_deed(base_form(event.verb))
+        for key in self._spread(event.who("patient")) if name is not None else ():
+            if key in self.actors and self.actors[key].deed == "stand":
+                self.actors[key] = replace(self.actors[key], deed=str(name))
 
     def _carried_by_two(self, agents: Sequence[str], held: str) -> None:
         """Two with a large thing between them, face to face."""

@@ -66,9 +66,13 @@ _WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
 _SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), "turn": 0.0, "lift": 0.0}
 """Legs of who sits in a wheelchair, whatever the arms do; its wheels are drawn before them."""
 _BEFORE = 0.6
-_GOAL, _GOAL_MOST, _LOW_GOAL = 30.0, 110.0, 45.0
+_GOAL, _GOAL_MOST, _LOW_GOAL, _GOAL_WIDE = 30.0, 110.0, 45.0, 50.0
 """How small and large a thing is drawn that an object goes to, and what is lower stands on a table indoors."""
+_OFFERED = 46.0
+"""The height in centimetres of what somebody without hands offers or throws, at least."""
 _TABLES = frozenset({"table", "desk"})
+_WITH_SIGNS = frozenset({"smoke", "ring", "glow", "flame"})
+"""Acts whose signs must be in the frame."""
 _TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
 _TINY_ACTOR, _LEAST_LOOSE = 34.0, 24.0
 """Nobody without a rig is smaller than the first, and nothing that lies about is smaller than the second."""
@@ -166,6 +170,8 @@ def _cluster(
     has_object = bool(objects) or any(other.id == actor.target for other in scene.actors)
     fellows = {other.id for other in scene.actors if other.deed == actor.deed}
     has_object = has_object or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
+    if not objects and row.set is not None and _shares(scene, actor):
+        row = replace(row, set=None, own=None)
     if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
         row = replace(row, own=None)
     doored = row.own == "door" and scene.setting in _DOORS
@@ -189,6 +195,12 @@ def _cluster(
         inside = scene.setting is None or place_data(scene.setting).indoors
         return _at_goal(drawn, goals[0], row, indoors=inside) if goals and drawn.body is not None else drawn
     return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
+
+
+def _shares(scene: Scene, actor: SceneActor) -> bool:
+    """Whether somebody before this one does the same at a table or counter: one is enough for both."""
+    first = next((one for one in scene.actors if one.deed == actor.deed), actor)
+    return first is not actor and deed(actor.deed).set in ("counter", "table", "stove", "sink")
 
 
 def _bench(scene: Scene, actor: SceneActor, row: Deed) -> SceneThing | None:
@@ -279,7 +291,10 @@ def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -
     height = min(max(stage_height(thing.cm), _GOAL), _GOAL_MOST)
     drawn = draw_thing(thing, height, f)
     wide = drawn.bbox[2] - drawn.bbox[0]
-    flat = row.set in (None, "table", "desk") and thing.pictogram in _TABLES
+    if wide > _GOAL_WIDE and height < _LOW_GOAL:
+        drawn = draw_thing(thing, height * _GOAL_WIDE / wide, f)
+        wide = _GOAL_WIDE
+    flat = row.set in (None, "table", "desk", "counter", "stove") and thing.pictogram in _TABLES
     if flat and row.set is not None:
         return cluster
     hand = max(f * body.joints["hand"][0], f * body.joints["far"][0])
@@ -369,13 +384,17 @@ def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], fac
             mood = actor.mood if actor.mood in MOODS else None
             plain = act_pictogram(actor.pictogram, height, act=row.act, mood=mood, facing=facing)
         step = 0.85 * (plain.solid[2] - plain.solid[0])
-        drawn = Sprite(actor.id, plain.svg, plain.solid, -0.3 * nth, -facing * step * nth, -3.0 * (nth % 2), plain.head,
+        around = plain.bbox if row.act in _WITH_SIGNS else plain.solid
+        drawn = Sprite(actor.id, plain.svg, around, -0.3 * nth, -facing * step * nth, -3.0 * (nth % 2), plain.head,
                        acts=True, key=True, facing=facing, grounded=plain.solid[3] > -2.0)  # fmt: skip
         sprites.append(drawn)
     x0, y0, x1, y1 = sprites[0].local
     for thing in things:
         if thing.id.endswith(f":{thing.word}") and thing.held_by == actor.id:
             continue
+        offers = row.thing in ("hand", "hands", "flying") and stage_height(thing.cm) < _GOAL
+        if offers:
+            thing = replace(thing, stands="hand", cm=max(thing.cm, _OFFERED))
         size = min(stage_height(thing.cm), 0.7 * height) if thing.stands == "hand" else stage_height(thing.cm)
         sprites.append(_before(thing, size, (x0, y0, x1, y1), facing))
     solid = union([sprite.box for sprite in sprites])
