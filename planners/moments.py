@@ -97,6 +97,9 @@ class Story:
             kind = "feeling"
         score = float(table[kind])
         score += table["object"] * bool(event.who("patient")) + table["receiver"] * bool(event.who("recipient"))
+        living = ("person", "animal", "being", "group")
+        score += table["somebody"] * any(self.reading.entity(key).kind in living for key in event.who("patient"))
+        score += table["last"] * (event.within is None and event is self._last(event))
         score += table["taking_part"] * min(2, self._taking_part(event))
         score += table["part_of_body"] * self._own_body(event)
         score += table["setting"] * (kind == "state" and bool(event.who("place", "instrument", "companion")))
@@ -106,6 +109,11 @@ class Story:
         if event.within is not None or event.perfect:
             score *= table["in_passing"]
         return float(score * (table["failed"] if event.negated else 1.0))
+
+    def _last(self, event: Event) -> Event | None:
+        """The last event of the sentence that can be seen, where it has several."""
+        shown = [one for one in self.reading.of(event.sentence) if self.teller.shows(one)]
+        return shown[-1] if len(shown) > 1 else None
 
     def _taking_part(self, event: Event) -> int:
         """How many more people and things than doer and object can be seen in an event."""

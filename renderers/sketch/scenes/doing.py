@@ -207,6 +207,8 @@ class Doing(Making):
             key for key in event.who("patient") if self._alive(key) or name in _OWN_ACCORD
         )
         agents = [key for key in agents if self._fits(key, name)]
+        if name in _INSIDE:  # who has no rig sits in nothing
+            agents = sorted(agents, key=lambda key: self._id(key) != "" and self.actors[key].kind == "pictogram")
         if not agents:
             self._present(event, acted=False)
             self._strike(event)

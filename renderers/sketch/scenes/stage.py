@@ -73,6 +73,7 @@ _OFFERED = 46.0
 _TABLES = frozenset({"table", "desk"})
 _WITH_SIGNS = frozenset({"smoke", "ring", "glow", "flame"})
 """Acts whose signs must be in the frame."""
+_HOLLOW = frozenset({"container", "vehicle", "tool", "clothing"})
 _TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
 _TINY_ACTOR, _LEAST_LOOSE = 34.0, 24.0
 """Nobody without a rig is smaller than the first, and nothing that lies about is smaller than the second."""
@@ -170,6 +171,9 @@ def _cluster(
     has_object = bool(objects) or any(other.id == actor.target for other in scene.actors)
     fellows = {other.id for other in scene.actors if other.deed == actor.deed}
     has_object = has_object or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
+    goals = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "goal"]
+    if row.id == "put" and objects and not tools:
+        row = _put_down(row, goals, outdoors=scene.setting is not None and not place_data(scene.setting).indoors)
     if not objects and row.set is not None and _shares(scene, actor):
         row = replace(row, set=None, own=None)
     if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
@@ -191,10 +195,16 @@ def _cluster(
         tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
     if actor.kind != "pictogram":
         drawn = _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
-        goals = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "goal"]
         inside = scene.setting is None or place_data(scene.setting).indoors
         return _at_goal(drawn, goals[0], row, indoors=inside) if goals and drawn.body is not None else drawn
     return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
+
+
+def _put_down(row: Deed, goals: Sequence[SceneThing], *, outdoors: bool) -> Deed:
+    """Into what is hollow things are put from above; out of doors there is no table to put them on."""
+    if goals and goals[0].kind in _HOLLOW:
+        return replace(deed("put_in"), thing="hands")
+    return replace(deed("gather"), thing="ground_front") if outdoors else row
 
 
 def _shares(scene: Scene, actor: SceneActor) -> bool:
@@ -305,7 +315,8 @@ def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -
         more, y = [replace(table, depth=0.4)], -_TABLE_TOP
     elif row.set is not None:
         x += f * 44.0
-    sprite = Sprite(thing.id, drawn.svg, drawn.bbox, 0.6, x, y, key=True, grounded=not on_table)
+    depth = 0.6 if height < _LOW_GOAL or on_table else -0.6
+    sprite = Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=not on_table)
     solid = union([cluster.solid, sprite.box, *(one.box for one in more)])
     return replace(cluster, sprites=[*cluster.sprites, *more, sprite], solid=solid)
 
@@ -415,6 +426,8 @@ def _before(thing: SceneThing, size: float, box: Box, facing: int) -> Sprite:
 def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprite]:
     """Things that nobody acts on: tall ones behind the actors, small ones beside them, some on walls or in the sky."""
     used = {sprite.id for sprite in sprites}
+    unseen = {actor.id for actor in scene.actors if deed(actor.deed).thing == "none"}
+    used |= {thing.id for thing in scene.things if thing.role == "object" and thing.held_by in unseen}
     drawn: list[Sprite] = []
     boxes = [sprite.box for sprite in sprites if sprite.acts] or [(-30.0, -60.0, 30.0, 0.0)]
     left, _, right, _ = union(boxes)
