@@ -35,6 +35,8 @@ from katha.text.types import Entity, Event, Role
 __all__ = ["Doing", "is_shown"]
 
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
+_AIMED = frozenset({"knock", "hit", "push", "lean_over"})
+"""Deeds done to what stands after "on", "at" or "against"."""
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
 _BESIDE = frozenset({"under", "beneath", "below", "beside", "by", "near", "behind", "next to", "in front of", "along"})
@@ -141,6 +143,8 @@ class Doing(Making):
     def _deed(self, event: Event) -> str | None:
         """The deed of an event, or None where no table has its verb."""
         verb = base_form(event.verb)
+        if event.verb == "lay" and event.who("patient"):
+            verb = "put"  # not the past of "lie"
         if verb in ("be", "get", "become", "seem", "feel", "lie", "fall", "keep") and event.state:
             named = state_deed(word.lower() for text in event.state for word in text.split())
             if named is not None or verb in ("be", "become", "seem", "feel"):
@@ -412,6 +416,7 @@ class Doing(Making):
         for role in event.all("place", "goal", "source", "companion"):
             on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
             on = on or (main is None and self._is_own(role, row))
+            on = on or (main is None and row.id in _AIMED and role.preposition in ("on", "at", "against", "into"))
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
             noun = noun_of(role.head)
             if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:

@@ -44,8 +44,9 @@ def plainly_called(prompt: str, characters: Sequence[Character]) -> tuple[str, d
     for character in sorted(characters, key=lambda one: -len(one.name)):
         name = character.name.strip()
         word = name.lower()
-        ambiguous = word in NUMBERS or deed_of_verb(word) is not None or noun_of(word) is not None
-        if not ("'s " in name or " and " in name or (name[:1].isupper() and " " not in name and ambiguous)):
+        titled = len(name.split()) > 1 and name.istitle()
+        ambiguous = titled or word in NUMBERS or deed_of_verb(word) is not None or noun_of(word) is not None
+        if not ("'s " in name or " and " in name or (name[:1].isupper() and (titled or " " not in name) and ambiguous)):
             continue
         names = left[nature_of(f"{character.kind} {character.appearance} {name}")[0]]
         pattern = rf"\b(?:[Tt]he )?{re.escape(name)}(?!\w)"
@@ -118,12 +119,13 @@ def _progressive_of_several(prompt: str, reading: Reading) -> str:
     if _deeds(reading):
         return prompt
     _, joined, rest = prompt.partition(" and ")
+    rest = rest if joined else prompt
     words = rest.split(" ")
     for at, word in enumerate(words[1:_SUBJECT], 1):
         if deed_of_verb(word.rstrip(".,;!")) is not None and words[at - 1].lower() not in _ARTICLES:
             tail = word[len(word.rstrip(".,;!")) :]
             told = [*words[:at], f"are {_gerund(word.rstrip('.,;!'))}{tail}", *words[at + 1 :]]
-            return prompt[: -len(rest)] + " ".join(told) if joined else prompt
+            return prompt[: len(prompt) - len(rest)] + " ".join(told)
     return prompt
 
 

@@ -401,9 +401,10 @@ def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], fac
         sprites.append(drawn)
     x0, y0, x1, y1 = sprites[0].local
     for thing in things:
-        if thing.id.endswith(f":{thing.word}") and thing.held_by == actor.id:
+        implied = thing.id.endswith(f":{thing.word}") and thing.held_by == actor.id
+        if implied and row.far not in ("eyes", "hand", "hands"):
             continue
-        offers = row.thing in ("hand", "hands", "flying") and stage_height(thing.cm) < _GOAL
+        offers = (implied or row.thing in ("hand", "hands", "flying")) and stage_height(thing.cm) < _GOAL
         if offers:
             thing = replace(thing, stands="hand", cm=max(thing.cm, _OFFERED))
         size = min(stage_height(thing.cm), 0.7 * height) if thing.stands == "hand" else stage_height(thing.cm)

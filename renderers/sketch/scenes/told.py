@@ -225,7 +225,7 @@ class _Teller(Doing):
 
     def _must_show(self, setting: str | None) -> None:
         """Things that the panel has to show and the text did not bring."""
-        drawn = {thing.word.lower() for thing in self.things.values()}
+        drawn = {name for thing in self.things.values() for name in (thing.word.lower(), thing.pictogram) if name}
         figures = {name for actor in self.actors.values() for name in (actor.pictogram, actor.concept) if name}
         for phrase in self.request.must_show:
             words = bare(phrase)
@@ -243,10 +243,11 @@ class _Teller(Doing):
                     self.missing.append(phrase)
             elif noun is not None and (
                 noun.word.lower() not in drawn
+                and noun.pictogram not in drawn
                 and noun.pictogram not in figures
                 and concept_of(noun.word) not in figures
             ):
-                if noun.kind == "person" or concept_of(noun.word) is not None:
+                if noun.kind == "person" or (noun.kind == "animal" and concept_of(noun.word) is not None):
                     self.actors[f"shown {words}"] = self.cast.one(words, [noun.word], phrase, None)
                 else:
                     self.things[f"shown {words}"] = SceneThing(
