@@ -99,7 +99,7 @@ class Story:
         score += table["object"] * bool(event.who("patient")) + table["receiver"] * bool(event.who("recipient"))
         living = ("person", "animal", "being", "group")
         score += table["somebody"] * any(self.reading.entity(key).kind in living for key in event.who("patient"))
-        score += table["last"] * (event.within is None and event is self._last(event))
+        score += table["last"] * (event.within is None and event.feeling is None and event is self._last(event))
         score += table["taking_part"] * min(2, self._taking_part(event))
         score += table["part_of_body"] * self._own_body(event)
         score += table["setting"] * (kind == "state" and bool(event.who("place", "instrument", "companion")))

@@ -103,7 +103,8 @@ class Cast:
         """The actor that an entity is, doing nothing yet."""
         character = self.named.get(entity.id)
         phrases = [character.kind, entity.noun] if character is not None else [entity.noun]
-        looks = " ".join([*entity.looks, character.appearance if character else "", entity.name])
+        called = f"{entity.name} {character.name}" if character else entity.name
+        looks = " ".join([*entity.looks, character.appearance if character else "", called])
         name = bare(character.name if character else entity.name)
         count = entity.count if entity.count else 3
         if entity.kind == "group" and count == 1 and load_words().has("group", entity.noun):

@@ -268,7 +268,10 @@ class Doing(Making):
         name = struck_deed(base_form(event.verb))
         for key in self._spread(event.who("patient")) if name is not None else ():
             if key in self.actors and self.actors[key].deed == "stand":
-                self.actors[key] = replace(self.actors[key], deed=str(name))
+                held = next((one for one in event.who("agent") if one in self.things), None) if name == "trapped" else None
+                if held is not None:
+                    self.things[held] = replace(self.things[held], held_by=self.actors[key].id, role="object")
+                self.actors[key] = replace(self.actors[key], deed=str(name), target=held)
 
     def _carried_by_two(self, agents: Sequence[str], held: str) -> None:
         """Two with a large thing between them, face to face."""

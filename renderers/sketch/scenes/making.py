@@ -110,13 +110,15 @@ class Making:
         head: str = "",
     ) -> str | None:
         """Put a thing into the scene, once; None for what cannot be seen. What no table has is a plain shape."""
-        head = entity.noun or head
+        measured = bool(head) and in_table("skip", entity.noun) and noun_of(head) is not None
+        head = head if measured else entity.noun or head  # a jar of water is a jar
         if entity.id in self.things or entity.id in self.actors:
             return None
         if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
             return None
         whole = find_noun(entity.name.lower()) is not None or " of " not in entity.name
-        noun = noun_of(*([entity.name] if whole else []), entity.noun, head)  # a photo of the wife is a photo
+        named = [] if measured else [*([entity.name] if whole else []), entity.noun]
+        noun = noun_of(*named, head)  # a photo of the wife is a photo
         noun = noun or near_noun(head)
         if noun is None:
             if (

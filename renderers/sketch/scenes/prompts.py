@@ -67,7 +67,7 @@ def read_prompt(prompt: str, known: Sequence[str] = ()) -> Reading | None:
     for again in (_progressive(prompt, reading), _progressive_of_several(prompt, reading)):
         if again != prompt:
             second = _behind(known, again)
-            if _deeds(second) > _deeds(reading):
+            if _deeds(second) > _deeds(reading) - _swallowed(reading):
                 return second
     return reading
 
@@ -113,10 +113,20 @@ def _progressive(prompt: str, reading: Reading) -> str:
     return _THIRD.sub(instead, prompt)
 
 
+def _swallowed(reading: Reading) -> bool:
+    """Whether a doer's noun is rather the verb of those before it: "the pupils paint masks"."""
+    agents = {key for event in reading.events for key in event.who("agent")}
+    names = [one.name.split() for one in reading.entities if one.id in agents]
+    return any(
+        len(name) > 2 and name[-2].endswith("s") and not name[-2].endswith("'s") and deed_of_verb(name[-1]) is not None
+        for name in names
+    )
+
+
 def _progressive_of_several(prompt: str, reading: Reading) -> str:
     """The prompt with the first verb of several doers as "are eating": "the witch and the wizard eat soup" has no verb
     for the parser, which takes "the wizard eat soup" for one noun."""
-    if _deeds(reading):
+    if _deeds(reading) and not _swallowed(reading):
         return prompt
     _, joined, rest = prompt.partition(" and ")
     rest = rest if joined else prompt

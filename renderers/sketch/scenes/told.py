@@ -123,6 +123,12 @@ class _Teller(Doing):
         for key, actor in self.actors.items():
             if actor.deed == "knock" and openers:
                 self.actors[key] = replace(actor, deed="wave", target=None)
+        seated = [actor for actor in self.actors.values() if "wheelchair" in actor.look.features]
+        for key, actor in self.actors.items():
+            pushed = self.things.get(actor.target or "")
+            if seated and pushed is not None and pushed.pictogram == "manual-wheelchair" and actor not in seated:
+                del self.things[pushed.id]
+                self.actors[key] = replace(actor, target=seated[0].id)
         loose = [name for name, thing in self.things.items() if name.startswith("shown ") and thing.held_by is None]
         for key, actor in self.actors.items():
             if loose and actor.says is None and actor.kind != "pictogram" and actor.deed == "talk":
@@ -204,7 +210,11 @@ class _Teller(Doing):
         return False
 
     def _with(self, thing: Entity) -> str | None:
-        """Who has a thing that stands in "NAME with a THING"."""
+        """Who has a thing that stands in "NAME with a THING"; whoever does something has it for that ("splashes the boy
+        with paint")."""
+        doers = [actor for actor in self.actors.values() if actor.deed != "stand" and actor.kind != "pictogram"]
+        if doers and thing.noun and re.search(rf"\bwith (?:[\w-]+ ){{0,4}}{re.escape(thing.noun)}", self.prompt):
+            return doers[0].id
         for key, actor in self.actors.items():
             entity = self._entity(key) if not key.startswith(("panel", "shown")) else None
             for name in (entity.name.split()[-1], entity.noun) if entity is not None else ():
