@@ -387,8 +387,8 @@ class Moment:
         return [*told, *key]
 
     def _beside_it(self, found: Sequence[str]) -> list[str]:
-        """Things of the main sentence's other deeds by the same doer, at most two: the clock of "looked at the clock and
-        shook her head"."""
+        """Things of the main sentence's other deeds by the same doer, at most two: the clock of "looked at the
+        clock and shook her head"."""
         teller, doers, more = self.story.teller, set(self.story.doers(self.main)), []
         for event in self.story.reading.of(self.main.sentence):
             if event in self.events or not teller.shows(event) or doers != set(self.story.doers(event)):

@@ -129,10 +129,12 @@ def _home(story: frozenset[str]) -> Setting | None:
 
 
 def _passed_by(said: str, home: Setting, story: frozenset[str]) -> bool:
-    """Whether a place that was named once is less what the story is about than its home: homework forgotten on a bus."""
+    """Whether a place that was named once is less what the story is about than its home (forgotten on a bus)."""
     own = next((one for one in settings() if _agree(one, said)), None)
     words = frozenset(_WORD.findall(said.lower()))
-    return not _agree(home, said) and not words & home.like and (own is None or own.score(story) < home.score(story) / 2)
+    return (
+        not _agree(home, said) and not words & home.like and (own is None or own.score(story) < home.score(story) / 2)
+    )
 
 
 def _refined(said: str, home: Setting | None) -> str:

@@ -22,19 +22,22 @@ _SENSES, _STEPS, _STEP, _LATER = 3, 2, 1.5, 1.0
 """Senses of a word that count, steps upward, and what a step and a less usual sense cost."""
 _FARTHEST = {"v": 1.6, "n": 2.0}
 """What a word may cost: for a verb its first sense and one step, for a noun a little more."""
-_VERBS = frozenset(
-    "be have do get make go come give take act move change keep hold put set let leave turn become stand live use need "
-    "want think know see feel look show stay begin start stop try work own belong travel remain consider change_state "
-    "cause express communicate interact touch connect control treat create produce remove exist appear happen".split()
-)
-_NOUNS = frozenset(
-    "animal plant food drink tool container machine device thing person man woman child human people adult guest friend "
-    "worker building house vehicle clothing garment furniture object instrument toy card paper book letter picture body "
-    "leader member owner player author writer neighbour stranger customer boss fruit vegetable group head stick rock "
-    "equipment structure engine line sheet box bar board figure star heart leaf cell block plate piece note key".split()
-)
-_SOLID = frozenset(("animal", "plant", "food", "drink", "vehicle", "building", "furniture", "tool", "container", "device",
-                    "toy", "instrument", "clothing", "sport", "document", "person"))  # fmt: skip
+_VERBS = """
+be have do get make go come give take act move change keep hold put set let leave turn become stand live use need
+want think know see feel look show stay begin start stop try work own belong travel remain consider change_state
+cause express communicate interact touch connect control treat create produce remove exist appear happen
+"""
+_NOUNS = """
+animal plant food drink tool container machine device thing person man woman child human people adult guest friend
+worker building house vehicle clothing garment furniture object instrument toy card paper book letter picture body
+leader member owner player author writer neighbour stranger customer boss fruit vegetable group head stick rock
+equipment structure engine line sheet box bar board figure star heart leaf cell block plate piece note key
+"""
+"""Words for anything, which are not taken for a special thing of their kind."""
+_SOLID = """
+animal plant food drink vehicle building furniture tool container device toy instrument clothing sport document
+person
+"""
 
 
 def near(pos: str, word: str, known: dict[str, list[tuple[int, str]]]) -> Iterator[tuple[float, str]]:
@@ -53,12 +56,13 @@ def table(pos: str) -> dict[str, list[str]]:
     """Return the words of a part of speech by what stands for them."""
     net, known = wordnet(), defaultdict(list)
     drawn: dict[str, str] = {}
+    general, solid = frozenset((_VERBS if pos == "v" else _NOUNS).split()), frozenset(_SOLID.split())
     for (part, word), senses in net.senses.items():
         spelt = word.replace("_", " ")
-        if part != pos or word in (_VERBS if pos == "v" else _NOUNS):
+        if part != pos or word in general:
             continue
         noun = find_noun(spelt) if pos == "n" else None
-        name = deed_of_verb(spelt) if pos == "v" else spelt if noun is not None and noun.kind in _SOLID else None
+        name = deed_of_verb(spelt) if pos == "v" else spelt if noun is not None and noun.kind in solid else None
         if name is not None and name != "stand":
             drawn[word] = name
             for rank, sense in enumerate(senses[:_SENSES]):
@@ -81,8 +85,8 @@ def table(pos: str) -> dict[str, list[str]]:
 def main() -> None:
     """Write the table to standard output."""
     lines = [
-        "# The nearest deed or drawn noun of words that no other table has, by WordNet 3.1 (Copyright 2011 by Princeton",
-        "# University; its licence is katha/text/WORDNET_LICENSE). Made by training/pictograms/nearest.py.",
+        "# The nearest deed or drawn noun of words that no other table has, by WordNet 3.1 (Copyright 2011 by",
+        "# Princeton University; its licence is katha/text/WORDNET_LICENSE). Made by training/pictograms/nearest.py.",
     ]
     for title, pos in (("verbs", "v"), ("nouns", "n")):
         lines.append(f"{title}:")

@@ -111,7 +111,12 @@ class Cast:
             count = 3
         if character is not None and entity.name == character.name and entity.name.istitle():
             count = 1
-        if entity.count == 0 and entity.noun and not load_words().has("group", entity.noun) and re.search(_THE_ONE % re.escape(entity.noun), entity.name):
+        if (
+            entity.count == 0
+            and entity.noun
+            and not load_words().has("group", entity.noun)
+            and re.search(_THE_ONE % re.escape(entity.noun), entity.name)
+        ):
             count = 1
         if character is not None and entity.count == 1:
             count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)

@@ -268,7 +268,9 @@ class Doing(Making):
         name = struck_deed(base_form(event.verb))
         for key in self._spread(event.who("patient")) if name is not None else ():
             if key in self.actors and self.actors[key].deed == "stand":
-                held = next((one for one in event.who("agent") if one in self.things), None) if name == "trapped" else None
+                held = (
+                    next((one for one in event.who("agent") if one in self.things), None) if name == "trapped" else None
+                )
                 if held is not None:
                     self.things[held] = replace(self.things[held], held_by=self.actors[key].id, role="object")
                 self.actors[key] = replace(self.actors[key], deed=str(name), target=held)
@@ -539,7 +541,16 @@ def _is_vehicle(role: Role) -> bool:
 
 
 def _is_body(entity: Entity) -> bool:
-    return entity.sort in ("body", "abstract") or entity.noun in ("hand", "head", "neck", "arm", "paw", "face", "cheek", "back")
+    return entity.sort in ("body", "abstract") or entity.noun in (
+        "hand",
+        "head",
+        "neck",
+        "arm",
+        "paw",
+        "face",
+        "cheek",
+        "back",
+    )
 
 
 def _known_mood(feeling: str) -> str | None:

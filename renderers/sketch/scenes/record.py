@@ -44,7 +44,8 @@ class SceneThing:
     """A thing: what a deed is done to or with, or what stands there.
 
     `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, what
-    the object goes to or comes from (the bowl that eggs are cracked into), or scenery. held_by: the id of the actor whose deed it belongs to. at: the id of another thing that it is `where` of.
+    the object goes to or comes from (the bowl that eggs are cracked into), or scenery. held_by: the id of the actor
+    whose deed it belongs to. at: the id of another thing that it is `where` of.
     """
 
     id: str

@@ -156,7 +156,8 @@ class _Teller(Doing):
                 continue
             name = self._id(entity.id)
             for key, actor in self.actors.items():
-                faced = deed(actor.deed).partner == "front" and actor.kind != "pictogram"
+                row = deed(actor.deed)
+                faced = (row.partner == "front" or row.close is not None) and actor.kind != "pictogram"
                 held = actor.target is None or actor.target in self.things
                 if key != entity.id and faced and held and actor.deed != "stand":
                     if actor.target in self.things:
