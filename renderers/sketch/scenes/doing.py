@@ -196,7 +196,9 @@ class Doing(Making):
         found = [role.head]
         if role.entity is not None and self._alive(role.entity):
             return [*found, "living"]
-        noun = noun_of(role.head)
+        own = self._entity(role.entity).noun if role.entity is not None else ""
+        found += [own] if own and own != role.head else []  # a pair of boots is boots
+        noun = noun_of(role.head) or noun_of(own)
         return [*found, noun.kind] if noun is not None else found
 
     def _drawable(self, role: Role) -> bool:
