@@ -167,7 +167,8 @@ class Story:
         if beside is not None:
             value += table["beside"] * self._weights[beside.id] - table["second"]
             new = {*self.people(beside)} - {*self.people(main)}
-            value += table["newcomer"] * (bool(new) and beside.sentence == main.sentence)
+            other = set(self.doers(beside)) != set(self.doers(main)) and beside.sentence == main.sentence
+            value += table["newcomer"] * (bool(new) and other)
             value += table["cause"] * (beside.id in main.because or main.id in beside.because)
         return Picture(main, beside, float(value))
 
@@ -393,7 +394,9 @@ class Moment:
         for event in self.story.reading.of(self.main.sentence):
             if event in self.events or not teller.shows(event) or doers != set(self.story.doers(event)):
                 continue
-            for role in event.all("patient", "instrument", "goal", "companion"):
+            for role in event.all("patient", "instrument", "goal", "companion", "place"):
+                if role.role == "place" and role.preposition not in ("at", "into", "onto", "over"):
+                    continue
                 entity = self.story.reading.entity(role.entity) if role.entity is not None else None
                 if entity is None or entity.id in teller.names or entity.kind != "thing" or entity.members:
                     continue

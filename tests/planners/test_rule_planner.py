@@ -204,7 +204,7 @@ def test_a_scene_that_names_nobody_shows_its_neighbour() -> None:
         rows[at]["scene_text"] = "It went on and on."
     made = RulePlanner().plan(record(scenes=rows), PlanRequest())
     assert made.panels[0].characters
-    assert set(made.panels[0].characters) <= set(made.panels[1].characters)
+    assert set(made.panels[0].characters) & set(made.panels[1].characters)
     assert made.panels[3].characters == made.panels[2].characters
     for row in rows:
         row["scene_text"] = "It went on and on."
