@@ -150,6 +150,8 @@ class _Teller(Doing):
                 continue
             if not shown & set(entity.sentences) or not self._spread([entity.id]) or self._is_grouped(entity.id):
                 continue
+            if entity.narrator or not (entity.noun or entity.named):
+                continue  # "her mother" is there, and who she is not
             own = owned.get(entity.id)
             alone = not any(actor.kind != "pictogram" for actor in self.actors.values())
             if own is not None and (own.kind in LIVING or (own.sort not in ("body", "abstract") and not alone)):
