@@ -97,6 +97,11 @@ class Story:
             kind = "feeling"
         score = float(table[kind])
         score += table["object"] * bool(event.who("patient")) + table["receiver"] * bool(event.who("recipient"))
+        living = ("person", "animal", "being", "group")
+        score += table["somebody"] * any(self.reading.entity(key).kind in living for key in event.who("patient"))
+        score += table["last"] * (event.within is None and event.feeling is None and event is self._last(event))
+        score += table["taking_part"] * min(2, self._taking_part(event))
+        score += table["part_of_body"] * self._own_body(event)
         score += table["setting"] * (kind == "state" and bool(event.who("place", "instrument", "companion")))
         score += table["reason"] * bool(event.because) + table["felt"] * (event.feeling is not None)
         if not self.teller.people(self.teller.doers(event)):
@@ -104,6 +109,23 @@ class Story:
         if event.within is not None or event.perfect:
             score *= table["in_passing"]
         return float(score * (table["failed"] if event.negated else 1.0))
+
+    def _last(self, event: Event) -> Event | None:
+        """The last event of the sentence that can be seen, where it has several."""
+        shown = [one for one in self.reading.of(event.sentence) if self.teller.shows(one)]
+        return shown[-1] if len(shown) > 1 else None
+
+    def _taking_part(self, event: Event) -> int:
+        """How many more people and things than doer and object can be seen in an event."""
+        own = {*event.who("agent"), *event.who("patient")[:1]}
+        seen = {role.entity for role in event.roles if role.entity is not None} - own
+        found = [self.reading.entity(str(key)) for key in seen]
+        return sum(one.kind not in ("abstract", "place") and one.sort not in ("body", "abstract") for one in found)
+
+    def _own_body(self, event: Event) -> bool:
+        """Whether the object is no more than a part of the doer: "twisted her ankle", "shook her head"."""
+        objects = [self.reading.entity(key) for key in event.who("patient")]
+        return bool(objects) and all(one.sort == "body" and one.owner in event.who("agent") for one in objects)
 
     def people(self, event: Event) -> list[str]:
         """Return the characters who take part, the doer first."""
@@ -144,6 +166,9 @@ class Story:
         value = table["shown"] * len(seen) + table["main"] * self._weights[main.id]
         if beside is not None:
             value += table["beside"] * self._weights[beside.id] - table["second"]
+            new = {*self.people(beside)} - {*self.people(main)}
+            other = set(self.doers(beside)) != set(self.doers(main)) and beside.sentence == main.sentence
+            value += table["newcomer"] * (bool(new) and other)
             value += table["cause"] * (beside.id in main.because or main.id in beside.because)
         return Picture(main, beside, float(value))
 
@@ -151,7 +176,7 @@ class Story:
         """Whether both happen at once, as far as a picture is concerned: nobody does two things, but who does something
         can feel something; the place is one and no time has passed."""
         first, second = sorted((main, other), key=lambda event: event.id)
-        if self._weights[other.id] > self._weights[main.id] or other.id == main.within:
+        if self._weights[other.id] > self._weights[main.id] or (other.id == main.within and self._tells(other)):
             return False
         if second.sentence != first.sentence and self.passes(second.sentence):
             return False
@@ -163,6 +188,10 @@ class Story:
             return set(own) == set(doers) and felt(other) and not felt(main)
         cast = {key for one in (main, other) for key in self.people(one)}
         return bool(own) and len(cast) <= int(planning("picture")["most_people"])
+
+    def _tells(self, event: Event) -> bool:
+        """Whether an event only says, sees or thinks another one; "she mowed while he picked" is two deeds."""
+        return self._kind(event) in ("talk", "state") or event.verb in load_words().sets.get("thinking", ())
 
     # Place and time go on until the text changes them.
 
@@ -353,9 +382,28 @@ class Moment:
                 own = role.role == "agent" or role.entity not in doers
                 if own and not entity.members and not load_words().has("parts", entity.noun):
                     found.append(_bare(teller.filler(role, doers)))
+        found += self._beside_it(found)
         told = [self.said(text) for text in dict.fromkeys(found) if text]
         key = [one for one in lives_from(self._near(), self.story.reading.text) if one not in " ".join(told)]
         return [*told, *key]
+
+    def _beside_it(self, found: Sequence[str]) -> list[str]:
+        """Things of the main sentence's other deeds by the same doer, at most two: the clock of "looked at the
+        clock and shook her head"."""
+        teller, doers, more = self.story.teller, set(self.story.doers(self.main)), []
+        for event in self.story.reading.of(self.main.sentence):
+            if event in self.events or not teller.shows(event) or doers != set(self.story.doers(event)):
+                continue
+            for role in event.all("patient", "instrument", "goal", "companion", "place"):
+                if role.role == "place" and role.preposition not in ("at", "into", "onto", "over"):
+                    continue
+                entity = self.story.reading.entity(role.entity) if role.entity is not None else None
+                if entity is None or entity.id in teller.names or entity.kind != "thing" or entity.members:
+                    continue
+                if entity.sort in ("body", "abstract") or load_words().has("parts", entity.noun):
+                    continue
+                more.append(_bare(teller.filler(role, teller.doers(event))))
+        return [text for text in more if text and text not in found][:2]
 
     def source(self) -> tuple[int, int]:
         """Return the indices of the first and the last of its sentences."""

@@ -89,6 +89,8 @@ def places_of(moments: Sequence[Moment]) -> list[str]:
 
 def _place(moment: Moment, before: str, story: frozenset[str], home: Setting | None) -> str:
     said, fresh = moment.place(), _fresh(moment)
+    if said and not fresh and home is not None and not home.home and _passed_by(said, home, story):
+        said = ""
     own = _words(_text(moment), moment)
     best, score = _best(own, story)
     if said and (fresh or best is None):
@@ -122,8 +124,17 @@ def _best(own: frozenset[str], story: frozenset[str]) -> tuple[Setting | None, f
 def _home(story: frozenset[str]) -> Setting | None:
     """The place in which a story is at home: that of most of its words, where they are several."""
     ranked = [(one.score(story), -at, one) for at, one in enumerate(settings())
-              if len(story & (one.sure | one.fits)) >= _HOME and story & one.sure]  # fmt: skip
+              if len(story & (one.sure | one.fits)) >= _HOME + (not story & one.sure)]  # fmt: skip
     return max(ranked, key=lambda item: item[:2])[2] if ranked else None
+
+
+def _passed_by(said: str, home: Setting, story: frozenset[str]) -> bool:
+    """Whether a place that was named once is less what the story is about than its home (forgotten on a bus)."""
+    own = next((one for one in settings() if _agree(one, said)), None)
+    words = frozenset(_WORD.findall(said.lower()))
+    return (
+        not _agree(home, said) and not words & home.like and (own is None or own.score(story) < home.score(story) / 2)
+    )
 
 
 def _refined(said: str, home: Setting | None) -> str:

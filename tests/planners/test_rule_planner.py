@@ -195,7 +195,7 @@ def test_a_scene_that_names_nobody_shows_its_neighbour() -> None:
         rows[at]["scene_text"] = "It went on and on."
     made = RulePlanner().plan(record(scenes=rows), PlanRequest())
     assert made.panels[0].characters
-    assert set(made.panels[0].characters) <= set(made.panels[1].characters)
+    assert set(made.panels[0].characters) & set(made.panels[1].characters)
     assert made.panels[3].characters == made.panels[2].characters
     for row in rows:
         row["scene_text"] = "It went on and on."
@@ -389,3 +389,15 @@ def test_whose_mouth_it_is_stands_by() -> None:
     last = plan(text, 3).panels[-1]
     assert last.characters == ["crane", "wolf"]
     assert "wolf's mouth" in last.prompt
+
+
+def test_both_doers_of_while_are_told_and_a_laugh_does_not_hide_the_deed() -> None:
+    both = plan("Aunt Vera mowed the lawn while her nephew Max picked strawberries. Then they went home.", 2)
+    assert {"Aunt Vera", "Max"} <= set(both.panels[0].characters)
+    eaten = plan("The fox stole the cheese. The fox ate the cheese and laughed.", 2)
+    assert "eats" in eaten.panels[1].prompt
+
+
+def test_what_else_the_sentence_tells_of_the_doer_must_show() -> None:
+    made = plan("The boss looked at the clock and shook her head. She left the office.", 2)
+    assert "clock" in " ".join((made.panels[0].prompt, *made.panels[0].must_show))

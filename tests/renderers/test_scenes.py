@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -198,3 +199,14 @@ def test_neighbours_that_tell_the_same_are_not_the_same_picture() -> None:
     one, other = (frame_scene(KICK, 768, 512, 7, scene_number=number) for number in (1, 2))
     assert one.svg != other.svg
     assert one.framing.facing == other.framing.facing, "the direction is kept across the cut"
+
+
+def test_what_a_thing_goes_to_is_in_touch_with_it() -> None:
+    eggs = replace(thing("egg", "Ivy"), count=2)
+    bowl = replace(thing("bowl", "Ivy"), role="goal")
+    cook = person("Ivy", deed="tear", target="egg")
+    frame = frame_scene(Scene("kitchen", actors=(cook,), things=(eggs, bowl)), 768, 512, 3)
+    (held, *_), (under,) = boxes(frame, "egg"), boxes(frame, "bowl")
+    ivy = boxes(frame, "Ivy")[0]
+    assert abs(middle(held)[0] - middle(under)[0]) < ivy[2] - ivy[0]
+    assert 0.08 < (under[3] - under[1]) / (ivy[3] - ivy[1]) < 0.5

@@ -33,13 +33,15 @@ def words_table() -> dict[str, Any]:
         "people": sorted({person_class(base, None) for base in people()["bases"]} | set(people()["outfits"])),
         "bases": {f"{sex} {age}": person_class(base, None) for (sex, age), base in _BASES.items()},
         "places": {**_places(), **place_words()},
-        "verbs": {**_verbs(), **deed_words()},
-        "by_object": senses["by_object"],
-        "by_state": {word: name for name, listed in senses["by_state"].items() for word in listed.split()},
+        "verbs": {word: _seen(name) for word, name in {**_verbs(), **deed_words()}.items()},
+        "by_object": {
+            verb: {word: _seen(name) for word, name in rows.items()} for verb, rows in senses["by_object"].items()
+        },
+        "by_state": {word: _seen(name) for name, listed in senses["by_state"].items() for word in listed.split()},
         "irregular": senses["irregular"],
         "moods": {word: name for name, listed in senses["moods"].items() for word in listed.split()},
         "faces": _faces(),
-        "acts": {name: deed(name).act for name in deed_ids()},
+        "acts": {name: deed(_seen(name)).act for name in deed_ids()},
     }
 
 
@@ -47,6 +49,11 @@ _BASES = {
     ("male", "child"): "boy", ("female", "child"): "girl", ("", "child"): "child", ("male", "old"): "old_man",
     ("female", "old"): "old_woman", ("male", ""): "man", ("female", ""): "woman",
 }  # fmt: skip
+
+
+def _seen(name: str) -> str:
+    """The deed that the networks know a deed by."""
+    return deed(name).seen or name
 
 
 def _nouns() -> Mapping[str, list[str]]:

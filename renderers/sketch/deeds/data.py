@@ -44,6 +44,7 @@ class Deed:
     insists: bool = False
     lends: Pose | None = None
     close: float | None = None
+    seen: str | None = None
     clasp: bool = False
 
 

@@ -21,6 +21,7 @@ __all__ = ["ACTS", "MOODS", "act_pictogram", "draw_mark", "put_marks"]
 ACTS = (
     "stand", "move", "run", "jump", "climb", "fly", "swim", "fall", "lie", "sleep", "sit", "hide", "speak", "shout",
     "sing", "dance", "laugh", "cry", "eat", "look", "think", "work", "shake", "carried", "burst",
+    "smoke", "ring", "glow", "drip", "flame",
 )  # fmt: skip
 """What an actor without a rig can do, as acts.yaml has it."""
 
@@ -91,6 +92,7 @@ def draw_mark(
         "heel": (back - facing * 8, y1, facing),
         "below": (cx, y1, facing),
         "cheek": (cx, cy, facing),
+        "centre": (x0 + 0.68 * (x1 - x0), y0 + 0.4 * (y1 - y0), facing),
         "waterline": (cx, y1, facing),
     }
     places = [(x1 + 2, cy, 1), (x0 - 2, cy, -1)] if mark.at == "sides" else [spots[mark.at]]

@@ -20,6 +20,7 @@ from katha.renderers.sketch.scenes.senses import (
     how_many,
     in_table,
     mood_of,
+    near_noun,
     noun_of,
 )
 from katha.schema import Character
@@ -44,6 +45,8 @@ _HE, _SHE = frozenset({"he", "his", "him", "male"}), frozenset({"she", "her", "f
 
 _CROWD = 8
 
+_THE_ONE = r"(?i)^(?:the|a|an|his|her|their|its|my|our) (?:[\w-]+ )*%s$"
+"""A noun in the singular, whatever the parser made of its number."""
 _OWNER = re.compile(r"[\w-]+['\u2019]s ")
 """Whose somebody is says nothing of them: the boy's father is no boy."""
 
@@ -100,12 +103,20 @@ class Cast:
         """The actor that an entity is, doing nothing yet."""
         character = self.named.get(entity.id)
         phrases = [character.kind, entity.noun] if character is not None else [entity.noun]
-        looks = " ".join([*entity.looks, character.appearance if character else "", entity.name])
+        called = f"{entity.name} {character.name}" if character else entity.name
+        looks = " ".join([*entity.looks, character.appearance if character else "", called])
         name = bare(character.name if character else entity.name)
         count = entity.count if entity.count else 3
         if entity.kind == "group" and count == 1 and load_words().has("group", entity.noun):
             count = 3
         if character is not None and entity.name == character.name and entity.name.istitle():
+            count = 1
+        if (
+            entity.count == 0
+            and entity.noun
+            and not load_words().has("group", entity.noun)
+            and re.search(_THE_ONE % re.escape(entity.noun), entity.name)
+        ):
             count = 1
         if character is not None and entity.count == 1:
             count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
@@ -128,6 +139,8 @@ class Cast:
         elif entity is not None:
             sex, age = entity.sex or sex, age if age == "teen" else entity.age or age
         concept, noun = concept_of(*phrases), noun_of(*phrases)
+        if concept is None and noun is None and phrases and not (entity is not None and entity.kind == "person"):
+            noun = near_noun(phrases[-1])
         trade = noun is not None and noun.kind == "person" and noun.pictogram in people()["outfits"]
         if concept is not None and not (sex == "female" and concept in _MALE) and (not trade or concept in _ROYAL):
             return SceneActor(name, "figure", concept=concept, attributes=_attributes(looks))

@@ -18,19 +18,25 @@ from katha.renderers.sketch.scenes.senses import (
     failed_deed,
     features_of,
     in_table,
+    lifeless_deed,
+    means_deed,
     mood_of,
+    near_deed,
     noun_of,
     object_deed,
     place_of,
     sign_of,
     state_deed,
     stopped_deed,
+    struck_deed,
 )
 from katha.text.types import Entity, Event, Role
 
 __all__ = ["Doing", "is_shown"]
 
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
+_AIMED = frozenset({"knock", "hit", "push", "lean_over"})
+"""Deeds done to what stands after "on", "at" or "against"."""
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
 _BESIDE = frozenset({"under", "beneath", "below", "beside", "by", "near", "behind", "next to", "in front of", "along"})
@@ -58,6 +64,8 @@ _WITHIN = frozenset(
         "over",
     }
 )
+_TOUCHED = frozenset({"in", "into", "on", "onto", "over", "from", "off", "out of", "to", "at", "against", "through"})
+"""Where the verb's object goes or comes from, so that the two are drawn in touch."""
 _INSIDE = frozenset({"ride", "drive", "board", "row", "sail"})
 """Deeds whose vehicle is drawn from outside, so that it is not the place."""
 _TOOLS = frozenset({"tool", "device", "thing", "toy", "container"})
@@ -66,10 +74,16 @@ _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
 )
 _MUTUAL = frozenset({"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play"})
-_MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "climb", "drive", "shiver"})
+_OWN_ACCORD = frozenset({"burst", "smoulder", "ring", "glow", "drip"})
+_MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "climb", "drive", "shiver", *_OWN_ACCORD})
 """What a thing without life can do of its own accord; anything else it only stands there."""
 _GOING = frozenset(
     {
+        "fly",
+        "land",
+        "escape",
+        "flee",
+        "cross",
         "deliver",
         "go",
         "come",
@@ -129,10 +143,17 @@ class Doing(Making):
     def _deed(self, event: Event) -> str | None:
         """The deed of an event, or None where no table has its verb."""
         verb = base_form(event.verb)
+        if event.verb == "lay" and event.who("patient"):
+            verb = "put"  # not the past of "lie"
         if verb in ("be", "get", "become", "seem", "feel", "lie", "fall", "keep") and event.state:
             named = state_deed(word.lower() for text in event.state for word in text.split())
             if named is not None or verb in ("be", "become", "seem", "feel"):
                 return named or "stand"
+        doers = event.who("agent") or event.who("patient")
+        if doers and not any(self._alive(key) for key in doers):
+            own = lifeless_deed(event.predicate, verb)
+            if own is not None:
+                return own
         hindered = _hindered(event, verb)
         if hindered is not None:
             return hindered
@@ -151,7 +172,13 @@ class Doing(Making):
             return special or "stand"
         if verb == "have" and not special:
             return "hold" if any(self._drawable(role) for role in patients) else "stand"
-        return self._riding(event) or special or deed_of_verb(*phrases, verb)
+        means = [role.head for role in event.all("instrument", "place", "companion", "source")]
+        found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
+        return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+
+    def _handled(self, event: Event) -> bool:
+        """Whether something that can be drawn is in the hands of who does what no table has."""
+        return any(self._drawable(role) and not self._alive(str(role.entity)) for role in event.all("patient"))
 
     def _riding(self, event: Event) -> str | None:
         """Going somewhere on or in something: "chased him on her bicycle", "went by car"."""
@@ -169,7 +196,9 @@ class Doing(Making):
         found = [role.head]
         if role.entity is not None and self._alive(role.entity):
             return [*found, "living"]
-        noun = noun_of(role.head)
+        own = self._entity(role.entity).noun if role.entity is not None else ""
+        found += [own] if own and own != role.head else []  # a pair of boots is boots
+        noun = noun_of(role.head) or noun_of(own)
         return [*found, noun.kind] if noun is not None else found
 
     def _drawable(self, role: Role) -> bool:
@@ -181,13 +210,16 @@ class Doing(Making):
         unknown, name = name is None, name or "stand"
         row = deed(name)
         agents = self._spread(event.who("agent")) or self._spread(
-            key for key in event.who("patient") if self._alive(key)
+            key for key in event.who("patient") if self._alive(key) or name in _OWN_ACCORD
         )
         agents = [key for key in agents if self._fits(key, name)]
+        if name in _INSIDE:  # who has no rig sits in nothing
+            agents = sorted(agents, key=lambda key: self._id(key) != "" and self.actors[key].kind == "pictogram")
         if not agents:
             self._present(event, acted=False)
+            self._strike(event)
             return
-        if unknown:
+        if unknown or name == "handle":
             self.missing.append(event.predicate)
         first = self._id(agents[0])
         others = [key for key in self._partners(event, name) if key not in agents]
@@ -232,6 +264,18 @@ class Doing(Making):
         for key in event.who("companion"):
             if self._alive(key) and key not in agents and self.actors[key].deed == "stand" and row.partner == "side":
                 self.actors[key] = replace(self.actors[key], deed=name)
+
+    def _strike(self, event: Event) -> None:
+        """To whom a thing does something is seen to suffer it."""
+        name = struck_deed(base_form(event.verb))
+        for key in self._spread(event.who("patient")) if name is not None else ():
+            if key in self.actors and self.actors[key].deed == "stand":
+                held = (
+                    next((one for one in event.who("agent") if one in self.things), None) if name == "trapped" else None
+                )
+                if held is not None:
+                    self.things[held] = replace(self.things[held], held_by=self.actors[key].id, role="object")
+                self.actors[key] = replace(self.actors[key], deed=str(name), target=held)
 
     def _carried_by_two(self, agents: Sequence[str], held: str) -> None:
         """Two with a large thing between them, face to face."""
@@ -379,6 +423,7 @@ class Doing(Making):
         for role in event.all("place", "goal", "source", "companion"):
             on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
             on = on or (main is None and self._is_own(role, row))
+            on = on or (main is None and row.id in _AIMED and role.preposition in ("on", "at", "against", "into"))
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
             noun = noun_of(role.head)
             if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
@@ -387,7 +432,8 @@ class Doing(Making):
                 continue
             if self._is_setting(role, row):
                 continue
-            key = self._role_thing(role, holder if on else None, "object")
+            goes = main is not None and not on and role.preposition in _TOUCHED and not _is_vehicle(role)
+            key = self._role_thing(role, holder if on or goes else None, "goal" if goes else "object")
             main = main or (key if on else None)
         if row.id in _INSIDE and main is not None:
             self.roads.add(self.things[main].word)
@@ -497,7 +543,16 @@ def _is_vehicle(role: Role) -> bool:
 
 
 def _is_body(entity: Entity) -> bool:
-    return entity.sort == "body" or entity.noun in ("hand", "head", "neck", "arm", "paw", "face", "cheek", "back")
+    return entity.sort in ("body", "abstract") or entity.noun in (
+        "hand",
+        "head",
+        "neck",
+        "arm",
+        "paw",
+        "face",
+        "cheek",
+        "back",
+    )
 
 
 def _known_mood(feeling: str) -> str | None:

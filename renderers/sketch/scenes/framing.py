@@ -16,17 +16,17 @@ __all__ = ["Box", "Framing", "Shot", "Subject", "Taste", "choose_framing", "keep
 Box = tuple[float, float, float, float]
 Shot = Literal["wide", "medium", "close"]
 
-_SIZES: Mapping[Shot, float] = {"wide": 0.46, "medium": 0.64, "close": 1.15}
+_SIZES: Mapping[Shot, float] = {"wide": 0.58, "medium": 0.74, "close": 1.15}
 """Height of the tallest actor beside the frame's."""
 _LEAST = 0.22
 """No actor is smaller than this share of the frame's height unless a wide shot was asked for."""
-_HEADROOM, _SIDES, _EYES = 0.1, 0.06, 0.4
-_GROUND: Mapping[Shot, float] = {"wide": 0.86, "medium": 0.92, "close": 1.0}
+_HEADROOM, _SIDES, _EYES = 0.09, 0.05, 0.4
+_GROUND: Mapping[Shot, float] = {"wide": 0.88, "medium": 0.94, "close": 1.0}
 _ZOOM: Mapping[Shot, float] = {"wide": 1.0, "medium": 1.12, "close": 1.5}
 _SAME_SIZE, _STEP = 0.12, 1.28
 """Two frames of one shot are alike when their sizes differ by less than the first; then one changes by the second."""
 _BROAD = 0.85
-_JITTER, _ASIDE, _WIDER, _FARTHER = 0.12, 0.22, 0.16, 0.4
+_JITTER, _ASIDE, _WIDER, _FARTHER = 0.1, 0.22, 0.1, 0.5
 """How much smaller and how far aside a seed may make a picture, and how often it takes the wider shot."""
 _NEXT: Mapping[Shot, Shot] = {"wide": "medium", "medium": "close", "close": "medium"}
 

@@ -14,6 +14,7 @@ from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
     in_table,
+    near_noun,
     noun_of,
     shot_of,
 )
@@ -26,6 +27,8 @@ _SHOT = re.compile(
     r"(?: of |: |, )",
     re.IGNORECASE,
 )
+_GREETING = re.compile(r" (?:goodbye|good-bye|good night|farewell|hello)\b")
+"""Words that the parser takes for whom is kissed or waved to."""
 QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 LIVING = frozenset({"person", "animal", "being", "group"})
 _SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
@@ -42,7 +45,7 @@ class Making:
         found = _SHOT.match(request.prompt)
         self.prompt = request.prompt[found.end() :] if found else request.prompt
         self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)
-        self.prompt, stood = plainly_called(self.prompt, request.characters)
+        self.prompt, stood = plainly_called(_GREETING.sub("", self.prompt), request.characters)
         self.reading = read_prompt(self.prompt, [f"{name} is a {one.kind}." for name, one in stood.items()])
         self.actors: dict[str, SceneActor] = {}
         self.things: dict[str, SceneThing] = {}
@@ -82,6 +85,9 @@ class Making:
     def _alive(self, key: str) -> bool:
         """Whether somebody is meant; a toy is a thing unless it does something."""
         entity = self._entity(key)
+        toy = entity.noun and (noun := noun_of(entity.noun)) is not None and noun.kind == "toy"
+        if toy and key not in self._doers():
+            return False
         if key in self.named or entity.kind not in LIVING:
             return key in self.named
         noun = noun_of(entity.noun) if entity.kind in ("being", "animal") else None
@@ -91,22 +97,29 @@ class Making:
         assert self.reading is not None
         return {key for event in self.reading.events for key in event.who("agent")}
 
-    def _role_thing(self, role: Role, holder: str | None, what: Literal["object", "instrument"]) -> str | None:
+    def _role_thing(self, role: Role, holder: str | None, what: Literal["object", "instrument", "goal"]) -> str | None:
         if role.entity is None or self._alive(role.entity):
             return None
         return self._thing(self._entity(role.entity), holder, what, role.head)
 
     def _thing(
-        self, entity: Entity, holder: str | None, what: Literal["object", "instrument", "scenery"], head: str = ""
+        self,
+        entity: Entity,
+        holder: str | None,
+        what: Literal["object", "instrument", "goal", "scenery"],
+        head: str = "",
     ) -> str | None:
         """Put a thing into the scene, once; None for what cannot be seen. What no table has is a plain shape."""
-        head = entity.noun or head
+        measured = bool(head) and in_table("skip", entity.noun) and noun_of(head) is not None
+        head = head if measured else entity.noun or head  # a jar of water is a jar
         if entity.id in self.things or entity.id in self.actors:
             return None
         if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
             return None
         whole = find_noun(entity.name.lower()) is not None or " of " not in entity.name
-        noun = noun_of(*([entity.name] if whole else []), entity.noun, head)  # a photo of the wife is a photo
+        named = [] if measured else [*([entity.name] if whole else []), entity.noun]
+        noun = noun_of(*named, head)  # a photo of the wife is a photo
+        noun = noun or near_noun(head)
         if noun is None:
             if (
                 entity.kind in ("abstract", "place")

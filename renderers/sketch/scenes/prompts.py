@@ -21,6 +21,10 @@ _BEFORE_NOUN = re.compile(
 )
 
 
+_ARTICLES = frozenset({"the", "a", "an", "his", "her", "their", "its", "my", "our", "your"})
+_SUBJECT = 5
+"""The verb of two doers is among so many words after "and"."""
+
 _STAND_INS: Mapping[str | None, tuple[str, ...]] = {
     "male": ("Peter", "Martin", "Oscar", "Thomas"),
     "female": ("Maria", "Helen", "Julia", "Anna"),
@@ -40,8 +44,9 @@ def plainly_called(prompt: str, characters: Sequence[Character]) -> tuple[str, d
     for character in sorted(characters, key=lambda one: -len(one.name)):
         name = character.name.strip()
         word = name.lower()
-        ambiguous = word in NUMBERS or deed_of_verb(word) is not None or noun_of(word) is not None
-        if not ("'s " in name or " and " in name or (name[:1].isupper() and " " not in name and ambiguous)):
+        titled = len(name.split()) > 1 and name.istitle()
+        ambiguous = titled or word in NUMBERS or deed_of_verb(word) is not None or noun_of(word) is not None
+        if not ("'s " in name or " and " in name or (name[:1].isupper() and (titled or " " not in name) and ambiguous)):
             continue
         names = left[nature_of(f"{character.kind} {character.appearance} {name}")[0]]
         pattern = rf"\b(?:[Tt]he )?{re.escape(name)}(?!\w)"
@@ -59,11 +64,11 @@ def read_prompt(prompt: str, known: Sequence[str] = ()) -> Reading | None:
     if not re.search(r"[A-Za-z]{2}", prompt):
         return None
     reading = _behind(known, prompt)
-    again = _progressive(prompt, reading)
-    if again != prompt:
-        second = _behind(known, again)
-        if _deeds(second) > _deeds(reading):
-            return second
+    for again in (_progressive(prompt, reading), _progressive_of_several(prompt, reading)):
+        if again != prompt:
+            second = _behind(known, again)
+            if _deeds(second) > _deeds(reading) - _swallowed(reading):
+                return second
     return reading
 
 
@@ -106,6 +111,32 @@ def _progressive(prompt: str, reading: Reading) -> str:
         return f"is {_gerund(stem)}"
 
     return _THIRD.sub(instead, prompt)
+
+
+def _swallowed(reading: Reading) -> bool:
+    """Whether a doer's noun is rather the verb of those before it: "the pupils paint masks"."""
+    agents = {key for event in reading.events for key in event.who("agent")}
+    names = [one.name.split() for one in reading.entities if one.id in agents]
+    return any(
+        len(name) > 2 and name[-2].endswith("s") and not name[-2].endswith("'s") and deed_of_verb(name[-1]) is not None
+        for name in names
+    )
+
+
+def _progressive_of_several(prompt: str, reading: Reading) -> str:
+    """The prompt with the first verb of several doers as "are eating": "the witch and the wizard eat soup" has no verb
+    for the parser, which takes "the wizard eat soup" for one noun."""
+    if _deeds(reading) and not _swallowed(reading):
+        return prompt
+    _, joined, rest = prompt.partition(" and ")
+    rest = rest if joined else prompt
+    words = rest.split(" ")
+    for at, word in enumerate(words[1:_SUBJECT], 1):
+        if deed_of_verb(word.rstrip(".,;!")) is not None and words[at - 1].lower() not in _ARTICLES:
+            tail = word[len(word.rstrip(".,;!")) :]
+            told = [*words[:at], f"are {_gerund(word.rstrip('.,;!'))}{tail}", *words[at + 1 :]]
+            return prompt[: len(prompt) - len(rest)] + " ".join(told)
+    return prompt
 
 
 def _after_noun(prompt: str, at: int) -> bool:

@@ -43,8 +43,9 @@ class SceneActor:
 class SceneThing:
     """A thing: what a deed is done to or with, or what stands there.
 
-    `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, or
-    scenery. held_by: the id of the actor whose deed it belongs to. at: the id of another thing that it is `where` of.
+    `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, what
+    the object goes to or comes from (the bowl that eggs are cracked into), or scenery. held_by: the id of the actor
+    whose deed it belongs to. at: the id of another thing that it is `where` of.
     """
 
     id: str
@@ -53,7 +54,7 @@ class SceneThing:
     kind: str = "thing"
     cm: float = 30.0
     stands: str = "ground"
-    role: Literal["object", "instrument", "scenery"] = "scenery"
+    role: Literal["object", "instrument", "goal", "scenery"] = "scenery"
     held_by: str | None = None
     count: int = 1
     at: str | None = None

@@ -25,11 +25,16 @@ __all__ = [
     "how_many",
     "implied_place",
     "in_table",
+    "lifeless_deed",
+    "means_deed",
     "mood_of",
+    "near_deed",
+    "near_noun",
     "noun_of",
     "object_deed",
     "place_by_things",
     "place_of",
+    "platform_of",
     "seen_from_outside",
     "shot_of",
     "sign_of",
@@ -37,6 +42,7 @@ __all__ = [
     "stage_by_kinds",
     "state_deed",
     "stopped_deed",
+    "struck_deed",
     "time_of",
 ]
 
@@ -75,6 +81,18 @@ def object_deed(verb: str, words: Iterable[str]) -> str | None:
     return next((rows[word] for word in words if word in rows), None)
 
 
+def means_deed(verb: str, words: Iterable[str]) -> str | None:
+    """What a verb is when it is done with one of these: a call on the phone, listening with a stethoscope."""
+    rows: Mapping[str, str] = _data()["by_means"].get(verb, {})
+    every: Mapping[str, str] = _data()["by_means"]["any"]
+    return next((found for word in words if (found := rows.get(word) or every.get(word)) is not None), None)
+
+
+def struck_deed(verb: str) -> str | None:
+    """What somebody does to whom a thing does something: falls when a wave sweeps them away."""
+    return next((name for name, listed in _data()["struck"].items() if verb in listed.split()), None)
+
+
 def state_deed(words: Iterable[str]) -> str | None:
     """The deed that "is asleep" or "was trapped" shows."""
     found = (name for word in words for name, listed in _data()["by_state"].items() if word in listed.split())
@@ -84,6 +102,30 @@ def state_deed(words: Iterable[str]) -> str | None:
 def failed_deed(verb: str) -> str | None:
     """What shows that somebody cannot do it or tries in vain; None where the deed itself shows it."""
     return next((name for name, listed in _data()["failed"].items() if verb in listed.split()), None)
+
+
+def near_deed(verb: str) -> str | None:
+    """The deed of the nearest verb that is drawn, for one that no other table has."""
+    return _nearest("verbs").get(verb)
+
+
+def near_noun(word: str) -> Noun | None:
+    """The entry of the nearest noun that is drawn (a schooner is a sailing ship), for one that no other table has."""
+    found = _nearest("nouns").get(word.lower()) or _nearest("nouns").get(singular(word.lower()))
+    return find_noun(found.replace("_", " ")) if found is not None else None
+
+
+@cache
+def _nearest(part: str) -> Mapping[str, str]:
+    rows: Mapping[str, str] = load_table("scenes", "nearest.yaml")[part]
+    return {word: name for name, listed in rows.items() for word in listed.split()}
+
+
+def lifeless_deed(*phrases: str) -> str | None:
+    """What a thing does of its own accord that bursts, smokes, rings, glows or leaks."""
+    rows: Mapping[str, str] = _data()["lifeless"]
+    words = [phrase.replace(" ", "_") for phrase in phrases]
+    return next((name for word in words for name, listed in rows.items() if word in listed.split()), None)
 
 
 def stopped_deed(verb: str) -> str | None:
@@ -126,6 +168,12 @@ def place_of(phrase: str) -> str | None:
 def seen_from_outside(place: str) -> str:
     """Where a vehicle is whose inside is a place: who drives it is drawn from outside."""
     found: str = _data()["outside"].get(place, place)
+    return found
+
+
+def platform_of(place: str) -> str:
+    """Where a vehicle is waited for or missed."""
+    found: str = _data()["platform"].get(place, place)
     return found
 
 

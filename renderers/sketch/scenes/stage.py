@@ -54,7 +54,7 @@ _BEAKS: Mapping[str, str] = dict.fromkeys(
 """Where those without hands have what others have there."""
 _WATERY = frozenset({"under_water"})
 """Places where a swimmer has water all around and needs none drawn."""
-_SPOKEN, _SMALL = 25.0, 60.0
+_SPOKEN, _SMALL = 34.0, 60.0
 _BENCH = 1.4
 """How much larger a thing is drawn on which several sit."""
 _MINDED = frozenset({"thought", "overhead"})
@@ -66,6 +66,17 @@ _WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
 _SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), "turn": 0.0, "lift": 0.0}
 """Legs of who sits in a wheelchair, whatever the arms do; its wheels are drawn before them."""
 _BEFORE = 0.6
+_GOAL, _GOAL_MOST, _LOW_GOAL, _GOAL_WIDE = 30.0, 110.0, 45.0, 50.0
+"""How small and large a thing is drawn that an object goes to, and what is lower stands on a table indoors."""
+_OFFERED = 46.0
+"""The height in centimetres of what somebody without hands offers or throws, at least."""
+_TABLES = frozenset({"table", "desk"})
+_WITH_SIGNS = frozenset({"smoke", "ring", "glow", "flame"})
+"""Acts whose signs must be in the frame."""
+_HOLLOW = frozenset({"container", "vehicle", "tool", "clothing"})
+_TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
+_TINY_ACTOR, _LEAST_LOOSE = 34.0, 24.0
+"""Nobody without a rig is smaller than the first, and nothing that lies about is smaller than the second."""
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
 
@@ -160,6 +171,11 @@ def _cluster(
     has_object = bool(objects) or any(other.id == actor.target for other in scene.actors)
     fellows = {other.id for other in scene.actors if other.deed == actor.deed}
     has_object = has_object or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
+    goals = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "goal"]
+    if row.id == "put" and objects and not tools:
+        row = _put_down(row, goals, outdoors=scene.setting is not None and not place_data(scene.setting).indoors)
+    if not objects and row.set is not None and _shares(scene, actor):
+        row = replace(row, set=None, own=None)
     if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
         row = replace(row, own=None)
     doored = row.own == "door" and scene.setting in _DOORS
@@ -178,8 +194,23 @@ def _cluster(
         row = replace(row, thing=_BEAKS.get(row.thing, row.thing), far=_BEAKS.get(row.far, row.far), set=None)
         tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
     if actor.kind != "pictogram":
-        return _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
+        drawn = _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
+        inside = scene.setting is None or place_data(scene.setting).indoors
+        return _at_goal(drawn, goals[0], row, indoors=inside) if goals and drawn.body is not None else drawn
     return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
+
+
+def _put_down(row: Deed, goals: Sequence[SceneThing], *, outdoors: bool) -> Deed:
+    """Into what is hollow things are put from above; out of doors there is no table to put them on."""
+    if goals and goals[0].kind in _HOLLOW:
+        return replace(deed("put_in"), thing="hands")
+    return replace(deed("gather"), thing="ground_front") if outdoors else row
+
+
+def _shares(scene: Scene, actor: SceneActor) -> bool:
+    """Whether somebody before this one does the same at a table or counter: one is enough for both."""
+    first = next((one for one in scene.actors if one.deed == actor.deed), actor)
+    return first is not actor and deed(actor.deed).set in ("counter", "table", "stove", "sink")
 
 
 def _bench(scene: Scene, actor: SceneActor, row: Deed) -> SceneThing | None:
@@ -262,6 +293,34 @@ def _person(
     return Cluster(actor, facing, sprites, body, solid, holds=bool(objects))
 
 
+def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -> Cluster:
+    """The cluster with what its object goes to or comes from close before it: small things on a table under the hands,
+    others on the ground."""
+    assert cluster.body is not None
+    f, body = cluster.facing, cluster.body
+    height = min(max(stage_height(thing.cm), _GOAL), _GOAL_MOST)
+    drawn = draw_thing(thing, height, f)
+    wide = drawn.bbox[2] - drawn.bbox[0]
+    if wide > _GOAL_WIDE and height < _LOW_GOAL:
+        drawn = draw_thing(thing, height * _GOAL_WIDE / wide, f)
+        wide = _GOAL_WIDE
+    flat = row.set in (None, "table", "desk", "counter", "stove") and thing.pictogram in _TABLES
+    if flat and row.set is not None:
+        return cluster
+    hand = max(f * body.joints["hand"][0], f * body.joints["far"][0])
+    x, y, more = f * (hand + 0.38 * wide), 0.0, []
+    on_table = thing.stands in ("hand", "table") and height < _LOW_GOAL and indoors and row.set is None
+    if on_table:
+        table = _furniture("table", f).moved(f * (hand + 0.38 * wide - _TABLE_MIDDLE), 0.0)
+        more, y = [replace(table, depth=0.4)], -_TABLE_TOP
+    elif row.set is not None:
+        x += f * 44.0
+    depth = 0.6 if height < _LOW_GOAL or on_table else -0.6
+    sprite = Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=not on_table)
+    solid = union([cluster.solid, sprite.box, *(one.box for one in more)])
+    return replace(cluster, sprites=[*cluster.sprites, *more, sprite], solid=solid)
+
+
 def _body(actor: SceneActor, name: str, pose: Pose, facing: int) -> Body:
     if actor.kind == "figure":
         return draw_creature(actor.concept, actor.attributes, pose, actor.mood, facing, Random(name).random())
@@ -318,16 +377,16 @@ def _speech(name: str, body: Body, facing: int) -> Sprite:
     mx, my = body.joints["mouth"]
     picture = draw_pictogram(name, _SPOKEN)
     wide = min(1.0, 1.4 * _SPOKEN / max(picture.bbox[2] - picture.bbox[0], 1.0))
-    x, y = cx + facing * (r + 30), cy - 1.25 * r
+    x, y = cx + facing * (r + 38), cy - 1.35 * r
     put = f"translate({number(x)} {number(y + 0.5 * _SPOKEN * wide)}) scale({wide:.3f})"
-    svg = speech_bubble(x, y, (mx + 3 * facing, my), 28.0, 21.0) + group(picture.svg, transform=put)
-    return Sprite("speech", svg, (x - 30, y - 23, x + 30, y + 23), 3.0, key=True, grounded=False)
+    svg = speech_bubble(x, y, (mx + 3 * facing, my), 36.0, 27.0) + group(picture.svg, transform=put)
+    return Sprite("speech", svg, (x - 38, y - 29, x + 38, y + 29), 3.0, key=True, grounded=False)
 
 
 def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], facing: int) -> Cluster:
     """An actor without a rig, with its things before it."""
     cm = actor.cm or (pictogram(actor.pictogram).cm if actor.pictogram else 60.0)
-    height = stage_height(cm)
+    height = max(stage_height(cm), _TINY_ACTOR)
     sprites: list[Sprite] = []
     for nth in range(min(actor.count, _COPIES)):
         if actor.pictogram is None:
@@ -336,13 +395,18 @@ def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], fac
             mood = actor.mood if actor.mood in MOODS else None
             plain = act_pictogram(actor.pictogram, height, act=row.act, mood=mood, facing=facing)
         step = 0.85 * (plain.solid[2] - plain.solid[0])
-        drawn = Sprite(actor.id, plain.svg, plain.solid, -0.3 * nth, -facing * step * nth, -3.0 * (nth % 2), plain.head,
+        around = plain.bbox if row.act in _WITH_SIGNS else plain.solid
+        drawn = Sprite(actor.id, plain.svg, around, -0.3 * nth, -facing * step * nth, -3.0 * (nth % 2), plain.head,
                        acts=True, key=True, facing=facing, grounded=plain.solid[3] > -2.0)  # fmt: skip
         sprites.append(drawn)
     x0, y0, x1, y1 = sprites[0].local
     for thing in things:
-        if thing.id.endswith(f":{thing.word}") and thing.held_by == actor.id:
+        implied = thing.id.endswith(f":{thing.word}") and thing.held_by == actor.id
+        if implied and row.far not in ("eyes", "hand", "hands"):
             continue
+        offers = (implied or row.thing in ("hand", "hands", "flying")) and stage_height(thing.cm) < _GOAL
+        if offers:
+            thing = replace(thing, stands="hand", cm=max(thing.cm, _OFFERED))
         size = min(stage_height(thing.cm), 0.7 * height) if thing.stands == "hand" else stage_height(thing.cm)
         sprites.append(_before(thing, size, (x0, y0, x1, y1), facing))
     solid = union([sprite.box for sprite in sprites])
@@ -363,6 +427,8 @@ def _before(thing: SceneThing, size: float, box: Box, facing: int) -> Sprite:
 def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprite]:
     """Things that nobody acts on: tall ones behind the actors, small ones beside them, some on walls or in the sky."""
     used = {sprite.id for sprite in sprites}
+    unseen = {actor.id for actor in scene.actors if deed(actor.deed).thing == "none"}
+    used |= {thing.id for thing in scene.things if thing.role == "object" and thing.held_by in unseen}
     drawn: list[Sprite] = []
     boxes = [sprite.box for sprite in sprites if sprite.acts] or [(-30.0, -60.0, 30.0, 0.0)]
     left, _, right, _ = union(boxes)
@@ -372,7 +438,7 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
         if there is not None:
             drawn.append(lay(thing, there))
             continue
-        size = stage_height(thing.cm)
+        size = max(stage_height(thing.cm), _LEAST_LOOSE)
         for _ in range(min(thing.count, 3)):
             picture = draw_thing(thing, size, rng.choice((1, -1)))
             wide = picture.bbox[2] - picture.bbox[0]

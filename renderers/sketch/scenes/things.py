@@ -28,16 +28,16 @@ __all__ = [
 
 Face = tuple[float, float, float]
 
-_HELD = 0.5
-"""A held thing is at most this share of its holder's height."""
+_HELD, _HELD_WIDE = 0.5, 0.7
+"""A held thing is at most these shares of its holder's height tall and wide."""
 _CAPTIVE = 0.56
 """A net or cage is this share of the height of whom it holds, so that the face is seen."""
-_LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
+_LEAST_HELD, _LEAST, _LARGEST = 27.0, 20.0, 170.0
 _LIMITS: Mapping[str, tuple[float, float]] = {
-    "thought": (20.0, 34.0), "overhead": (22.0, 22.0), "between": (76.0, 100.0),
-    "cover": (38.0, 110.0), "table": (15.0, 110.0),
-    "under": (13.0, 96.0), "pictured": (30.0, 30.0), "around": (46.0, 170.0), "ahead": (22.0, 170.0),
-    "front": (18.0, 170.0), "ground": (18.0, 170.0),
+    "thought": (34.0, 46.0), "overhead": (26.0, 26.0), "between": (76.0, 100.0),
+    "cover": (38.0, 110.0), "table": (26.0, 110.0),
+    "under": (13.0, 96.0), "pictured": (30.0, 30.0), "around": (46.0, 170.0), "ahead": (30.0, 170.0),
+    "front": (26.0, 170.0), "ground": (24.0, 170.0),
 }  # fmt: skip
 """How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
 _UNHANDY: Mapping[str, float] = {
@@ -144,6 +144,10 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         return _worn(thing, body, facing)
     picture = draw_thing(thing, height, facing, tilt)
     wide = picture.bbox[2] - picture.bbox[0]
+    if where in _HELD_WHERE and wide > _HELD_WIDE * tall:
+        height *= _HELD_WIDE * tall / wide
+        picture = draw_thing(thing, height, facing, tilt)
+        wide = picture.bbox[2] - picture.bbox[0]
     x, y, depth = _PLACES[where](body, facing, wide, height, row)
     if thing.kind == "sky" and thing.stands == "sky" and where in ("ahead", "front", "ground_front"):
         y = _ALOFT

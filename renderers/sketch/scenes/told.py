@@ -8,6 +8,7 @@ go before the text. What no table knows is drawn as a plain shape or a neutral p
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from katha.protocols import FrameRequest
@@ -31,7 +32,7 @@ from katha.renderers.sketch.scenes.senses import (
     stage_by_kinds,
 )
 from katha.renderers.sketch.scenes.where import Where
-from katha.text.types import Entity
+from katha.text.types import Entity, Event
 from katha.text.words import load_words
 
 __all__ = ["Told", "scene_of", "tell"]
@@ -86,6 +87,7 @@ class _Teller(Doing):
                 self._carried_along(event)
         for event in [*events, *(one for one in told if one.negated and one not in events)]:
             self._present(event, acted=event in chosen or event.negated)
+        self._bystanders(events)
         self._fragments()
         self._panel_cast()
         for event in events:
@@ -121,6 +123,12 @@ class _Teller(Doing):
         for key, actor in self.actors.items():
             if actor.deed == "knock" and openers:
                 self.actors[key] = replace(actor, deed="wave", target=None)
+        seated = [actor for actor in self.actors.values() if "wheelchair" in actor.look.features]
+        for key, actor in self.actors.items():
+            pushed = self.things.get(actor.target or "")
+            if seated and pushed is not None and pushed.pictogram == "manual-wheelchair" and actor not in seated:
+                del self.things[pushed.id]
+                self.actors[key] = replace(actor, target=seated[0].id)
         loose = [name for name, thing in self.things.items() if name.startswith("shown ") and thing.held_by is None]
         for key, actor in self.actors.items():
             if loose and actor.says is None and actor.kind != "pictogram" and actor.deed == "talk":
@@ -128,6 +136,41 @@ class _Teller(Doing):
                 self.actors[key] = replace(actor, says=told.pictogram)
 
     # Who is who.
+
+    def _bystanders(self, events: Sequence[Event]) -> None:
+        """Those whom the prompt names beside an event: from whom something is stolen, whose knee is bandaged, whose
+        suitcase bursts while nobody else is there. The deed is done to them where it is done to nobody yet."""
+        if self.reading is None:
+            return
+        used = {role.entity for event in self.reading.events for role in event.roles}
+        shown = {event.sentence for event in events}
+        owned = {one.owner: one for one in self.reading.entities if one.owner is not None}
+        for entity in self.reading.entities:
+            if entity.id in used | self.actors.keys() | self.pictured or entity.members or not self._alive(entity.id):
+                continue
+            if not shown & set(entity.sentences) or not self._spread([entity.id]) or self._is_grouped(entity.id):
+                continue
+            if entity.narrator or not (entity.noun or entity.named):
+                continue  # "her mother" is there, and who she is not
+            own = owned.get(entity.id)
+            alone = not any(actor.kind != "pictogram" for actor in self.actors.values())
+            if own is not None and (own.kind in LIVING or (own.sort not in ("body", "abstract") and not alone)):
+                continue
+            name = self._id(entity.id)
+            for key, actor in self.actors.items():
+                row = deed(actor.deed)
+                faced = (row.partner == "front" or row.close is not None) and actor.kind != "pictogram"
+                held = actor.target is None or actor.target in self.things
+                if key != entity.id and faced and held and actor.deed != "stand":
+                    if actor.target in self.things:
+                        self.things[actor.target] = replace(self.things[actor.target], held_by=actor.id)
+                    self.actors[key] = replace(actor, target=name)
+                    break
+
+    def _is_grouped(self, key: str) -> bool:
+        """Whether somebody is shown already as one of several."""
+        assert self.reading is not None
+        return any(key in one.members and one.id in self.actors for one in self.reading.entities)
 
     def _fragments(self) -> None:
         """What a sentence without a verb names ("A rope."), and what comes along with somebody ("with a basket")."""
@@ -170,7 +213,11 @@ class _Teller(Doing):
         return False
 
     def _with(self, thing: Entity) -> str | None:
-        """Who has a thing that stands in "NAME with a THING"."""
+        """Who has a thing that stands in "NAME with a THING"; whoever does something has it for that ("splashes the boy
+        with paint")."""
+        doers = [actor for actor in self.actors.values() if actor.deed != "stand" and actor.kind != "pictogram"]
+        if doers and thing.noun and re.search(rf"\bwith (?:[\w-]+ ){{0,4}}{re.escape(thing.noun)}", self.prompt):
+            return doers[0].id
         for key, actor in self.actors.items():
             entity = self._entity(key) if not key.startswith(("panel", "shown")) else None
             for name in (entity.name.split()[-1], entity.noun) if entity is not None else ():
@@ -191,7 +238,7 @@ class _Teller(Doing):
 
     def _must_show(self, setting: str | None) -> None:
         """Things that the panel has to show and the text did not bring."""
-        drawn = {thing.word.lower() for thing in self.things.values()}
+        drawn = {name for thing in self.things.values() for name in (thing.word.lower(), thing.pictogram) if name}
         figures = {name for actor in self.actors.values() for name in (actor.pictogram, actor.concept) if name}
         for phrase in self.request.must_show:
             words = bare(phrase)
@@ -209,10 +256,11 @@ class _Teller(Doing):
                     self.missing.append(phrase)
             elif noun is not None and (
                 noun.word.lower() not in drawn
+                and noun.pictogram not in drawn
                 and noun.pictogram not in figures
                 and concept_of(noun.word) not in figures
             ):
-                if noun.kind == "person" or concept_of(noun.word) is not None:
+                if noun.kind == "person" or (noun.kind == "animal" and concept_of(noun.word) is not None):
                     self.actors[f"shown {words}"] = self.cast.one(words, [noun.word], phrase, None)
                 else:
                     self.things[f"shown {words}"] = SceneThing(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes.record import SceneThing
-from katha.renderers.sketch.scenes.senses import in_table, noun_of, place_of, time_of
+from katha.renderers.sketch.scenes.senses import in_table, noun_of, place_of, platform_of, time_of
 from katha.text.types import Event, Reading, Sentence
 from katha.text.words import load_words
 
@@ -18,7 +18,7 @@ _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 
 _PLACED = re.compile(r"\b(?:in|on|at|inside|into|through|to|across|from|near) ((?:[\w'-]+ ){0,3}[\w'-]+)\b")
 
-_IN_WEATHER = re.compile(r"\bin (?:the|a|an) ((?:heavy )?\w+)\b", re.IGNORECASE)
+_IN_WEATHER = re.compile(r"\b(?:in|through|during|into) (?:the|a|an) ((?:heavy )?\w+)\b", re.IGNORECASE)
 _TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
 
 
@@ -38,7 +38,7 @@ class Where:
         if self.request.place:
             found = place_of(self.request.place)
             if found is not None:
-                return found
+                return self._outside(found)
             if noun_of(self.request.place) is None:
                 self.missing.append(self.request.place)
         if self.reading is None:
@@ -64,6 +64,12 @@ class Where:
         if named is None and held and held[0].sort in ("building", "land", "water") and held[0].noun not in self.roads:
             self._unknown_place(held[0].noun)
         return named
+
+    def _outside(self, place: str) -> str:
+        """Where a vehicle is seen from that is drawn itself: who misses the train is not in its carriage."""
+        shown = {thing.word.lower() for thing in self.things.values() if thing.kind == "vehicle"}
+        missed = any(place_of(word) == place for word in shown) and not self.roads
+        return platform_of(place) if missed else place
 
     def _lexical(self) -> str | None:
         """The place after a preposition that the parse gave to something else: "played the violin on the stage"."""

@@ -98,8 +98,14 @@ class Antecedents:
         return score + self._wanted(entity, mention)
 
     def _taken_from(self, mention: Mention) -> bool:
-        """Whether something is pulled out of the hands: they are hardly the doer's own."""
+        """Whether something is pulled out of the hands, bitten, bandaged or laid on a forehead: they are hardly the
+        doer's own."""
         owned = self.memory.owned.get(mention.key)
+        if owned is not None and owned.clause is not None and self.words.sort(owned.noun) in ("body", "abstract"):
+            verb, of_others = owned.clause.lemma, self.words.has("done_to_others", owned.clause.lemma)
+            laid = owned.role in ("place", "goal") and self.words.has("laid_on_others", verb)
+            if (of_others and owned.role == "patient") or (laid and owned.clause.of("patient")):
+                return True
         return owned is not None and owned.role == "source" and owned.noun in ("hand", "arm", "finger", "mouth")
 
     def _wanted(self, entity: Known, mention: Mention) -> float:
