@@ -321,7 +321,7 @@ def _until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
     return True
 
 
-def rounds(here: Site, wanted: int, seconds: float, first: int = 0, *, each: int = 5) -> Iterator[Round]:
+def rounds(here: Site, wanted: int, seconds: float, first: int = 0, *, each: int = 8) -> Iterator[Round]:
     """Yield rounds until `wanted` parts were killed or the time is over. each: kills in a round that lasts so long."""
     end, killed, number = time.monotonic() + seconds, 0, first
     whole = undisturbed(here)

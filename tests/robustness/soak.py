@@ -264,7 +264,7 @@ def together(folder: Path, processes: int = 4) -> Part:
     return made
 
 
-def cluster(here: cluster_kills.Site, wanted: int, seconds: float, first: int = 0, *, each: int = 5) -> Part:
+def cluster(here: cluster_kills.Site, wanted: int, seconds: float, first: int = 0, *, each: int = 8) -> Part:
     """A suite on a Ray cluster: worker, machine, command, database and object store are killed, and nothing is lost."""
     with part("kills on a cluster", wanted) as made:
         victims, of_all = Counter[str](), Counter[str]()
