@@ -169,6 +169,8 @@ def suite(place: str, stories: int, service: str, cluster: str | None, environme
     """Run the suite in this process, by workers of `cluster` where there is one; in `said` is what a person is told."""
     os.environ.update(environment)
     work = Path(place) / "work"
+    with (work / "printed").open("ab") as printed:
+        os.dup2(printed.fileno(), 1)
 
     def heard(_: object, sentence: str) -> None:
         if sentence:
@@ -301,6 +303,8 @@ def _left(here: Site, whole: Whole, made: Round) -> list[str]:
     made.twice = (paid - whole.paid).total()
     if made.twice > made.may:
         faults.append(f"{made.twice} calls were paid for twice, and {made.may} were in flight")
+    printed = (here.place / "work" / "printed").read_text(encoding="utf-8")
+    faults += [f"standard output has {printed[:100]!r}"] if printed else []
     strange = set(paid) ^ set(whole.paid)
     faults += [f"{len(strange)} calls are not those of an undisturbed command"] if strange else []
     faults += [] if _until(lambda: not here.workers()) else ["workers outlive their command"]
