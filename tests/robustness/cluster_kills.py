@@ -48,16 +48,10 @@ IN_FLIGHT = {"worker": 1, "machine": WORKERS, "command": WORKERS + 2 * AT_ONCE, 
 """Calls that each may cost twice: one of every worker that dies, and of the command what it asks the service: a call on
 its way, and an answer that is not written yet, for each of those that it asks at once."""
 _MEMORY = 80 * 2**20
-_RAY: dict[str, Any] = {
-    "enable_worker_prestart": False,
-    "worker_niceness": 0,
-    "health_check_initial_delay_ms": 0,
-    "health_check_period_ms": 1_000,
-    "health_check_failure_threshold": 8,
-}
+_RAY: dict[str, Any] = {"enable_worker_prestart": False, "worker_niceness": 0}
 _LOGS = ("frames", "answers")
 _LATEST = 1.5
-_LONGEST = 240.0
+_LONGEST = 600.0
 
 
 class Site:

@@ -18,7 +18,7 @@ from katha.experiments.cluster.work import open_store
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with cluster_kills.site(soak._server(), tmp_path_factory.mktemp("cluster"), stories=2) as made:
+    with cluster_kills.site(soak._server(), tmp_path_factory.mktemp("cluster"), stories=1) as made:
         yield made
 
 
