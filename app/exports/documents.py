@@ -11,7 +11,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
-from katha.app.exports.fonts import Fonts, as_seen, broken, has_leftward, has_no_blanks, is_leftward
+from katha.app.exports.fonts import (
+    Fonts,
+    as_seen,
+    broken,
+    has_leftward,
+    has_no_blanks,
+    is_leftward,
+    needs_shaping,
+)
 from katha.app.exports.vectors import vectors
 from katha.errors import UsageError
 
@@ -135,7 +143,8 @@ class _Page:
         told = f"{label} {text}" if label else text
         style = ParagraphStyle(
             "words", fontName=self._name(self.fonts.best(text)), fontSize=points, leading=points * 1.3,
-            textColor=colour, alignment=1 if centre else 2 if leftward else 0, shaping=True, wordWrap=_wrap(text),
+            textColor=colour, alignment=1 if centre else 2 if leftward else 0, shaping=needs_shaping(text),
+            wordWrap=_wrap(text),
         )  # fmt: skip
         if not has_leftward(text):
             return Paragraph(self._markup(told), style)

@@ -160,6 +160,14 @@ def has_no_blanks(letter: str) -> bool:
     )
 
 
+def needs_shaping(text: str) -> bool:
+    """Return whether letters of a text are joined, reordered or stacked; others look better without odd ligatures."""
+    return any(
+        unicodedata.combining(letter) or (letter >= "\u0590" and letter.isalpha() and not has_no_blanks(letter))
+        for letter in text
+    )
+
+
 def broken(text: str, width: float, measure: Callable[[str], float]) -> list[str]:
     """Return `text` in lines that are no wider than `width`, as `measure` gives it.
 

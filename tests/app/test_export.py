@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from katha.agents.names import speaking_name
 from katha.app.cli.main import app
 from katha.app.exports import FORMATS, ExportOptions, export_board, read_sheet
-from katha.app.exports.fonts import as_seen, broken
+from katha.app.exports.fonts import as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import FrameRequest
@@ -204,6 +204,10 @@ def test_lines_end_where_a_script_lets_them() -> None:
     assert broken("Donaudampf", 4, len) == ["Dona", "udam", "pf"]
     assert broken(CHINESE[:9] + CHINESE[:9], 8, len) == [CHINESE[:7], CHINESE[7:9] + CHINESE[:6], CHINESE[6:9]]
     assert broken("", 8, len) == []
+    assert [
+        needs_shaping(said)
+        for said in ("the forest\u2026", "\u0410\u043d\u0430", CHINESE, ARABIC, "\u0915\u093f", "e\u0301")
+    ] == [*(False, False, False, True, True, True)]
     first, second, third = "\u0627\u0628", "\u062a\u062b", "\u062c"
     assert as_seen(f"{first} {second}", True) == f"{second} {first}"
     assert as_seen(f"{first} (A b 12) {second} 3", True) == f"3 {second} (A b 12) {first}"
