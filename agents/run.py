@@ -101,12 +101,24 @@ def resume_run(run: Path, *, on_event: Emit | None = None, review: Review | None
         refuse_code(state.config, f"The run in {str(run)!r}", received=True)
         config = read_settings(Settings, state.config)
         if config.review and review is None:
-            raise UsageError("A run with review needs a person to ask.", hint="Open it with `katha desk`.")
+            if state.status == "running":
+                raise _nobody()
+            review = _refused
         made = load_plugins(config)
         folder.resume(state.model_copy(update=made.specs()))
         with Store(cache_folder(), owner=state.run_id) as store:
             desk = Desk(folder, config, made, store, on_event or ignore_event)
             return _go_on(desk, state, folder.first_story(state), None, False, review)
+
+
+def _nobody() -> UsageError:
+    hint = "Open it with `katha desk`, or go on at a terminal."
+    return UsageError("A run with review needs a person to ask.", hint=hint)
+
+
+def _refused(request: ReviewRequest) -> ReviewChoice:
+    """A finished run asks nobody, unless so much of it was lost that its repair is decided again."""
+    raise _nobody()
 
 
 def _go_on(

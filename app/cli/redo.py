@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from katha.agents.editing import Version, diff_versions, edit_board, go_to, list_versions, undo
+from katha.agents.editing import Version, diff_versions, edit_board, forward, go_to, list_versions, undo
 from katha.agents.edits import ChangeFrame, Edit, TakeFrame
 from katha.agents.folder import RunFolder
 from katha.agents.steps import Edited
@@ -38,7 +38,12 @@ def redo(
     takes: Annotated[
         int | None, typer.Option("--takes", min=1, max=12, help="Draw so many takes of it to choose from.")
     ] = None,
-    back: Annotated[bool, typer.Option("--undo", help="Go back to the version before this one.")] = False,
+    back: Annotated[
+        bool | None,
+        typer.Option(
+            "--undo/--forward", help="Go back to the version before, or forward to the last one made from this one."
+        ),
+    ] = None,
     version: Annotated[
         str | None, typer.Option("--to", help="Go to this version, or compare with it (--diff).")
     ] = None,
@@ -59,8 +64,10 @@ def redo(
         _list(folder, as_json, opened)
     elif differs:
         _diff(folder, version, as_json, opened)
-    elif back or version is not None:
-        _tell(undo(folder) if version is None else go_to(folder, version), as_json)
+    elif version is not None:
+        _tell(go_to(folder, version), as_json)
+    elif back is not None:
+        _tell(undo(folder) if back else forward(folder), as_json)
     elif takes is not None:
         _takes(folder, _named(frame), takes, prompt, opened)
     else:

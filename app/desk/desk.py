@@ -235,7 +235,7 @@ class Desk:
         Raises:
             UsageError: the story cannot be read, or a setting is wrong.
         """
-        record = story_of_text(_text_of(told), self.name_of(told)[0])
+        record = story_of_text(text_of(told), self.name_of(told)[0])
         changes, chosen = self._changes(told), settings or self.settings
         plan = plan_story(record, chosen, **changes)
         needs = needs_of_run(record, chosen, **changes)
@@ -256,7 +256,7 @@ class Desk:
         name, folder = self.name_of(told)
         story = self.home / f"{name}.txt"
         self.home.mkdir(parents=True, exist_ok=True)
-        write_bytes_atomic(story, _text_of(told).encode("utf-8"))
+        write_bytes_atomic(story, text_of(told).encode("utf-8"))
         changes, chosen = {**self._changes(told), "review": review}, settings or self.settings
 
         def work(emit: Emit, ask: Reviewer) -> None:
@@ -399,7 +399,7 @@ class Desk:
 
     def name_of(self, told: Told) -> tuple[str, Path]:
         """A name that is free in the desk's folder, or that of the same story, and the folder of its run."""
-        text = _text_of(told)
+        text = text_of(told)
         stem = story_of_text(text, told.title.strip() or None).story_id
         for number in range(1, _SAME_NAME):
             name = stem if number == 1 else f"{stem}_{number}"
@@ -443,8 +443,12 @@ def _cost_of(needs: Needs) -> Cost:
     return Cost(dollars=needs.cost, lines=tuple(lines), **calls)
 
 
-def _text_of(told: Told) -> str:
-    """The story as its text file holds it, the title first."""
+def text_of(told: Told) -> str:
+    """Return the story as its text file holds it, the title first.
+
+    Raises:
+        UsageError: there are no words.
+    """
     text, title = told.text.replace("\r\n", "\n").strip(), " ".join(told.title.split())
     if not text:
         raise UsageError("The story is empty.", hint="Paste a story of a few sentences.")

@@ -68,8 +68,12 @@ def test_another_prompt_its_difference_and_back(run: Path) -> None:
     assert (run / "versions" / "001" / "sheet.png").is_file()
     assert "Version 001." in katha("redo", run, "--undo").output
     assert board(run) == before
-    katha("redo", run, "--to", "002")
+    assert "Version 002." in katha("redo", run, "--forward").output
     assert board(run)[1]["prompt"] == "In the forest. The fox hugs the crow."
+    assert "Nothing was made from version 002" in refused("redo", run, "--forward")
+    katha("redo", run, "--to", "001")
+    assert board(run) == before
+    katha("redo", run, "--to", "002")
     rows = json.loads(katha("redo", run, "--list", "--json").output)
     assert [(row["version"], row["current"]) for row in rows] == [("001", False), ("002", True)]
 
