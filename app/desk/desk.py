@@ -287,6 +287,14 @@ class Desk:
         """
         self.worker.choose(choice)
 
+    def keep_picture(self, data: bytes) -> str:
+        """Keep a picture of a character in the open run and return its sha256; the board does not change.
+
+        Raises:
+            UsageError: no run is open. InputFileError: it is no picture that can be used.
+        """
+        return editing.keep_picture(self._open_run(), data)
+
     # What a person changes on a finished board. Each is one version of it.
 
     def edit(self, edits: Sequence[Edit], base: str, *, agreed: bool = False) -> None:

@@ -110,6 +110,7 @@ def make_application(desk: Desk) -> Starlette:
         ("GET", "/report", routes.report),
     ]
     table += [("POST", f"/api/{name}", routes.post(name)) for name in routes.actions]
+    table += [("POST", "/api/picture", routes.picture)]
     return Starlette(routes=[Route(path, endpoint, methods=[method]) for method, path, endpoint in table])
 
 
@@ -118,6 +119,7 @@ class Routes:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._uploads = asyncio.Lock()
         self.actions: dict[str, tuple[type[BaseModel], Callable[[Any], object]]] = {
             "read": (Told, desk.read),
             "draw": (_Draw, lambda body: desk.draw(body.story, agreed=body.agreed)),
@@ -220,6 +222,22 @@ class Routes:
             return await run_in_threadpool(_tried, lambda: act(body))
 
         return endpoint
+
+    async def picture(self, request: Request) -> Response:
+        """Keep a picture of a character, the request's body, and return its hash.
+
+        One at a time is taken in and decoded, so that many at once need the memory of one.
+        """
+        from starlette.concurrency import run_in_threadpool
+
+        if not request.headers.get("content-type", "").startswith("image/"):
+            return _failed(UsageError("A picture is sent as image/..."), 415)
+        async with self._uploads:
+            try:
+                data = await request.body()
+            except TooLargeError as error:
+                return _failed(UsageError(str(error), hint="Scale the picture down."), 413)
+            return await run_in_threadpool(_tried, lambda: {"sha256": self._desk.keep_picture(data)})
 
     def _exported(self, body: _Export) -> object:
         """The open run's board in another form, as a download."""

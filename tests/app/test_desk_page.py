@@ -12,6 +12,7 @@ import pypdf
 import pytest
 from browser import chromium, resize
 from desk import DeskProcess
+from PIL import Image
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -271,14 +272,45 @@ def test_a_panel_is_added_split_and_removed(page: Page) -> None:
 def test_the_cast_is_changed_and_the_versions_are_listed(page: Page) -> None:
     page.click("[data-do=cast]")
     page.fill("#cast-list .member:first-child textarea", "an old lion with a white mane")
-    page.changed(lambda: page.click("#cast-list .member:first-child button"))
+    page.changed(lambda: page.click("#cast-list .member:first-child .save"))
     page.click("[data-do=history]")
     page.shown("#history-list .version")
     rows = page.all("#history-list .version")
-    assert len(rows) > 2
+    assert len(rows) >= 2
     page.changed(lambda: page.click("#history-list .version:first-child > button"))
     assert page.desk.page()["version"] == "001"
     page.changed(lambda: page.click("[data-do=forth]"))
+
+
+def test_a_sheet_holds_age_colour_and_a_picture_and_is_undone(page: Page, tmp_path: Path) -> None:
+    before = page.desk.page()["board"]["cast"][0]
+    first = f"#cast-list .member[data-name={json.dumps(before['name'])}]"
+    lion, text = tmp_path / "lion.png", tmp_path / "lion.txt"
+    Image.radial_gradient("L").resize((300, 200)).convert("RGB").save(lion)
+    text.write_text("a lion")
+    page.click("[data-do=cast]")
+    page.shown(f"{first} [type=file]").send_keys(str(text))
+    assert "not a picture" in page.shown("#cast .problem").text
+    page(f"{first} [type=file]").send_keys(str(lion))
+    page.until("document.querySelector(arguments[0] + ' .reference img')?.complete", first)
+    page.fill(f"{first} [name=age]", "old")
+    page.fill(f"{first} [name=color]", "red")
+    assert faults(page) == []
+    page.changed(lambda: page.click(f"{first} .save"))
+    page.gone("#cast")
+    assert "words alone" in page("#status").text
+    after = page.desk.page()["board"]
+    assert (after["cast"][0]["age"], after["cast"][0]["color"]) == ("old", "red")
+    assert page.desk.ask("GET", f"panels/{after['cast'][0]['reference']}").status == 200
+    shown = [card["prompt"] for card in after["cards"] if before["name"] in card["characters"]]
+    assert all("old red" in prompt for prompt in shown)
+    page.click("[data-do=cast]")
+    page.click(f"{first} .reference button")
+    page.changed(lambda: page.click(f"{first} .save"))
+    assert page.desk.page()["board"]["cast"][0]["reference"] == ""
+    page.changed(lambda: page.click("[data-do=back]"))
+    page.changed(lambda: page.click("[data-do=back]"))
+    assert page.desk.page()["board"]["cast"][0] == before
 
 
 def test_the_bridge_is_taken_out_proposed_again_and_put_in(page: Page) -> None:
