@@ -7,12 +7,15 @@ import json
 import re
 import signal
 import socket
+import struct
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from desk import DeskProcess
+from desk import DeskProcess, Reply
+from PIL import Image
 from terminal import Terminal
 from typer.testing import CliRunner
 
@@ -204,6 +207,142 @@ def test_an_export_is_a_download_with_a_name_of_its_own(drawn: DeskProcess) -> N
     assert folder.headers["content-disposition"].endswith('_png.zip"')
     assert drawn.post("export", to="pdf", options={"font": ["/etc/passwd"]}).status == 400
     assert drawn.post("export", to="../x").status == 400
+
+
+def send(desk: DeskProcess, data: bytes, kind: str = "image/png", **headers: str) -> Reply:
+    """Send a picture as the page does."""
+    own = {"content-type": kind, "origin": f"http://127.0.0.1:{desk.port}"}
+    return desk.ask(
+        "POST", "api/picture", data, own | {name.replace("_", "-"): value for name, value in headers.items()}
+    )
+
+
+def picture_file(kind: str, size: tuple[int, int] = (60, 40), **more: object) -> bytes:
+    data = io.BytesIO()
+    Image.linear_gradient("L").resize(size).convert("RGB").save(data, kind, **more)
+    return data.getvalue()
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A PNG of a few hundred bytes that says it has that many pixels."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(9999))) + chunk(b"IEND", b"")
+    )
+
+
+def test_a_character_s_picture_is_kept_without_what_a_camera_wrote(drawn: DeskProcess) -> None:
+    photograph = Image.Exif()
+    photograph[0x010E] = "my house, 51.5 N"
+    large = picture_file("JPEG", (3000, 1500), exif=photograph)
+    assert b"my house" in large
+    sha256 = send(drawn, large, "image/jpeg").json["sha256"]
+    kept = drawn.ask("GET", f"panels/{sha256}").body
+    assert b"my house" not in kept
+    with Image.open(io.BytesIO(kept)) as image:
+        assert (image.format, image.size) == ("PNG", (2048, 1024))
+    page = drawn.page()
+    name = page["board"]["cast"][0]["name"]
+    sheet = {"op": "character", "name": name, "reference": sha256, "age": "old", "color": "red"}
+    assert drawn.done("edit", base=page["version"], edits=[sheet])["failed"] == ""
+    member = drawn.page()["board"]["cast"][0]
+    assert (member["reference"], member["age"], member["color"]) == (sha256, "old", "red")
+    assert "words alone" in " ".join(drawn.page()["remarks"])
+    drawn.done("version", base=drawn.page()["version"], where="back")
+    assert drawn.page()["board"]["cast"][0]["reference"] == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "status", "said"),
+    [
+        (b"", "image/png", 400, "empty"),
+        (b"GIF89a<script>alert(1)</script>", "image/gif", 400, "not a picture"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml", 400, "not a picture"),
+        (b"%PDF-1.7\n", "image/png", 400, "not a picture"),
+        (bomb(60_000, 60_000), "image/png", 400, "too large"),
+        (bomb(9_000, 9_000), "image/png", 400, "at most 40,000,000"),
+        (bomb(4_000, 4_000), "image/png", 400, "damaged or cut short"),
+        (picture_file("PNG", (600, 60)), "image/png", 400, "600x60 pixels"),
+        (picture_file("PNG", (8, 8)), "image/png", 400, "8x8 pixels"),
+        (picture_file("PNG"), "text/plain", 415, "image/"),
+        (picture_file("PNG"), "application/json", 415, "image/"),
+        (picture_file("PNG"), "", 415, "image/"),
+    ],
+    ids=lambda value: f"{len(value)} bytes" if isinstance(value, bytes) else None,
+)
+def test_what_is_no_picture_is_refused_in_a_sentence(
+    drawn: DeskProcess, data: bytes, kind: str, status: int, said: str
+) -> None:
+    reply = send(drawn, data, kind)
+    assert (reply.status, said in reply.json["error"]) == (status, True), reply.body
+    assert drawn.page()["board"]["finished"]
+
+
+def test_an_animation_is_no_reference(drawn: DeskProcess) -> None:
+    frames = [Image.new("RGB", (40, 40), color) for color in ("red", "blue")]
+    data = io.BytesIO()
+    frames[0].save(data, "GIF", save_all=True, append_images=frames[1:])
+    assert "animated" in send(drawn, data.getvalue(), "image/gif").json["error"]
+
+
+def test_a_huge_upload_is_refused_with_and_without_a_length(drawn: DeskProcess) -> None:
+    assert send(drawn, b"", content_length="20000001").status == 413
+    pieces = (bytes(size) for size in (*[1_000_000] * 20, 1))
+    assert send(drawn, pieces).status == 413  # type: ignore[arg-type]
+    change = {"content-type": "application/json", "content-length": "1000001"}
+    assert drawn.ask("POST", "api/edit", b"", change).status == 413  # a change is no upload
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"host": "katha.example"},
+        {"sec_fetch_site": "cross-site"},
+    ],
+)
+def test_a_stranger_uploads_nothing(drawn: DeskProcess, headers: dict[str, str]) -> None:
+    (run,) = [path.parent for path in drawn.home.glob("*/run.json")]
+    before = sorted(run.rglob("*"))
+    assert send(drawn, picture_file("PNG", (77, 33)), **headers).status == 403
+    assert drawn.ask("POST", "/api/picture", picture_file("PNG"), {"content-type": "image/png"}).status == 403
+    assert sorted(run.rglob("*")) == before
+
+
+def test_twenty_uploads_at_once_are_one_picture(drawn: DeskProcess) -> None:
+    data, found = picture_file("PNG", (50, 70)), set()
+    clicks = [threading.Thread(target=lambda: found.add(send(drawn, data).body)) for _ in range(20)]
+    for click in clicks:
+        click.start()
+    for click in clicks:
+        click.join()
+    assert len(found) == 1
+    assert json.loads(found.pop()).keys() == {"sha256"}
+
+
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "<img src=x onerror=alert(1)>", "a/b\\c\x00d"])
+def test_a_name_from_data_is_no_path_and_no_markup(drawn: DeskProcess, name: str) -> None:
+    page = drawn.page()
+    old = page["board"]["cast"][0]["name"]
+    (run,) = [path.parent for path in drawn.home.glob("*/run.json")]
+    done = drawn.done("edit", base=page["version"], edits=[{"op": "character", "name": old, "new_name": name}])
+    assert done["failed"] == ""
+    assert drawn.page()["board"]["cast"][0]["name"] == name
+    assert [path for path in run.parent.rglob("*") if "passwd" in path.name or "onerror" in path.name] == []
+    assert b"<img src=x onerror" not in drawn.ask("GET", "report").body
+    for form in ("png", "svg", "storyboarder"):
+        assert drawn.post("export", to=form).status in (200, 400)
+    drawn.done("version", base=drawn.page()["version"], where="back")
+
+
+def test_no_picture_without_a_run(desk: DeskProcess) -> None:
+    reply = send(desk, picture_file("PNG"))
+    assert (reply.status, "No run is open" in reply.json["error"]) == (400, True)
 
 
 def test_twenty_clicks_at_once_begin_one_piece_of_work(tmp_path: Path) -> None:
