@@ -18,7 +18,7 @@ from pydantic_core import to_jsonable_python
 from katha.agents.edits import Edit
 from katha.agents.folder import RunFolder
 from katha.agents.state import ReviewAction, ReviewChoice
-from katha.app.desk.desk import Desk, StaleError, Told
+from katha.app.desk.desk import Brought, Desk, StaleError, Told
 from katha.app.desk.guard import TooLargeError
 from katha.app.exports import FORMATS, ExportOptions, export_board
 from katha.app.reports.page import asset, template, thumbnail
@@ -44,9 +44,16 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Draw(_Body):
-    story: Told
+class _Agreed(_Body):
     agreed: bool = False
+
+
+class _Draw(_Agreed):
+    story: Told
+
+
+class _Import(_Agreed):
+    board: Brought
 
 
 class _Named(_Body):
@@ -125,7 +132,8 @@ class Routes:
             "draw": (_Draw, lambda body: desk.draw(body.story, agreed=body.agreed)),
             "open": (_Named, lambda body: desk.open(body.name)),
             "close": (_Body, lambda body: desk.close()),
-            "go-on": (_Body, lambda body: desk.go_on()),
+            "go-on": (_Agreed, lambda body: desk.go_on(agreed=body.agreed)),
+            "import": (_Import, lambda body: desk.take_in(body.board, agreed=body.agreed)),
             "stop": (_Body, lambda body: desk.worker.stop()),
             "choose": (_Choice, lambda body: desk.choose(ReviewChoice(body.action, body.candidate, body.prompt))),
             "edit": (_Edits, lambda body: desk.edit(body.edits, body.base, agreed=body.agreed)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
@@ -187,7 +188,7 @@ def test_a_drawn_board_shows_everything(drawn: DeskProcess) -> None:
     assert board["weakest"]["bridge"]
     assert all(item["question"] and item["story"] for item in board["weakest"]["asked"])
     assert board["numbers"]["questions"] > 0
-    assert page["price"] == {"free": True, "picture": 0.0}
+    assert page["price"] == {"free": True, "picture": 0.0, "whole": 0.0}
     assert len(page["version"]) >= 3
 
 
@@ -343,6 +344,119 @@ def test_a_name_from_data_is_no_path_and_no_markup(drawn: DeskProcess, name: str
 def test_no_picture_without_a_run(desk: DeskProcess) -> None:
     reply = send(desk, picture_file("PNG"))
     assert (reply.status, "No run is open" in reply.json["error"]) == (400, True)
+
+
+TOLD_BY_FOUR = (
+    "A fox saw a crow with a cheese. The fox praised the crow. The crow sang and dropped it. The fox ate the cheese."
+)
+
+
+def file_of(name: str, data: bytes) -> dict[str, str]:
+    return {"name": name, "data": base64.b64encode(data).decode()}
+
+
+def shots(*colours: str) -> list[dict[str, str]]:
+    """Pictures of frames, as a page sends them."""
+    made = []
+    for at, colour in enumerate(colours, 1):
+        data = io.BytesIO()
+        image = Image.linear_gradient("L").resize((90, 60)).convert("RGB")
+        image.paste(colour, (5 * at, 5, 40, 40))
+        image.save(data, "PNG")
+        made.append(file_of(f"Shot {at}.png", data.getvalue()))
+    return made
+
+
+def test_a_board_that_is_drawn_already_is_judged_and_gets_a_bridge(tmp_path: Path) -> None:
+    boards = [{"url": f"Shot {at}.png", "action": text} for at, text in enumerate(TOLD_BY_FOUR.split(". "), 1)]
+    project = file_of("a folder/fox tale.storyboarder", json.dumps({"boards": boards}).encode())
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        begun = desk.post("import", board={"files": [*shots("red", "green", "blue", "white"), project]})
+        assert (begun.status, begun.json["dollars"]) == (200, 0.0)
+        desk.until("asks")
+        assert desk.post("choose", action="accept").status == 200
+        assert desk.until("idle")["failed"] == ""
+        cards = desk.page()["board"]["cards"]
+    assert [card["kind"] for card in cards].count("bridge") == 1
+    assert [card["action"] for card in cards if card["kind"] == "scene"] == [item["action"] for item in boards]
+    kept = sorted(
+        path.relative_to(tmp_path / "home").as_posix() for path in (tmp_path / "home" / "fox_tale_board").rglob("*")
+    )
+    assert kept[0] == "fox_tale_board/fox tale.storyboarder"
+    assert (tmp_path / "home" / "fox_tale" / "storyboard.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("board", "said"),
+    [
+        ({"files": []}, "at least 1"),
+        ({"files": [{"name": "a.png", "data": 7}]}, "data"),
+        ({"files": shots("red", "blue")}, "holds no words"),
+        ({"files": shots("red"), "text": TOLD_BY_FOUR}, "1 frame"),
+        ({"files": [file_of("../../.ssh/a.png", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
+        ({"files": [file_of("C:\\..\\a.png", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
+        ({"files": [file_of(".bashrc", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
+        ({"files": [file_of("a\x00.png", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
+        ({"files": [file_of("run.sh", b"x")], "text": TOLD_BY_FOUR}, "is of no board"),
+        ({"files": [file_of("a/x.png", b"x"), file_of("b/X.png", b"x")], "text": TOLD_BY_FOUR}, "two files"),
+        ({"files": [file_of("a.pdf", b"x"), file_of("b.png", b"x")], "text": TOLD_BY_FOUR}, "not one board"),
+        ({"files": [file_of("a.pdf", b"%PDF-1.7 no")], "text": TOLD_BY_FOUR}, "pdf"),
+        ({"files": [file_of("a.png", bomb(60_000, 60_000)), *shots("red")], "text": TOLD_BY_FOUR}, "large"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_is_no_board_is_refused_and_nothing_is_kept(desk: DeskProcess, board: object, said: str) -> None:
+    reply = desk.post("import", board=board)
+    if reply.status == 200:  # its pictures are read as the run reads them
+        assert said in desk.until("idle")["failed"]
+        assert desk.post("close").status == 200
+        return
+    assert (reply.status in (400, 422), said in reply.json["error"]) == (True, True), reply.body
+    assert not any(desk.home.glob("*_board"))
+
+
+def test_what_judging_a_board_costs_is_asked_first(tmp_path: Path) -> None:
+    words = ("--judge", "anthropic:claude-haiku-4-5")
+    with DeskProcess(tmp_path, *words, ANTHROPIC_API_KEY="x") as desk:
+        cost = desk.post("import", board={"files": shots("red", "blue", "green"), "text": TOLD_BY_FOUR}).json
+        assert cost["dollars"] is None or cost["dollars"] > 0
+        assert not desk.ask("GET", "api/progress").json["running"]
+        assert list(desk.home.iterdir()) == []
+
+
+def test_going_on_asks_the_price_before_anything_is_paid(tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        assert desk.post("draw", story=TOLD).status == 200
+        desk.until("asks")
+        desk.post("stop")
+        desk.until("idle")
+        (state,) = desk.home.glob("*/run.json")
+    run = json.loads(state.read_text())
+    run["config"] |= {"judges": ["anthropic:claude-haiku-4-5"]}
+    state.write_text(json.dumps(run))
+    with DeskProcess(tmp_path, state.parent, ANTHROPIC_API_KEY="x") as desk:
+        price = desk.page()["price"]
+        assert not price["free"]
+        assert price["whole"] is None or price["whole"] > 0
+        reply = desk.post("go-on")
+        assert (reply.status, "paid for" in reply.json["error"]) == (400, True)
+        assert desk.done("go-on", agreed=True)["failed"] != ""  # it is another run by now; nothing was asked
+
+
+def test_twenty_imports_at_once_begin_one_run(tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS, SLOW="0.2") as desk:
+        board, found = {"files": shots("red", "blue", "green", "white"), "text": TOLD_BY_FOUR}, list[int]()
+        clicks = [
+            threading.Thread(target=lambda: found.append(desk.post("import", board=board).status)) for _ in range(20)
+        ]
+        for click in clicks:
+            click.start()
+        for click in clicks:
+            click.join()
+        assert sorted(found) == [200, *[400] * 19]
+        assert len(list(desk.home.glob("*_board"))) == 1
+        desk.post("stop")
+        desk.until("idle")
 
 
 def test_twenty_clicks_at_once_begin_one_piece_of_work(tmp_path: Path) -> None:
