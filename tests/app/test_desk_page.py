@@ -354,6 +354,35 @@ def test_no_serious_fault_of_accessibility(page: Page) -> None:
     assert faults(page) == []
 
 
+DIALOGS = {"#takes": '.card[data-number="1"] [data-act=takes]', "#edit": '.card[data-number="1"] [data-act=edit]'}
+DIALOGS |= {f"#{name}": f"[data-do={name}]" for name in ("cast", "history", "export")}
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, True), (390, False), (390, True)])
+def test_no_dialog_and_no_error_has_a_serious_fault_or_is_wider_than_the_page(
+    page: Page, width: int, dark: bool
+) -> None:
+    resize(page.driver, width, 844, dark=dark)
+    for dialog, opener in DIALOGS.items():
+        page.click(opener)
+        page.shown(dialog)
+        page.driver.execute_script("document.querySelector(arguments[0] + ' .problem').hidden = false", dialog)
+        page.driver.execute_script("document.querySelector(arguments[0] + ' .problem').textContent = 'No.'", dialog)
+        assert (dialog, faults(page)) == (dialog, [])
+        assert page.driver.execute_script(f"return document.querySelector('{dialog}').scrollWidth") <= width
+        page.click(f"{dialog} .close")
+        page.gone(dialog)
+    page.driver.execute_script("document.querySelector('#agree').showModal()")
+    assert faults(page) == []
+    page.driver.execute_script("document.querySelector('#agree').close()")
+    page.driver.execute_async_script(
+        "import('./static/desk_parts.js').then((parts) => { parts.alarm('It did not work.'); arguments[0](); })"
+    )
+    assert page.shown("#alert").text == "It did not work."
+    assert faults(page) == []
+    assert page.driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_phone_shows_everything_in_its_width(page: Page, dark: bool) -> None:
     resize(page.driver, 390, 844, dark=dark)
@@ -363,6 +392,33 @@ def test_a_phone_shows_everything_in_its_width(page: Page, dark: bool) -> None:
     page.click('.card[data-number="1"] [data-act=edit]')
     assert page.driver.execute_script("return document.querySelector('#edit').scrollWidth") <= 390
     page.click("#edit .close")
+
+
+def test_a_board_is_imported_and_a_stopped_run_goes_on(page: Page, tmp_path: Path) -> None:
+    for at, colour in enumerate(("red", "green", "blue"), 1):
+        image = Image.linear_gradient("L").resize((90, 60)).convert("RGB")
+        image.paste(colour, (10 * at, 5, 60, 40))
+        image.save(tmp_path / f"Shot {at}.png")
+    page.click("[data-do=close]")
+    page.click("#bring summary")
+    assert faults(page) == []
+    page("#import [name=files]").send_keys("\n".join(str(tmp_path / f"Shot {at}.png") for at in (1, 2, 3)))
+    page.fill("#import [name=title]", "Three shots")
+    page.fill("#import [name=text]", "A fox saw a crow. The fox praised the crow. The crow sang.")
+    page.click("#import button")
+    page.shown("#review")
+    page.desk.post("stop")
+    page.click("[data-do=go-on]")
+    page.shown("#review")
+    page.click("[data-choice=reject]")
+    page.shown("#numbers")
+    page.idle()
+    assert len(page.all("#cards .card")) == 3
+    page.click("[data-do=close]")
+    page.driver.execute_script(
+        "[...document.querySelectorAll('#runs-list button')].find(b => !b.textContent.startsWith('Three')).click()"
+    )
+    page.shown("#cards .card.bridge")
 
 
 def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home: Path, tmp_path: Path) -> None:
@@ -376,7 +432,7 @@ def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home:
     before = page.desk.page()["board"]
     assert page.desk.end(signal.SIGKILL) == -signal.SIGKILL
     page.until("document.body.dataset.ready === 'lost'")
-    (run,) = [path.parent for path in (home / "home").glob("*/run.json")]
+    (run,) = [path.parent for path in (home / "home").glob("*/run.json") if path.parent.name != "Three_shots"]
     with DeskProcess(home, run) as again:
         assert again.page()["board"] == before
         reopened = Page(page.driver, again)
