@@ -83,8 +83,7 @@ def run(
         return
     if story is not None and holds_several(story):
         if plan is not None or board is not None:
-            flag = "--plan" if plan is not None else "--import"
-            raise UsageError(f"{flag} is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
+            raise UsageError("--plan and --import are for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
         _run_many(story, given, {**changes, **options.changes}, out or Path("out"), lock, dry_run, as_json)
         return
     if options.changes:
