@@ -451,9 +451,10 @@ def shared_mask(
     between the two, and a window would end too early by as many ids: here pads have no place of their own.
     """
     if local_size is None or attention_mask is None or bool(attention_mask.all()):
-        return sdpa_mask(
+        theirs: torch.Tensor | None = sdpa_mask(
             q_length=q_length, q_offset=q_offset, attention_mask=attention_mask, local_size=local_size, **options
         )
+        return theirs
     there, columns = attention_mask.bool(), torch.arange(attention_mask.shape[1], device=attention_mask.device)
     places, asking = there.cumsum(-1), columns[q_offset : q_offset + q_length]
     near = places[:, asking, None] - places[:, None, :] < local_size
