@@ -229,7 +229,6 @@ def fit_adapter(
         raise UsageError("The best checkpoint is that of the least held-out loss, and no story is held out.",
                          hint="Name records with --held-out, or leave --best out.")  # fmt: skip
     taken = pack(rows, settings.max_length) if settings.packing else rows
-    take_loss_in_parts(model)
     adapted = _with_adapter(model, settings)
     collator = _collator(model, tokenizer)
     arguments = training_arguments(settings, out, processes, measured=bool(others))
@@ -323,6 +322,7 @@ def _with_adapter(model: Any, settings: TrainSettings) -> Any:
 
     if settings.quantize:
         model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)
+    take_loss_in_parts(model)
     # A cache would hide from the model's mask where a packed example ends, and nobody reads it.
     model.config.get_text_config().use_cache = False
     lora = LoraConfig(
