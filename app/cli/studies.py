@@ -355,6 +355,9 @@ def compare(
         list[str] | None,
         typer.Option("--renderer-option", help="KEY=VALUE for those of the renderers that have it."),
     ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Have image services draw in batches: within a day, at half of the price.")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -382,6 +385,7 @@ def compare(
             budget=given.budget,
             on_progress=on_progress,
             on_workers=workers_view(quiet=as_json),
+            batch=batch,
             **own,
         )
     _conclude(result, _tell_comparison, as_json, {"reused": result.reused})

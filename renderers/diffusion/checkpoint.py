@@ -185,7 +185,7 @@ def find_checkpoint(family: Family, argument: str | None, options: DiffusionOpti
     if path.is_file():
         return _single_file(family, named, path.resolve(), options)
     folder = _folder(family, named, options)
-    found = Checkpoint(named, folder, None, "", *_read_index(family, named, folder), options.variant)
+    found = Checkpoint(named, folder, None, "", *_read_index(family, named, folder, options), options.variant)
     if not found.weights():
         wanted = f"weights of the variant {options.variant!r}" if options.variant else "weights (*.safetensors)"
         raise InputFileError(
@@ -243,7 +243,7 @@ def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
     from huggingface_hub import snapshot_download
 
     revision = options.revision
-    wanted = f"{named} --revision {revision}" if revision else named
+    command, needed = _fetching(family, named, options)
     try:
         if options.download:
             import diffusers
@@ -255,15 +255,26 @@ def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
         if not options.download:
             raise AbsentModelError(
                 f"The checkpoint {named!r} is not on this machine.",
-                hint=f"Run `hf download {wanted}` where there is a network, or give its folder.",
+                hint=f"Run `{command}` where there is a network{needed}, or give its folder.",
             ) from error
         raise UsageError(
             f"The checkpoint {named!r} cannot be fetched: {first_line(error)}.",
-            hint=f"Try again, or run `hf download {wanted}`: what is there already is kept.",
+            hint=f"Try again, or run `{command}`: what is there already is kept.",
         ) from error
 
 
-def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str, str]]:
+def _fetching(family: Family, named: str, options: DiffusionOptions) -> tuple[str, str]:
+    """Return the command that fetches a checkpoint, and what else is to be given then: of the family's own model its
+    16-bit files alone, because a whole repository holds every format there is."""
+    command = f"hf download {named}" + (f" --revision {options.revision}" if options.revision else "")
+    variant = options.variant or (family.published if named == family.model else None)
+    if variant is None:
+        return command, ""
+    files = " ".join(f'--include "{name}"' for name in ("*.json", "*.txt", f"*.{variant}.safetensors"))
+    return f"{command} {files}", "" if options.variant else f" and give --renderer-option variant={variant}"
+
+
+def _read_index(family: Family, named: str, folder: Path, options: DiffusionOptions) -> tuple[str, dict[str, str]]:
     """Return the pipeline's class and its components, checked."""
     path = folder / "model_index.json"
     if not path.is_file():
@@ -280,7 +291,9 @@ def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str
     missing = next((name for name, row in rows.items() if not _is_there(folder / name, str(row[1]))), None)
     if missing is not None:
         hub = HUB_NAME.fullmatch(named) and not Path(named).exists()
-        again = f"Run `hf download {named}` again." if hub else "Download the whole checkpoint again."
+        again = (
+            f"Run `{_fetching(family, named, options)[0]}` again." if hub else "Download the whole checkpoint again."
+        )
         raise InputFileError(f"{named!r} lacks its {missing!r}.", hint=again)
     return index["_class_name"], {name: str(row[1]) for name, row in rows.items()}
 
@@ -302,7 +315,7 @@ def _single_file(family: Family, named: str, file: Path, options: DiffusionOptio
             f"The file {named!r} needs the configuration of {base!r}, which is not here.",
             hint="Give base=FOLDER with the same family's model_index.json and tokenizers, or " + (error.hint or ""),
         ) from error
-    found = Checkpoint(named, folder, file, "", *_read_index(family, base, folder), options.variant)
+    found = Checkpoint(named, folder, file, "", *_read_index(family, base, folder, options), options.variant)
     _check_base(kind, found, file, base)
     return replace(found, revision=_hashed(found))
 

@@ -42,6 +42,7 @@ class Family:
     pixels: tuple[float, float]
     aspect: float
     variants: tuple[Variant, ...]
+    published: str | None = None
 
     def variant(self, facts: Mapping[str, object]) -> Variant:
         """Return the settings for a checkpoint with `facts` (pipeline class, guidance embedding)."""

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from katha.errors import UsageError, first_line
@@ -62,7 +63,14 @@ class Frames:
 
 
 def needs_of(
-    checkpoint: Checkpoint, dtype: str, frames: Frames, *, denoiser: str = "", loaded: Rung | None = None
+    checkpoint: Checkpoint,
+    dtype: str,
+    frames: Frames,
+    *,
+    denoiser: str = "",
+    loaded: Rung | None = None,
+    added: Sequence[Path] = (),
+    read: Sequence[Path] = (),
 ) -> dict[Rung, Need]:
     """Return what drawing `frames` needs on each rung; nothing is loaded.
 
@@ -74,6 +82,9 @@ def needs_of(
     """
     width, beyond, packing = DTYPES[dtype], frames.work or Need(), checkpoint.packing
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
+    if added:
+        headers[denoiser] = [*headers[denoiser], *map(read_header, added)]
+    reading = DTYPES["float32"] * sum(math.prod(shape) for file in read for shape in read_header(file).values())
     sizes = {
         name: [math.prod(shape) for shapes in found for shape in shapes.values()] for name, found in headers.items()
     }
@@ -91,11 +102,12 @@ def needs_of(
     held = beyond.device if frames.work is not None else _denoising_bytes(checkpoint, width, frames, denoiser)
     frame = max(_decoding_bytes(checkpoint, dtype, frames), held + unpacked)
     total = sum(parts.values())
-    host = {rung: beyond.host + (0 if rung == loaded else total) for rung in get_args(Rung)}
+    aside = beyond.host + reading
+    host = {rung: aside + (0 if rung == loaded else total) for rung in get_args(Rung)}
     whole = 0 if loaded == "full" else total
     kept = [diffusion_data().packings[method].rungs for method in packing.values()]
     needs: dict[Rung, Need] = {
-        "full": Need(frame + whole, beyond.host, frame + whole),
+        "full": Need(frame + whole, aside, frame + whole),
         "model-offload": Need(_widest(parts, denoiser, frame), host["model-offload"], total + frame),
         "sequential-offload": Need(2 * largest + frame, host["sequential-offload"], total + frame),
         "quantized": Need(_widest(light, denoiser, frame), host["quantized"], sum(light.values()) + frame),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from katha.errors import BlankFrameError, RenderError, UnfitFrameError, UsageError
@@ -331,6 +332,12 @@ class DiffusionRenderer(ABC):
         """How many pictures a frame is drawn from, at most."""
         return 0
 
+    @property
+    def beside(self) -> tuple[Sequence[Path], Sequence[Path]]:
+        """Files of weights that are no part of the checkpoint: adapters on the denoiser, and what reads pictures on the
+        host."""
+        return [lora.file for lora in self.loras], ()
+
     @contextmanager
     def device_failures(self) -> Iterator[None]:
         """Context manager: a device that runs out of memory is a `RenderError` that says what to do."""
@@ -357,7 +364,9 @@ class DiffusionRenderer(ABC):
             work=work,
         )
         rung = options.memory if loaded else None
-        needs = needs_of(self.checkpoint, self.dtype, frames, denoiser=self.family.denoiser, loaded=rung)
+        added, read = self.beside
+        denoiser = self.family.denoiser
+        needs = needs_of(self.checkpoint, self.dtype, frames, denoiser=denoiser, loaded=rung, added=added, read=read)
         try:
             fits = check_fits(needs, options.memory, self.device)
         except UsageError:

@@ -113,7 +113,12 @@ class IpAdapter:
     @cached_property
     def sha256(self) -> str:
         """The hash of the weights of adapter and encoder."""
-        return files_sha256({"adapter": self.file, "encoder": self.encoder / "model.safetensors"})
+        return files_sha256({"adapter": self.file, "encoder": self.eye})
+
+    @property
+    def eye(self) -> Path:
+        """The image encoder's weights."""
+        return self.encoder / "model.safetensors"
 
     def spec(self) -> Mapping[str, Any]:
         """Return what of it can change the pixels."""
@@ -187,7 +192,9 @@ def find_ip_adapter(
     folder = next((place for place in places if (place / "model.safetensors").is_file()), None)
     if folder is None:
         message = f"The IP-Adapter {path.name!r} needs its image encoder, which is not in {str(places[0])!r}."
-        raise InputFileError(message, hint="Give ip_encoder=FOLDER: hf download h94/IP-Adapter --include models/*.")
+        raise InputFileError(
+            message, hint="Give ip_encoder=FOLDER: hf download h94/IP-Adapter --include 'models/image_encoder/*'."
+        )
     return IpAdapter(path, folder, scale, pictures)
 
 
@@ -241,6 +248,12 @@ class SdxlRenderer(DiffusionRenderer):
         """Return weights, adapters, settings, pictures and versions: everything that can change the pixels."""
         spec = {name: value for name, value in super().spec().items() if name not in _PICTURED}
         return spec if self.adapter is None else {**spec, "ip_adapter": dict(self.adapter.spec())}
+
+    @property
+    def beside(self) -> tuple[Sequence[Path], Sequence[Path]]:
+        """Files of adapters, and of the image encoder."""
+        added, read = super().beside
+        return (added, read) if self.adapter is None else ([*added, self.adapter.file], [*read, self.adapter.eye])
 
     def prepare(self, pipe: Any) -> None:
         """Put the IP-Adapter on the pipeline, if there is one."""

@@ -397,6 +397,19 @@ def test_scenes_are_drawn_from_one_portrait_whatever_the_seed(
         assert server.paths[1].endswith("/images/edits")
 
 
+def test_a_broken_portrait_is_reported_under_the_name_of_who_drew_it(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    _, bridge = serve()
+    monkeypatch.setattr(type(bridge), "render_board", lambda *_: iter([b"no picture"]))
+    config = Settings(
+        renderer="block", bridge_renderer="hosted:x", judges=("pixel",), mode="caption_bridge", seeds=(7,)
+    )
+    with pytest.raises(RenderError, match="The renderer 'hosted:x' gave a frame that"):
+        run_story(story(), config, tmp_path / "out", plugins=plugins(bridge=bridge))
+
+
 def test_the_users_own_picture_goes_before_a_portrait_and_beside_the_text(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
