@@ -88,9 +88,11 @@ def needs_of(
     sizes = {
         name: [math.prod(shape) for shapes in found for shape in shapes.values()] for name, found in headers.items()
     }
-    files = checkpoint.weights()
+    files, more = checkpoint.weights(), sum(file.stat().st_size for file in added)
     parts = {
-        name: sum(file.stat().st_size for file in files[name]) if name in packing else width * sum(found)
+        name: sum(file.stat().st_size for file in files[name]) + more * (name == denoiser)
+        if name in packing
+        else width * sum(found)
         for name, found in sizes.items()
     }
     light = {
