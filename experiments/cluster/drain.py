@@ -393,7 +393,8 @@ class _Draining:
     def close(self) -> None:
         """End every worker; what they have done is in the cache."""
         for seat in self._seats:
-            self._end(seat)
+            if self._ray.is_initialized():  # where the line to a cluster broke, Ray would begin another one here
+                self._end(seat)
         if self._home is not None:
             self._home.shutdown(cancel_futures=True)
         for log in self._logs.values():

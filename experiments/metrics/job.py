@@ -277,10 +277,7 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
 
         def boards() -> Iterator[tuple[str, BoardWork]]:
             for place in self._job.boards:
-                keys = {
-                    name: self._key(name, place.method, place.record.story_id, place.mark)
-                    for name in metrics
-                }
+                keys = {name: self._key(name, place.method, place.record.story_id, place.mark) for name in metrics}
                 wanted = {name: key for name, key in keys.items() if key not in self._done}
                 if wanted:
                     with suppress(BoardProblem):  # told of when the rest is measured

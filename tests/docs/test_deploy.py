@@ -132,7 +132,7 @@ def test_the_manifest_s_objects_fit_each_other(objects: dict[tuple[str, str], Tr
 def test_the_cluster_s_pods_are_whole(objects: dict[tuple[str, str], Tree]) -> None:
     spec = objects["RayCluster", "katha"]["spec"]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert f"ray>={spec['rayVersion'].rpartition('.')[0]}" in extras["cluster"]
+    assert f"ray[client]>={spec['rayVersion'].rpartition('.')[0]}" in extras["cluster"]
     pods = [spec["headGroupSpec"]["template"], *(group["template"] for group in spec["workerGroupSpecs"])]
     sets = [row["spec"]["template"] for (kind, _), row in objects.items() if kind == "StatefulSet"]
     for pod in (*pods, *sets):
