@@ -112,5 +112,5 @@ def test_a_command_outside_of_the_cluster_works_through_its_client_server(
     for name in ("answers.jsonl", "scores.json"):
         assert (out / name).read_bytes() == (alone / name).read_bytes()
     assert "begins on" in (out / "workers/worker-1.log").read_text()
-    with Fleet(there, breaks) as fleet, pytest.raises(KathaError, match="The line to 'ray://.*' broke: "):
+    with Fleet(there, breaks) as fleet, pytest.raises(KathaError, match="broke: "):
         judged(tmp_path / "broken", place("third"), fleet, 4)
