@@ -15,6 +15,7 @@ from crews import settings
 from doubles import prepare, story, tale
 from evals import draw, records
 
+from katha.app.evaluator_tables import evaluate_table
 from katha.compass.modes import load_suite
 from katha.config import Settings
 from katha.errors import UsageError
@@ -28,11 +29,14 @@ from katha.experiments.compare import run_comparison
 from katha.experiments.compare_job import CompareJob
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
+from katha.experiments.evaluator_tables import load_table
 from katha.experiments.methods import cross_methods
 from katha.experiments.metrics.job import MetricsJob, measure
 from katha.experiments.metrics.sources import Beside, find_sources
 from katha.store import Store
+from katha.stories import load_stories
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 LOOSE = ("command", "config", "files", "sizes", "seconds", "kept", "calls")
 """What a state file or a story's result says of the process: when, how long, where its logs are."""
 
@@ -149,6 +153,25 @@ def test_an_evaluation_by_workers_is_that_of_one_process(bench: Bench, tmp_path:
     assert asked[0] == asked[1] == asked[2] == asked[3]
     assert not bench.told.said
     assert "done" in (tmp_path / "by2/workers/worker-1.log").read_text()
+
+
+def test_the_evaluators_of_a_table_by_workers_are_those_of_one_process(bench: Bench, tmp_path: Path) -> None:
+    def table(out: Path, work: Path, fleet: Fleet | None) -> object:
+        config = Settings(judges=("crews:FullJudge",), judge_options={"log": work / "answers"})
+        stories, workers = load_stories(str(EXAMPLES))[:2], "cpu:2" if fleet is not None else None
+        flux = f"flux={draw(work / 'flux', stories).folder}"
+        return evaluate_table(
+            stories, [flux], out, config, table=60, resamples=20, workers=workers, on_workers=bench.told
+        )
+
+    alone, ours = bench.run("alone", 0, table), bench.run("ours", 2, table)
+    assert (ours / "table-60.json").read_bytes() == (alone / "table-60.json").read_bytes()
+    assert same_specs(results(ours)) == same_specs(results(alone))
+    asked = [sorted(crews.lines(tmp_path / f"{name}.work/answers")) for name in ("alone", "ours")]
+    assert asked[0] == asked[1]
+    assert bench.told.standing is not None  # the last evaluator's
+    assert bench.told.standing.ended
+    assert all((ours / name / "workers/job.json").is_file() for name in load_table(60).evaluators)
 
 
 def test_an_evaluation_whose_worker_is_killed(bench: Bench, tmp_path: Path) -> None:
