@@ -35,7 +35,7 @@ from katha.experiments.cluster.hands import Memory
 from katha.experiments.cluster.runs import FinishedRuns, Planning, StoryRun, plans_by_stages, runs_by_workers
 from katha.experiments.cluster.standing import OnWorkers
 from katha.experiments.cluster.turns import Turns
-from katha.experiments.cluster.work import open_store
+from katha.experiments.cluster.work import Drains, open_store
 from katha.experiments.inputs import RunOptions, choose_stories
 from katha.jsonio import digest, write_json
 from katha.schema import Plan, StoryRecord
@@ -311,7 +311,8 @@ class _Plans:
             self._same(before)
             state = folder.write(self._fresh.model_copy(update={"stories": {**before, **self._fresh.stories}}))
             self._look()
-            for drains in (*([fleet] if fleet is not None else []), Turns()):
+            by: list[Drains] = [*([fleet] if fleet is not None else []), Turns()]
+            for drains in by:
                 wanted = [record for record in self._records if record.story_id not in self._ends]
                 if wanted:
                     logs = folder.path / "workers"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import cli_child
 import crews
@@ -134,7 +135,7 @@ def planned(name: str, workers: str | None = None, **options: object) -> list[St
     place = Path(f"{name}.work").absolute()
     place.mkdir(exist_ok=True)
     told: dict[str, object] = {"log": str(place / "plans"), "refused": "s1", **options}
-    own = {"planner": "crews:FullPlanner", "planner_options": told, "workers": workers}
+    own: dict[str, Any] = {"planner": "crews:FullPlanner", "planner_options": told, "workers": workers}
     return plan_stories([*many(), tale("s2"), tale("s3")], settings(place), out=name, **own)
 
 

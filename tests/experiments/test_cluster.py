@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from crews import settings
 from doubles import prepare, story, tale
 from evals import draw, records
 
+from benchmarks.cluster import Recorded, forecast, makespan, read_logs
 from katha.app.evaluator_tables import evaluate_table
 from katha.compass.modes import load_suite
 from katha.config import Settings
@@ -152,7 +154,13 @@ def test_an_evaluation_by_workers_is_that_of_one_process(bench: Bench, tmp_path:
     asked = [sorted(crews.lines(tmp_path / f"{name}.work/answers")) for name in ("alone", "by1", "by2", "by4")]
     assert asked[0] == asked[1] == asked[2] == asked[3]
     assert not bench.told.said
-    assert "done" in (tmp_path / "by2/workers/worker-1.log").read_text()
+    log = (tmp_path / "by2/workers/worker-1.log").read_text()
+    assert re.search(r"^20\d\d-\S+\.\d{3}Z begins on \S+ with .* after \d+\.\d{3} s$", log, re.MULTILINE)
+    recorded = read_logs(tmp_path / "by2/workers")
+    assert list(recorded.loads) == ["judge full"]
+    assert {stage for parts in recorded.stories.values() for stage, _ in parts} == {"judge full"}
+    logs = [path.read_text() for path in (tmp_path / "by2/workers").glob("*.log")]
+    assert len(recorded.stories) == sum(text.count(": done in ") for text in logs)
 
 
 def test_the_evaluators_of_a_table_by_workers_are_those_of_one_process(bench: Bench, tmp_path: Path) -> None:
@@ -328,3 +336,18 @@ def test_how_it_stands_is_told_in_one_line() -> None:
     assert standing.line().endswith("GPU memory: 61.0 of 80.0 GB at most; $1.50 spent, about $3.00 in all")
     assert (standing.record().left, standing.record().cost) == (10.0, 3.0)
     assert standing.summary() == ["1 items were left to this command: no room"]
+    for number in range(1_000):
+        standing.fail(f"story {number} cannot be drawn")
+    assert len(standing.record().failed) == 101  # what a person reads; memory and job.json stay small
+    assert standing.failed.total() == 1_001
+
+
+def test_a_simulated_cluster_takes_as_long_as_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path))
+    story = [("draw", 10.0), ("judge", 4.0)]
+    loads = {"draw": 5.0, "judge": 1.0}
+    assert makespan([story, story], 1, loads) == 5 + 10 + 10 + 1 + 4 + 4
+    assert makespan([story, story], 2, loads) == 5 + 10 + 1 + 4
+    found = forecast(Recorded({"s": story}, loads), count=8, devices=(1, 8))["devices"]
+    assert found["8"] == {"seconds": 20.0, "lower_bound": 14.0, "ratio": 1.43}
+    assert found["1"]["lower_bound"] == 8 * 14
