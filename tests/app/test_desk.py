@@ -253,8 +253,7 @@ def test_a_run_of_the_terminal_goes_on_at_the_desk(tmp_path: Path) -> None:
     story.write_text(STORY)
     with Terminal(("run", story, *WORDS, "--review", "--out", tmp_path / "home" / "lion"), tmp_path) as at:
         at.until("Your choice")
-        at.process.send_signal(signal.SIGINT)
-        assert at.end() == 130
+        assert at.interrupt() == 130
     with DeskProcess(tmp_path, tmp_path / "home" / "lion") as desk:
         board = desk.page()["board"]
         assert not board["finished"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from functools import cache
 from io import BytesIO
 from xml.etree import ElementTree
@@ -100,20 +99,6 @@ def test_flames_move_and_come_back() -> None:
     assert draw_prop("fire", 0.25) != draw_prop("fire", 0.0)
     assert draw_prop("fire", 0.25).bbox != draw_prop("fire", 0.75).bbox
     assert draw_prop("stone", 0.25) == draw_prop("stone", 0.0)
-
-
-def test_drawing_is_fast_once_read() -> None:
-    for concept in PROPS:
-        draw_prop(concept)
-    best = min(_seconds_for_all() for _ in range(5))
-    assert best / len(PROPS) < 0.001
-
-
-def _seconds_for_all() -> float:
-    start = time.perf_counter()
-    for concept in PROPS:
-        draw_prop(concept)
-    return time.perf_counter() - start
 
 
 def test_scale_resizes_the_drawing_and_its_box() -> None:
