@@ -9,7 +9,15 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
-from katha.agents.pictures import check_picture, drawable_size, fit_picture, side_by_side, threads_of, with_pictures
+from katha.agents.pictures import (
+    check_picture,
+    drawable_size,
+    fit_picture,
+    reference_of,
+    side_by_side,
+    threads_of,
+    with_pictures,
+)
 from katha.agents.requests import inserted_request, scene_request
 from katha.agents.state import BridgeTask, Emit
 from katha.border import named_failures
@@ -127,7 +135,8 @@ def _one(context: RunContext, requests: Sequence[FrameRequest], place: int) -> b
 def _with_pictures(
     context: RunContext, renderer: Renderer, requests: Sequence[FrameRequest], emit: Emit
 ) -> list[FrameRequest]:
-    """The requests with their characters' pictures; a portrait is drawn once and kept like a frame."""
+    """The requests with their characters' pictures: those of the plan's sheets, then the renderer's own and portraits,
+    which are drawn once and kept like a frame."""
     index = context.store.frames
 
     def portrait(request: FrameRequest, name: str) -> bytes:
@@ -145,7 +154,24 @@ def _with_pictures(
         emit(Event(stage="render", kind="decision", message=f"A portrait of {name} to draw from.", reused=reused))
         return context.store.blobs.get(sha256)
 
-    return with_pictures(renderer, requests, portrait)
+    return with_pictures(renderer, requests, portrait, _own_pictures(context, renderer))
+
+
+def _own_pictures(context: RunContext, renderer: Renderer) -> dict[str, bytes]:
+    """The pictures on the characters' sheets by their names, for a renderer that draws from them."""
+    if not renderer.capabilities.pictures:
+        return {}
+    sheets = {item.name: reference_of(item) for item in context.plan().characters}
+    return {name: picture_at(context, sha256) for name, sha256 in sheets.items() if sha256 is not None}
+
+
+def picture_at(context: RunContext, sha256: str) -> bytes:
+    """Return a picture of the run, verified; one that was lost is taken from the cache."""
+    png = context.files.panel(sha256)
+    if png is None:
+        png = context.store.blobs.get(sha256)
+        context.files.add_panel(sha256, png)
+    return png
 
 
 def _portrait_key(renderer: Renderer, request: FrameRequest) -> str:
@@ -294,14 +320,7 @@ def _tell_blank(request: FrameRequest) -> Event:
 
 def images_of(context: RunContext, board: Board) -> list[bytes]:
     """Return the board's images in order, verified; a panel that was lost is taken from the cache."""
-    images = []
-    for frame in board.frames:
-        png = context.files.panel(frame.sha256)
-        if png is None:
-            png = context.store.blobs.get(frame.sha256)
-            context.files.add_panel(frame.sha256, png)
-        images.append(png)
-    return images
+    return [picture_at(context, frame.sha256) for frame in board.frames]
 
 
 def draw_inserted(

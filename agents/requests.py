@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from katha.agents.context import RunContext
+from katha.agents.pictures import as_drawn
 from katha.compass.repair import Insertion
 from katha.configs import load_prompt
 from katha.planners.base import capital, fit, named, worded
@@ -106,7 +107,7 @@ def _request(
         style=plan.style,
         kind=kind,
         scene=scene,
-        characters=tuple(item for item in plan.characters if item.name in what.characters),
+        characters=tuple(as_drawn(item) for item in plan.characters if item.name in what.characters),
         story_id=plan.story_id,
     )
 

@@ -318,16 +318,13 @@ def compare(
     require_metrics(own.metrics, config)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     found = choose_methods(config, methods, (planners, renderers, modes), options)
-    drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
-    require_drawers(changes, drawn_by)
+    require_drawers(changes, [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)])
     command, alike = ("katha", *sys.argv[1:]), _prepare_alike(stories)
     against = require_reference(own.reference, [one.name for one in found])
     job = CompareJob(records, found, config, alike, own.resamples, command=command, budget=budget, reference=against)
-    told = _counted(on_progress, len(job.records) * len(found))
+    told, heard = _counted(on_progress, len(job.records) * len(found)), on_workers or unheard
     with own.fleet(budget, on_workers) or nullcontext() as fleet:
-        result = comparing.run_comparison(
-            job, Path(out), on_story=told, fleet=fleet, heard=on_workers or unheard, batch=batch
-        )
+        result = comparing.run_comparison(job, Path(out), on_story=told, fleet=fleet, heard=heard, batch=batch)
     write_compare_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, compare_tables(result.table))
     return result

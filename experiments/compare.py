@@ -367,6 +367,8 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         rows = iter_answers(evaluated.out / "answers.jsonl")
         told = [reason for found in reasons.values() for reason in found.values()]
         outcome = outcome_of(rows, unusable=told, first=evaluated.outcome.first)
+        calls = {name: call.prefix_cache for name, call in evaluated.state.done.calls.items()}
+        outcome = outcome.with_caches({name: cache for name, cache in calls.items() if cache is not None})
         lost = any(failure.again for failures in self._failures.values() for failure in failures.values())
         again = lost or evaluated.state.status != "finished"
         table = judged.table("incomplete" if again or outcome.nothing else "finished")

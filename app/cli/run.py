@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,9 +24,9 @@ from katha.app.cli.console import (
     tell_outcome,
     workers_view,
 )
-from katha.app.cli.options import Adapter, DryRun, Given, Json, Lock, Story, options_from
-from katha.app.cli.review import review_board, reviewer
-from katha.app.drawing import settings_for
+from katha.app.cli.options import ANY_HELP, Adapter, DryRun, Given, Json, Lock, options_from
+from katha.app.cli.review import at_terminal, review_board, reviewer
+from katha.app.drawing import resume_run, settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
@@ -55,10 +56,7 @@ def run(
     options: Given,
     story: Annotated[
         str | None,
-        typer.Argument(
-            help="A text file, a record (.json), FILE.jsonl#story_id; or a JSON Lines file or folder of many. "
-            "With --import it may be left out."
-        ),
+        typer.Argument(help=f"{ANY_HELP} The folder of a run goes on with it. With --import it may be left out."),
     ] = None,
     adapter: Adapter = None,
     plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
@@ -75,15 +73,18 @@ def run(
     its weakest transition is found.
     """
     changes = with_adapter(given, adapter)
+    if story is not None and _is_run(story):
+        if changes or options.changes or dry_run or any((given.preset, given.budget, plan, board, out, lock)):
+            hint = "Name its folder alone; to draw its story otherwise, name the story and another --out."
+            raise UsageError("A run is gone on with as it was begun.", hint=hint)
+        _go_on(Path(story), as_json)
+        return
     if story is not None and holds_several(story):
         if plan is not None or board is not None:
-            flag = "--plan" if plan is not None else "--import"
-            raise UsageError(f"{flag} is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
+            raise UsageError("--plan and --import are for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
         _run_many(story, given, {**changes, **options.changes}, out or Path("out"), lock, dry_run, as_json)
         return
-    if options.changes:
-        flag = next(iter(options.changes))
-        raise UsageError(f"--{flag} is for many stories.", hint="Name a JSON Lines file or a folder of them.")
+    _refuse_for_one(options.changes)
     told, changes = _told(story, board, given, changes, plan)
     if dry_run:
         tell_needs(_needs(told, given, plan, changes), as_json, locked=lock is not None)
@@ -103,11 +104,34 @@ def run(
             reviewer=reviewer() if reviews else None,
             **changes,
         )
+    finds = board is not None and result.board.mode == FINDS
+    _tell_reviewed(result, reviews, as_json, NEEDED if finds else "")
+
+
+def _is_run(story: str) -> bool:
+    """Whether it is the folder of a run, and no story."""
+    try:
+        return (Path(story) / "run.json").is_file()
+    except (OSError, ValueError):  # a story's own words are no path
+        return False
+
+
+def _go_on(run: Path, as_json: bool) -> None:
+    """Go on with a run that was begun here, at the desk or in LangGraph Studio, from what is in its folder."""
+    state = RunFolder(run).read()
+    reviews = at_terminal() and state is not None and bool(state.config.get("review"))
+    with live_view(quiet=as_json or reviews) as on_event:
+        result = resume_run(run, on_event=on_event, reviewer=reviewer() if reviews else None)
+    _tell_reviewed(result, reviews, as_json)
+
+
+def _tell_reviewed(result: RunResult, reviews: bool, as_json: bool, note: str = "") -> None:
+    """Go through the board of a run with review, and print its outcome."""
     if reviews and not as_json:
         review_board(result.out)
         result = RunFolder(result.out).load_result(reused=True)
-    if board is not None and result.board.mode == FINDS and not as_json:
-        typer.echo(NEEDED)
+    if note and not as_json:
+        typer.echo(note)
     tell_result(result, as_json)
 
 
@@ -170,14 +194,57 @@ def _needs(story: StoryRecord | Path, given: Given, plan: Path | None, changes: 
 
 
 @options_from(Settings, only=_PLANNED, limits=False)
-def plan(story: Story, given: Given, adapter: Adapter = None) -> None:
+@options_from(RunOptions, into="options", preset=False, limits=False)
+def plan(
+    story: Annotated[str, typer.Argument(help=ANY_HELP)],
+    given: Given,
+    options: Given,
+    adapter: Adapter = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Of many stories: their folder; out/plans unless told.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Print the plan of STORY: characters, one prompt a frame, and the transitions that must be readable.
 
-    Change what you like (`katha plan STORY > plan.json`), then draw it with `katha run STORY --plan plan.json`.
+    Change what you like (`katha plan STORY > plan.json`), then draw it with `katha run STORY --plan plan.json`. Of many
+    stories each plan is a file, OUT/STORY_ID/plan.json; what is there is kept.
     """
+    changes = with_adapter(given, adapter)
+    if holds_several(story):
+        _plan_many(story, given, {**changes, **options.changes}, out or Path("out/plans"), as_json)
+        return
+    _refuse_for_one({**options.changes, **({"out": out} if out is not None else {})})
     with live_view(quiet=False) as on_event:
-        made = katha.plan_story(Path(story), given.preset, on_event=on_event, **with_adapter(given, adapter))
+        made = katha.plan_story(Path(story), given.preset, on_event=on_event, **changes)
     typer.echo(dumps(made.model_dump(mode="json")), nl=False)
+
+
+def _plan_many(stories: str, given: Given, changes: dict[str, object], out: Path, as_json: bool) -> None:
+    """Plan every story, say where its plan is, and leave with 1 where one has none."""
+    with progress_bar("Planning", "After {}", quiet=as_json) as on_progress:
+        plans = katha.plan_stories(
+            stories, given.preset, out=out, on_progress=on_progress, on_workers=workers_view(quiet=as_json), **changes
+        )
+    if as_json:
+        rows = [
+            {"story_id": found.story_id, "plan": str(found.path), "reused": found.reused, "failed": found.failed}
+            for found in plans
+        ]
+        echo_json({"out": str(out), "stories": rows})
+    else:
+        for found in plans:
+            told = f"{len(found.plan.panels)} panels, {found.path}" if found.plan is not None else found.failed
+            typer.echo(f"  {found.story_id}: {told}")
+    if any(found.plan is None for found in plans):
+        raise typer.Exit(1)
+
+
+def _refuse_for_one(given: Mapping[str, object]) -> None:
+    if given:
+        raise UsageError(
+            f"--{next(iter(given))} is for many stories.", hint="Name a JSON Lines file or a folder of them."
+        )
 
 
 def report(

@@ -156,6 +156,7 @@ def _evaluate_table(
             human=human,
             budget=given.budget,
             on_progress=on_progress,
+            on_workers=workers_view(quiet=not plain),
             **changes,
         )
     if plain:
@@ -225,10 +226,8 @@ def _tell_evaluation(result: EvalResult, report: Path, as_json: bool) -> None:
         if call.reuse is not None:
             checked, flipped = call.reuse.checked, call.reuse.flipped
             typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
-        if call.prefix_cache is not None and call.prefix_cache.looked_up:
-            share = f"{100 * call.prefix_cache.found / call.prefix_cache.looked_up:.0f}% of "
-            share += f"{call.prefix_cache.looked_up:,} tokens"
-            typer.echo(f"Prefix cache ({name}): the server had {share} already.")
+        if call.prefix_cache is not None and (share := call.prefix_cache.told(name)) is not None:
+            typer.echo(share)
     if leakage.pictures_read:
         typer.echo(f"Words drawn into pictures: {len(leakage.drawn)} lines in {leakage.pictures_read} pictures.")
     tell_outcome(result.outcome)

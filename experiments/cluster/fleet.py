@@ -11,18 +11,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from katha.errors import MissingExtraError, UsageError, first_line
+from katha.errors import KathaError, MissingExtraError, UsageError, first_line
 from katha.experiments.cluster.drain import Crew, drain
 from katha.experiments.cluster.jobs import Ended, JobFile
 from katha.experiments.cluster.standing import OnWorkers, Standing, unheard
 from katha.experiments.cluster.work import Work
 
 WORKERS_HELP = "Work side by side: cuda:0-7, cuda:0,2 or cpu:2 (needs the extra 'cluster')."
-CLUSTER_HELP = "Work on a Ray cluster: auto or HOST:PORT; --workers N for how many workers."
+CLUSTER_HELP = "Work on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; --workers N for how many workers."
 
 _DEVICES = re.compile(r"(cuda|cpu)(?::([0-9,\-]+))?")
 _MOST = 10_000
 _KNOCK = 5.0
+_CLIENT = "ray://"
+"""Before the address of a cluster's client server, by which a machine outside of the cluster works on it."""
 _SHARED_MEMORY = 256 * 2**20
 _SHARE = 0.4
 """Of a processor, that a worker reserves: whoever reserves all of them leaves Ray none for itself."""
@@ -78,12 +80,12 @@ def _numbers(told: str) -> tuple[int, ...]:
 
 
 def _reach(address: str) -> None:
-    """Knock at `HOST:PORT`: Ray itself waits for a minute where nobody is.
+    """Knock at `HOST:PORT` or `ray://HOST:PORT`: Ray itself waits for a minute where nobody is.
 
     Raises:
         OSError: nobody is there.
     """
-    host, colon, port = address.rpartition(":")
+    host, colon, port = address.removeprefix(_CLIENT).rpartition(":")
     if colon and port.isdigit() and "/" not in host:
         socket.create_connection((host, int(port)), timeout=_KNOCK).close()
 
@@ -127,7 +129,7 @@ class Fleet:
 
         Raises:
             UsageError: there is no such cluster, or no room in it, or another command works in that folder.
-            StoreError: `work.keep` could not write.
+            StoreError: `work.keep` could not write. KathaError: the line to the cluster broke.
         """
         if logs is not None and self._job is None:
             self._job = JobFile(logs)
@@ -135,7 +137,13 @@ class Fleet:
         count, options = self._seats(ray)
         unseen = {"CUDA_VISIBLE_DEVICES": ""} if self.place.kind == "cpu" else {}
         crew = Crew(count, options, owner, logs, self._tell, environment=unseen, dollars=self._dollars)
-        standing = drain(ray, work, crew)
+        try:
+            standing = drain(ray, work, crew)
+        except ConnectionError as error:  # Ray's client has tried to get it back for half a minute
+            raise KathaError(
+                f"The line to {self.place.address!r} broke: {first_line(error)}.",
+                hint="What is done is kept: give the same command again to go on.",
+            ) from error
         if self._job is not None:
             self._job.tell(standing, now=True)
         for sentence in standing.summary():
@@ -181,6 +189,8 @@ class Fleet:
                 object_store_memory=_SHARED_MEMORY,
                 **quiet,
             )
+        # Of a worker or machine that dies Ray prints lines of a log on standard output, where `--json` has one object.
+        ray._private.worker._worker_logs_enabled = False
         self._began = True
         return ray
 

@@ -6,14 +6,24 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katha.config import cache_folder
-from katha.errors import AbsentModelError, InputFileError, KathaError, UsageError, first_line, unreadable
+from katha.errors import (
+    AbsentModelError,
+    InputFileError,
+    KathaError,
+    MissingExtraError,
+    UsageError,
+    first_line,
+    unreadable,
+)
 from katha.jsonio import digest, file_sha256, read_json, write_json
-from katha.models.checkpoints import HUB_NAME, hub_commit
-from katha.renderers.diffusion.options import DiffusionOptions, Family, Kind, diffusion_data
+from katha.models.checkpoints import HUB_NAME, hub_commit, need
+from katha.renderers.diffusion.options import DiffusionOptions, Family, Kind, Packing, diffusion_data
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,15 +34,19 @@ _LONGEST_HEADER = 100 << 20
 _PREFIX = "model.diffusion_model."
 """What whole checkpoints of other programs put before the denoiser's names."""
 Shapes = Mapping[str, tuple[int, ...]]
-"""The tensors of one safetensors file, by name."""
+"""The tensors of one file, by name."""
+_SINGLE = (".safetensors", ".gguf")
+_EXTRA = "packed"
 
 
 def read_header(file: Path) -> Shapes:
-    """Return the shapes of a safetensors file's tensors; none is read.
+    """Return the shapes of the tensors of a safetensors or GGUF file, unpacked; none is read.
 
     Raises:
-        InputFileError: it is no whole safetensors file.
+        InputFileError: it is no whole file of its kind. MissingExtraError: GGUF without the package that reads it.
     """
+    if file.suffix == ".gguf":
+        return _gguf_header(file)
     broken = InputFileError(f"{str(file)!r} is no whole safetensors file.", hint="Download it again.")
     try:
         with file.open("rb") as stream:
@@ -50,6 +64,16 @@ def read_header(file: Path) -> Shapes:
     if file.stat().st_size < 8 + length + end:
         raise InputFileError(f"{str(file)!r} is cut off.", hint="Download it again.")
     return shapes
+
+
+def _gguf_header(file: Path) -> Shapes:
+    reader = need("gguf", "Reading a GGUF file", _EXTRA).GGUFReader
+    try:
+        return {row.name: tuple(int(size) for size in reversed(row.shape)) for row in reader(file).tensors}
+    except OSError as error:
+        raise unreadable(file, error) from error
+    except (ValueError, IndexError, KeyError) as error:
+        raise InputFileError(f"{str(file)!r} is no whole GGUF file.", hint="Download it again.") from error
 
 
 def weight_files(folder: Path, variant: str | None) -> list[Path]:
@@ -90,7 +114,7 @@ def _remembered(memory: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint's files.
+    """A checkpoint's files; what packs its weights, if anything does, it says itself.
 
     folder: the diffusers folder; for a single file the one that brings its configuration and what the file lacks.
     file: the single file, or None. revision: the hub's commit, or `sha256:` of the files. components: component name to
@@ -122,6 +146,16 @@ class Checkpoint:
                 value = read_json(path)
                 return value if isinstance(value, dict) else {}
         return {}
+
+    @cached_property
+    def packing(self) -> Mapping[str, str]:
+        """What packs a component's weights into fewer bits, by component; empty for plain floats."""
+        said = {name: self.config(name).get("quantization_config") for name in self.components}
+        found = {name: str(row.get("quant_method")) for name, row in said.items() if isinstance(row, dict)}
+        if self.file is not None:
+            found.pop("transformer", None)
+            found |= {"transformer": "gguf"} if self.file.suffix == ".gguf" else {}
+        return found
 
     @property
     def latent_halvings(self) -> int:
@@ -160,6 +194,40 @@ def find_checkpoint(family: Family, argument: str | None, options: DiffusionOpti
     return replace(found, revision=hub_commit(folder) or _hashed(found))
 
 
+def packings_of(checkpoint: Checkpoint, options: DiffusionOptions) -> tuple[Packing, ...]:
+    """Return what packs the weights of `checkpoint`, looked up in the data.
+
+    Raises:
+        UsageError: something that is not read here, or that cannot be moved or changed as the options ask.
+        MissingExtraError: its package is missing.
+    """
+    named, known, found = checkpoint.name, diffusion_data().packings, []
+    for part, method in checkpoint.packing.items():
+        if method not in known:
+            raise UsageError(
+                f"{named!r} holds a {part} that is packed by {method!r}, which is not read here.",
+                hint=f"Give one of plain floats, or one packed by {', '.join(known)}.",
+            )
+        packing = known[method]
+        if find_spec(packing.package) is None:
+            raise MissingExtraError(
+                f"{named!r} holds a {part} that is packed by {method!r}: that needs {packing.package}.",
+                hint=f"Install it with: pip install 'katha[{_EXTRA}]'.",
+            )
+        if options.memory not in packing.rungs:
+            raise UsageError(
+                f"{named!r} is packed by {method!r}: it is kept small already.",
+                hint=f"Give --memory {' or '.join(packing.rungs)}.",
+            )
+        if options.lora and not packing.adapters:
+            raise UsageError(
+                f"Adapters are not put on weights that are packed by {method!r}.",
+                hint="Give the checkpoint of plain floats, or its GGUF file.",
+            )
+        found.append(packing)
+    return tuple(found)
+
+
 def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
     """Return the folder, or the hub's snapshot in the cache of this machine, fetched first if it may be."""
     path = Path(named).expanduser()
@@ -170,7 +238,7 @@ def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
     if path.is_absolute() or named.startswith((".", "~")) or not HUB_NAME.fullmatch(named):
         raise InputFileError(
             f"There is no checkpoint {named!r}.",
-            hint="Give a diffusers folder (with model_index.json), a .safetensors file, or OWNER/NAME of the hub.",
+            hint="Give a diffusers folder (with model_index.json), a .safetensors or .gguf file, or OWNER/NAME.",
         )
     from huggingface_hub import snapshot_download
 
@@ -237,8 +305,8 @@ def _is_there(folder: Path, kind: str) -> bool:
 
 
 def _single_file(family: Family, named: str, file: Path, options: DiffusionOptions) -> Checkpoint:
-    if file.suffix != ".safetensors":
-        raise InputFileError(f"{named!r} is no .safetensors file.", hint="Pickled checkpoints are not read.")
+    if file.suffix not in _SINGLE:
+        raise InputFileError(f"{named!r} is no {' or '.join(_SINGLE)} file.", hint="Pickled checkpoints are not read.")
     kind, base = _find_kind(family, named, file), options.base or family.model
     try:
         folder = _folder(family, base, replace(options, revision=None))
@@ -264,6 +332,11 @@ def _find_kind(family: Family, named: str, file: Path) -> Kind:
     """Return what `file` holds, by the names of its tensors; UsageError where that is nothing that `family` draws with,
     or weights packed for another program."""
     tensors, data = read_header(file), diffusion_data()
+    if (packed := next((name for name in tensors if name.endswith(data.packed)), None)) is not None:
+        raise UsageError(
+            f"{named!r} is packed for another program: it holds {packed!r}.",
+            hint="Give the file of plain 16-bit or 8-bit floats (--memory quantized keeps it small), or a GGUF file.",
+        )
     names = [name.removeprefix(_PREFIX) for name in tensors]
     unknown = Kind("", "no checkpoint that is known here")
     kind = next((kind for kind in data.single_files if any(name.startswith(kind.starts) for name in names)), unknown)
@@ -271,11 +344,6 @@ def _find_kind(family: Family, named: str, file: Path) -> Kind:
         raise UsageError(
             f"{named!r} holds {kind.what}, which {family.name!r} cannot draw with.",
             hint=f"Give a checkpoint such as {family.model}.",
-        )
-    if (packed := next((name for name in tensors if name.endswith(data.packed)), None)) is not None:
-        raise UsageError(
-            f"{named!r} is packed for another program: it holds {packed!r}.",
-            hint="Give the file of plain 16-bit or 8-bit floats; --memory quantized keeps it small in memory.",
         )
     return kind
 
@@ -313,8 +381,11 @@ def part_numbers(file: Path) -> int:
 
 
 def read_part(file: Path) -> dict[str, Tensor]:
-    """Return the denoiser's tensors, under the names that diffusers' readers expect."""
-    from safetensors.torch import load_file
+    """Return the denoiser's tensors, packed ones as they are, under the names that diffusers' readers expect."""
+    if file.suffix == ".gguf":
+        from diffusers.models.model_loading_utils import load_gguf_checkpoint as load_file
+    else:
+        from safetensors.torch import load_file
 
     tensors: dict[str, Tensor] = load_file(file)
     return {name.removeprefix(_PREFIX): tensors[name] for name in _part(tensors)}

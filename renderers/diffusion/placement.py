@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from katha.errors import UsageError, first_line
 from katha.models.checkpoints import free_bytes
 from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, read_header
-from katha.renderers.diffusion.options import DTYPES, Rung
+from katha.renderers.diffusion.options import DTYPES, Rung, diffusion_data
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,13 +74,13 @@ def needs_of(
 ) -> dict[Rung, Need]:
     """Return what drawing `frames` needs on each rung; nothing is loaded.
 
-    Beyond weights a frame needs what denoising holds or what decoding does, whichever is more: frames are decoded after
-    they are denoised, one at a time. denoiser: the component that is asked at every step; it stays on the device
-    together with the decoder. loaded: the rung on which the weights are in their place already; there, what is needed
-    beside them. added: files of adapters, which go where the denoiser is. read: files of a model that stays on the host
-    in float32 while pictures go through it.
+    Beyond weights a frame needs what denoising holds or what decoding does, whichever is more: frames are decoded
+    after they are denoised, one at a time. denoiser: the component that is asked at every step; it stays on the
+    device together with the decoder. Packed weights take what their files take, and the largest of them once more
+    while it is used; rungs on which they cannot be kept are left out. loaded: the rung on which the weights are in
+    their place already; there, what is needed beside them.
     """
-    width, beyond = DTYPES[dtype], frames.work or Need()
+    width, beyond, packing = DTYPES[dtype], frames.work or Need(), checkpoint.packing
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
     if added:
         headers[denoiser] = [*headers[denoiser], *map(read_header, added)]
@@ -88,21 +88,33 @@ def needs_of(
     sizes = {
         name: [math.prod(shape) for shapes in found for shape in shapes.values()] for name, found in headers.items()
     }
-    parts = {name: width * sum(found) for name, found in sizes.items()}
-    light = {name: parts[name] if name == "vae" else light_bytes(found, width) for name, found in headers.items()}
+    files, more = checkpoint.weights(), sum(file.stat().st_size for file in added)
+    parts = {
+        name: sum(file.stat().st_size for file in files[name]) + more * (name == denoiser)
+        if name in packing
+        else width * sum(found)
+        for name, found in sizes.items()
+    }
+    light = {
+        name: parts[name] if name == "vae" or name in packing else light_bytes(found, width)
+        for name, found in headers.items()
+    }
+    unpacked = max((width * size for name in packing for size in sizes.get(name, ())), default=0)
     largest = max((width * size for found in sizes.values() for size in found), default=0)
     held = beyond.device if frames.work is not None else _denoising_bytes(checkpoint, width, frames, denoiser)
-    frame = max(_decoding_bytes(checkpoint, dtype, frames), held)
+    frame = max(_decoding_bytes(checkpoint, dtype, frames), held + unpacked)
     total = sum(parts.values())
     aside = beyond.host + reading
     host = {rung: aside + (0 if rung == loaded else total) for rung in get_args(Rung)}
     whole = 0 if loaded == "full" else total
-    return {
+    kept = [diffusion_data().packings[method].rungs for method in packing.values()]
+    needs: dict[Rung, Need] = {
         "full": Need(frame + whole, aside, frame + whole),
         "model-offload": Need(_widest(parts, denoiser, frame), host["model-offload"], total + frame),
         "sequential-offload": Need(2 * largest + frame, host["sequential-offload"], total + frame),
         "quantized": Need(_widest(light, denoiser, frame), host["quantized"], sum(light.values()) + frame),
     }
+    return {rung: need for rung, need in needs.items() if all(rung in rungs for rungs in kept)}
 
 
 def _widest(parts: Mapping[str, int], denoiser: str, frame: int) -> int:

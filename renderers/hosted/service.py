@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -109,6 +109,7 @@ class HostedRenderer(ABC):
             raise UsageError(f"{self.SERVICE}:{argument} cannot be told a fidelity.", hint="Leave fidelity out.")
         self._fidelity: str | None = fidelity or highest
         self._references = CharacterPictures(characters, reference)
+        self.capabilities = replace(self.capabilities, pictures=self._vendor.card["references"] > 0)
         self._own = threading.local()
         self._remarks: list[str] = []
 

@@ -14,6 +14,7 @@ from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.sketch.looks import LOOKS, in_look
 from katha.renderers.sketch.scenes import Told, frame_scene, tell
 from katha.renderers.sketch.svg import rasterise
+from katha.schema import Character
 
 __all__ = ["LOOSE", "SketchRenderer"]
 
@@ -107,6 +108,15 @@ class SketchRenderer:
             self._read[key] = tell(request)
         return self._read[key]
 
+    def undrawn(self, character: Character) -> Sequence[str]:
+        """Return what of a character's kind, age and colour the sketch has no drawing for."""
+        told, kind = character.model_extra or {}, character.kind
+        plain = _alone(kind, kind)
+        if plain.not_drawn:
+            return [kind]
+        words = [str(told[name]) for name in ("age", "color") if told.get(name)]
+        return [word for word in words if _alone(kind, f"{word} {kind}").scene == plain.scene]
+
     def _draw(self, request: FrameRequest) -> bytes:
         width, height = request.width, request.height
         if not (_SMALLEST <= width <= _LARGEST and _SMALLEST <= height <= _LARGEST):
@@ -118,6 +128,12 @@ class SketchRenderer:
         self._unsaid |= dict.fromkeys(word for word in told.not_drawn if word not in self._said)
         frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose, scene_number=request.scene)
         return rasterise(in_look(frame.svg, request.style or self._style), width, height)
+
+
+def _alone(kind: str, look: str) -> Told:
+    """What is drawn of somebody of a kind that looks so, standing."""
+    somebody = Character(name=kind, kind=kind, appearance=look)
+    return tell(FrameRequest(f"The {kind} stands.", 0, _SMALLEST, _SMALLEST, characters=(somebody,)))
 
 
 @cache

@@ -55,6 +55,7 @@ class Capabilities:
     there already: a story has one board, of its own size, whatever the seed, and nothing is cached. sizes: allowed
     (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for none.
     panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
+    pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
     """
 
     identity: Literal["none", "batch", "bank", "reference"] = "none"
@@ -66,13 +67,15 @@ class Capabilities:
     prompt_tokens: int | None = None
     deterministic: bool = True
     panel: bool = False
+    pictures: bool = False
 
 
 @dataclass(frozen=True)
 class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
     find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each character that has
-    one, for renderers that ask for them (`DrawsFromPictures`).
+    one: those that a person has put on its sheet, where `Capabilities.pictures` says that they are drawn from, and
+    those that a renderer asks for (`DrawsFromPictures`).
 
     `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` are the panel's own; a renderer may leave them
     alone, as most draw from the prompt.
@@ -176,6 +179,15 @@ class KnowsItsLimits(Protocol):
 
     def not_drawn(self, request: FrameRequest) -> Sequence[str]:
         """The words of `request` that a stand-in or a neutral pose will stand for, none where all of it is drawn."""
+        ...
+
+
+@runtime_checkable
+class KnowsItsWords(Protocol):
+    """A renderer that has drawings for some words only, and can say which of a character's it has none for."""
+
+    def undrawn(self, character: Character) -> Sequence[str]:
+        """Return what of the character's kind, age and colour no picture of it will show, in words as they stand."""
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,9 @@ def test_pictures_change_what_is_drawn_and_text_stays(folder: Path) -> None:
     assert next(sdxl(folder, ip_scale=0.1).render_board([frame(LION)])) != lion
     plain = next(sdxl(folder, None).render_board([frame(LION)]))
     assert plain not in {lion, mouse, both}
+    sheet = replace(frame(LION), pictures=((LION.name, (folder / "cast" / "mouse.jpg").read_bytes()),))
+    assert next(renderer.render_board([sheet])) == next(renderer.render_board([frame(MOUSE)])), "the sheet's goes first"
+    assert (renderer.capabilities.pictures, sdxl(folder, None).capabilities.pictures) == (True, False)
 
 
 def test_a_batch_draws_what_single_frames_are(folder: Path) -> None:
