@@ -110,8 +110,8 @@ def runs_by_workers(
 
 @dataclass(frozen=True)
 class Planning:
-    """Opens stations that plan stories. able, words: what the renderer can do, and what stands beside its found pictures.
-    given: the planner that is there already, for a station of the command's own."""
+    """Opens stations that plan stories. able, words: what the renderer can do, and what stands beside its found
+    pictures. given: the planner that is there already, for a station of the command's own."""
 
     config: Settings
     able: Capabilities
