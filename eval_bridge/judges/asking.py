@@ -31,6 +31,8 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 """What stands behind these is taken for granted."""
+_DOING = re.compile(r"\b(?:comes? of|results? of|because of|outcome of) (.+?)['\u2019]s (\w+ing\b.*)$", re.IGNORECASE)
+"""A deed as a noun: "the ant's laughing" takes for granted that the ant laughs."""
 _SUBJECT = re.compile(
     r"^(?:what|how|why|where|in what (?:mood|way)) (?:do|does|did|is|are|was|were|happens to|becomes of) "
     r"(?:seen of |the (?:feeling|mood) of )?(.+?)"
@@ -58,6 +60,7 @@ _OTHER_SUBJECT = 0.3
 _GIVEN = 0.15
 _OFF_TOPIC = 0.75
 _WITHOUT_SUBJECT = 0.85
+_OWN_NAME = 0.7
 _ANSWERED = frozenset({"action_visibility", "consequence"})
 _ABOUT_SUBJECT = frozenset({"action_visibility", "emotional"})
 
@@ -114,8 +117,10 @@ def _parts(question: str) -> tuple[Term | None, Statement, Statement]:
     if order is not None:
         one, two = read_statement(order[1]), read_statement(order[2])
         return None, Statement((*one.claims, *two.claims), (*one.terms, *two.terms)), Statement()
-    cue = _CUE.search(question)
-    given = read_statement(cue[1].strip(" ?.")) if cue is not None else Statement()
+    cue, doing = _CUE.search(question), _DOING.search(question)
+    told = f"{doing[1]} is {doing[2]}" if doing is not None else cue[1] if cue is not None else ""
+    cue = doing or cue
+    given = read_statement(told.strip(" ?.")) if told else Statement()
     asked = question[: cue.start()] if cue is not None else question
     found = _HAPPENS_TO.search(asked) or _OF_WHOM.search(asked) or _SUBJECT.match(asked)
     subject = term_of(found[1]) if found is not None else None
@@ -141,19 +146,25 @@ def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]
         tilt = tilt or 1
     signs = [_sign(given, things, places, subject, moment) for moment in moments]
     if max(signs, default=0.0) < _ANCHORED:
-        signs = _word_signs(question, (*rest.living, *told.living), moments)
+        signs = _word_signs(question, subject, (*rest.living, *told.living), moments)
     weights = _weights(signs, side, tilt)
-    about = dimension in _ABOUT_SUBJECT or (_BECOMES_OF.search(question) is not None and not given)
+    of_itself = dimension in _ABOUT_SUBJECT or (_BECOMES_OF.search(question) is not None and not given)
     said = _SIDES[found[1].lower()] if found else 0
-    return Asked(dimension, subject, given, things, others, said, weights, tilt, about)
+    return Asked(dimension, subject, given, things, others, said, weights, tilt, of_itself)
 
 
-def _word_signs(question: str, living: Sequence[Term], moments: Sequence[Moment]) -> list[float]:
-    """Return where the story uses the question's own rarer words ("in winter", "the threat"); frames have no words."""
+def _word_signs(question: str, subject: Term | None, living: Sequence[Term], moments: Sequence[Moment]) -> list[float]:
+    """Return where the story uses the question's own rarer words ("in winter", "the threat"); frames have no words.
+
+    The name of whom it is about counts less: it stands elsewhere too.
+    """
     names = stems(" ".join(name for term in living for name in term.names))
-    asked = stems(question) - _ASKING - names
+    own = stems(" ".join(subject.names)) if subject is not None else set()
+    asked = sorted(stems(question) - _ASKING - names)
     rare = [word for word in asked if 0 < sum(word in moment.words for moment in moments) <= len(moments) / 2]
-    return [sum(word in moment.words for word in rare) / len(rare) if rare else 0.0 for moment in moments]
+    worth = {word: _OWN_NAME if word in own else 1.0 for word in rare}
+    whole = sum(worth.values()) or 1.0
+    return [sum(worth[word] for word in rare if word in moment.words) / whole for moment in moments]
 
 
 def _weights(signs: Sequence[float], side: int, tilt: int) -> tuple[float, ...]:

@@ -14,7 +14,7 @@ from katha.renderers.sketch import SketchRenderer
 from katha.renderers.sketch.deeds import deed_ids
 from katha.renderers.sketch.places import place_ids
 from katha.renderers.sketch.scenes import Scene, SceneActor, frame_scene, scene_of, tell
-from katha.renderers.sketch.scenes.senses import features_of
+from katha.renderers.sketch.scenes.senses import concept_of, features_of, noun_of, place_of
 from katha.schema import Character
 
 SENTENCES = [
@@ -84,7 +84,7 @@ SENTENCES = [
     ("Paul could not lift the box.", None, {"paul": "strain"}, ["box"]),
     ("Emil could not find Lucy.", None, {"emil": "lose>lucy", "lucy": "stand"}, []),
     ("At night Sam could not sleep.", None, {"sam": "sleepless"}, []),
-    ("The woman waited at the bus stop.", None, {"woman": "wait"}, []),
+    ("The woman waited at the bus stop.", "street", {"woman": "wait"}, ["bus stop"]),
     ("She searched under the bed.", None, {"someone": "search"}, ["bed"]),
     ("The boy stopped crying.", None, {"boy": "wipe_tears"}, []),
     # Contact between two, and whose thing it is.
@@ -383,3 +383,34 @@ def test_a_photo_of_somebody_is_a_photo() -> None:
 
 def test_things_without_a_place_are_at_home_somewhere() -> None:
     assert scene_of(FrameRequest("The lamp stands beside the table.", 1, 400, 300)).setting == "living_room"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "place"),
+    [
+        ("the bus", "bus"),
+        ("the bus stop", "street"),
+        ("outside the bus", "street"),
+        ("behind the wheel of the car", "car"),
+        ("the taxi rank", "street"),
+        ("the ferry", "ship_deck"),
+        ("near the river", "river"),
+    ],
+)
+def test_who_stands_beside_a_vehicle_is_not_in_it(phrase: str, place: str) -> None:
+    assert place_of(phrase) == place
+
+
+@pytest.mark.parametrize(
+    ("word", "pictogram"),
+    [
+        ("dolphin", "dolphin"),
+        ("paper plane", "paper_plane"),
+        ("paper boat", "paper_boat"),
+        ("plaster", "plaster"),
+        ("washing machine", "washing_machine"),
+    ],
+)
+def test_a_word_is_drawn_as_itself_and_not_as_its_kin(word: str, pictogram: str) -> None:
+    found = noun_of(word)
+    assert (concept_of(word), found.pictogram if found else None) == (None, pictogram)

@@ -52,6 +52,9 @@ _NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman",
 _PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|portrait|map|statue) of .*")
 """What a picture is of is not there."""
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
+_LISTS = ("weak", "skip", "captors", "mounts", "teen", "single", "by_picture")
+_BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
+"""Who is there is not in the vehicle."""
 _AFTER = re.compile(r"^(the|a|an|some|his|her|their|its|my|our|your|this|that|two|three|four|five|many|several) ")
 
 
@@ -152,6 +155,11 @@ def implied_place(deed: str) -> str | None:
 
 def place_of(phrase: str) -> str | None:
     """The place that a phrase names ("the old library", "a train station at night"): its head comes first."""
+    found = _place_named(phrase)
+    return platform_of(found) if found is not None and _BESIDE.match(phrase.lower()) else found
+
+
+def _place_named(phrase: str) -> str | None:
     for part in _OF.split(phrase.lower()):
         words, known = _WORD.findall(part), _places()
         for size in (3, 2, 1):
@@ -280,7 +288,7 @@ def singular(word: str) -> str:
 
 @cache
 def _sets() -> Mapping[str, frozenset[str]]:
-    return {name: frozenset(_data()[name].split()) for name in ("weak", "skip", "captors", "mounts", "teen", "single")}
+    return {name: frozenset(_data()[name].split()) for name in _LISTS}
 
 
 def how_many(noun: str) -> int | None:
@@ -317,7 +325,8 @@ def _places() -> Mapping[str, str]:
 
 @cache
 def _concepts() -> Mapping[str, str]:
-    return {word: concept.id for concept in load_vocabulary().concepts("character") for word in concept.words}
+    words = {word: concept.id for concept in load_vocabulary().concepts("character") for word in concept.words}
+    return {word: name for word, name in words.items() if not in_table("by_picture", word)}
 
 
 @cache

@@ -229,6 +229,13 @@ def _repair_objects(token: Token, words: Words) -> None:
     verb = token.head
     if token.dep_ == "dative" and token.pos_ == "PRON" and _child(verb, "dobj") is None:
         token.dep_ = "dobj"  # "gave it all to him"
+    beside_verb = token.dep_ == "appos" and verb.pos_ == "VERB" and token.i > verb.i and token.pos_ == "NOUN"
+    if (
+        beside_verb
+        and _child(verb, "dobj") is None
+        and not any(part.text == "," for part in verb.doc[verb.i : token.i])
+    ):
+        token.dep_ = "dobj"  # "the mouse bites the rope"
     if token.dep_ == "dobj" and words.has("hand_over", _lower(verb)) and _child(verb, "dative") is None:
         whose, doer = _child(token, "poss"), _child(verb, "nsubj")
         told = whose is not None and whose.lower_ == "her" and words.sort(_lower(token)) not in ("body", "person")
@@ -486,7 +493,8 @@ class _Builder:
         if parent is None:
             clause.imperative = top.tag_ == "VB" and top.dep_ in ("ROOT", "ccomp")
             return []
-        if top.dep_ == "conj" and top.head.i in self.by_token:
+        own = top.head.dep_ == "acomp" and top.head.head == parent.verb and self.words.has("intransitive", clause.lemma)
+        if top.dep_ == "conj" and (top.head.i in self.by_token or own):  # "was ashamed and slept"
             clause.imperative = parent.imperative
             return parent.of("patient") if parent.passive else parent.of("agent")
         if top.dep_ in ("xcomp", "ccomp"):
@@ -590,8 +598,12 @@ class _Builder:
         if child.dep_ == "attr" and child.i < clause.verb.i and not clause.of("agent"):
             clause.add("agent", self._nouns(child))
             return
-        states = [child, *(word for word in child.children if word.dep_ == "conj")]
+        states = [child, *(word for word in child.children if word.dep_ == "conj" and not self._acts(word))]
         clause.state += [word for word in states if word.pos_ not in ("PUNCT",)]
+
+    def _acts(self, token: Token) -> bool:
+        """Whether what stands beside a state is a deed, which nobody has done to them: "was ashamed and slept"."""
+        return token.tag_ in ("VBD", "VBN") and self.words.has("intransitive", _lower(token))
 
     def _modifier(self, clause: Clause, child: Token) -> None:
         words, dep, word = self.words, child.dep_, child.lower_
