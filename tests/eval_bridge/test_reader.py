@@ -136,8 +136,10 @@ def test_it_survives_what_happens_to_pictures(
 
 
 def test_small_pictures_keep_their_characters(training: Training, panels: list[Panel], reader: Reader) -> None:
-    """Beside the same pictures in their own size: people by trade and age are more classes than the vocabulary's figures
-    were, of which 0.75 were named right at this size."""
+    """Beside the same pictures in their own size: people by trade and age are more classes than the figures were.
+
+    Of those 0.75 were named right at this size.
+    """
     some = panels[:30]
     plain, small = (
         macro_f1(training, some, reader, change) for change in (lambda png: png, lambda png: resized(png, 256))
